@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey, RunResult, incumbent_curve
+from spacelang.bench.comparison import IncumbentCandidates, Results, RunKey, RunResult, incumbent_curve
 
 Score = tuple[float, float]
 

@@ -5,7 +5,8 @@
 The base contender is compared with every other one, on the tables and seeds that both have. The difference of a table
 is the mean over its seeds of log(loss of the base / loss of the other); negative numbers are in favour of the base. The
 mean over tables has a 95 % interval by bootstrap over tables, and the smallest true difference that a test with as many
-tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on.
+tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on. If a
+contender has fewer seeds, a second report has all contenders, and the seeds that all of them have.
 """
 
 import argparse
@@ -111,6 +112,20 @@ def compute_ranks(results: pd.DataFrame) -> tuple[list[str], RankEstimates] | No
     shape = (len(complete), len(losses.columns), results["seed"].nunique(), 1)
     array = complete.to_numpy(dtype=np.float64).reshape(shape)
     return [*losses.columns], estimate_ranks(array, Ranking.RUNS, 0.0, choose_resampling(shape[0], shape[2]))
+
+
+def parts_with_equal_seeds(results: pd.DataFrame, base: str) -> list[pd.DataFrame]:
+    """Return the results in parts in which each contender has runs with the same seeds.
+
+    The first part has the contenders with all seeds. If there are others, the second part has all contenders, and the
+    seeds that all of them have. If the base contender lacks seeds, all results are one part.
+    """
+    seeds = {name: {*part["seed"]} for name, part in results.groupby("contender")}
+    everything, common = set.union(*seeds.values()), set.intersection(*seeds.values())
+    if common == everything or not common or seeds[base] != everything:
+        return [results]
+    complete = [name for name, found in seeds.items() if found == everything]
+    return [results[results["contender"].isin(complete)], results[results["seed"].isin(common)]]
 
 
 def report(results: pd.DataFrame, base: str) -> Iterator[str]:
@@ -225,6 +240,11 @@ def base_has_runs(results: pd.DataFrame, base: str) -> bool:
     return bool((results["contender"] == base).any())
 
 
+def print_reports(results: pd.DataFrame, base: str) -> None:
+    """Print a report for each part of the results in which all contenders have the same seeds."""
+    print("\n\n".join("\n".join(report(part, base)) for part in parts_with_equal_seeds(results, base)))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the comparison on the tables that no part was tuned on, and then that on all tables, if there are more."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -237,10 +257,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     is_tuned = results["table"].isin([*TUNED_ON])
     if base_has_runs(results[~is_tuned], chosen.base):
         print(f"\n## After {chosen.seconds:g} s, on tables that no part was tuned on\n")
-        print("\n".join(report(results[~is_tuned], chosen.base)))
+        print_reports(results[~is_tuned], chosen.base)
     if is_tuned.any():
         print(f"\n## After {chosen.seconds:g} s, on all tables; * parts were tuned on it\n")
-        print("\n".join(report(results, chosen.base)))
+        print_reports(results, chosen.base)
 
 
 if __name__ == "__main__":

@@ -12,25 +12,26 @@ from graphlib import TopologicalSorter
 from typing import Final, Literal
 
 from spacelang.analysis.arithmetic import VERY_LARGE, with_whole_infinities
-from spacelang.analysis.bound_domains import (
-    default_between,
-    range_end,
-    tests_of_other_parts,
-    to_plain_number,
-    with_fitting_upper_end,
-)
-from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.ranges import is_named_bound
-from spacelang.analysis.value_intervals import End, interval_of
+from spacelang.analysis.value_intervals import (
+    End,
+    default_between,
+    interval_of,
+    range_end,
+    tests_of_other_parts,
+    to_plain_number,
+    with_fitting_upper_end,
+)
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import BadBound, BoundCycle, EmptyDomain
 from spacelang.diagnostics.names import UnknownName
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.frozen import frozen
+from spacelang.grouping import find_cycles
 from spacelang.ir import expr
 from spacelang.ir.domain import DATA_SIZE_NAMES, Categorical, Domain, describe, literal, parts
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable

@@ -5,8 +5,14 @@ from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis import draw_checks, removed_values
-from spacelang.analysis.conflicts import Conflict, data_dependent_addresses, depends_on_data, find_conflict
+from spacelang.analysis import draw_checks
+from spacelang.analysis.conflicts import (
+    Conflict,
+    check_removed_values,
+    data_dependent_addresses,
+    depends_on_data,
+    find_conflict,
+)
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
@@ -41,7 +47,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
         if not report.has_errors:
-            removed_values.check(space, draft.written_constraints, report)
+            check_removed_values(space, draft.written_constraints, report)
             draw_checks.check(structures, report)
     except UndecidableError as error:
         report.add(problems.TooComplexToDecide(error.atom.span))

@@ -4,12 +4,11 @@ from collections import Counter
 from itertools import islice
 from typing import Final
 
-from spacelang.analysis.counts import expand_counts
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.operands import OperandReader
-from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, is_test, is_truth_value
+from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import Related

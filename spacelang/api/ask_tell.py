@@ -7,11 +7,11 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields
 from spacelang.api.experiment_run import make_result, run_steps
+from spacelang.api.options import accept_options, check_argument_types
 from spacelang.api.result import Result
-from spacelang.api.run_options import AskOptions, accept_options
+from spacelang.api.run_options import AskOptions
 from spacelang.api.search_data import (
     bind_without_data,
     constraint_bounds,

@@ -23,7 +23,8 @@ from spacelang.api.initial_configurations import (
     suggest_configurations,
     validate_initial_configurations,
 )
-from spacelang.api.run_options import RunOptions, command_options, options_of
+from spacelang.api.options import options_of
+from spacelang.api.run_options import RunOptions, command_options
 from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, check_ensemble, check_final_fit
+from spacelang.api.options import check_argument_types
 from spacelang.api.several_objectives import check_single_objective, front_of, record_of_trial
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration

@@ -7,9 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from spacelang.api.argument_checks import INTEGER
 from spacelang.api.experiment import stored_header
-from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
+from spacelang.api.options import INTEGER, options_of
+from spacelang.api.run_options import ResumeOptions, RunOptions
 from spacelang.api.search_data import DefaultSpace
 from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.loss_name import LossName
@@ -21,8 +21,13 @@ from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.data_reference import (
+from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
+from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
+    StoredRun,
     has_test_file,
     is_held_by_program,
     named_data,
@@ -30,11 +35,6 @@ from spacelang.runtime.storage.data_reference import (
     readable_test_file,
     stored_data_options,
 )
-from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader
-from spacelang.runtime.storage.records import RunState
-from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.store_errors import StoreError
-from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.serialization.definition import VERSION
 from spacelang.text import Origin, Source, count_with_noun, shell_word
 

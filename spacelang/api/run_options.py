@@ -1,24 +1,19 @@
 r"""The options of runs: one entry for each, from which all of the following derive.
 
-- The signature, the checks and the section "Parameters" of the Python functions (`accept_options`).
+- The signature, the checks and the section "Parameters" of the Python functions (`options.accept_options`).
 - The options of the commands and their help texts (`spacelang.cli._run_options`).
 - The options that a store holds to resume the run, and the table in the README of this package.
 
 An entry is an item of a `TypedDict`, whose classes group the options that several functions and commands share.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
-from functools import wraps
-from inspect import Parameter, cleandoc, signature
-from operator import index
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from textwrap import fill, indent
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
-from spacelang.api import argument_checks as checks
-from spacelang.frozen import frozen
+from spacelang.api import options as checks
+from spacelang.api.options import RunOption, options_of
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
@@ -28,13 +23,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.listeners import Callback, Listener
     from spacelang.runtime.scoring.user_functions import Constraint, Scorer
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-# How a command gives a value: as it is; a list `A,B`; repeated; repeated pairs of names and texts, or numbers.
-Notation = Literal["text", "names", "texts", "settings", "numbers"]
-# What an option is for, if it has no effect on some data: the scores of pipelines, rows, files, worker processes.
-Scope = Literal["", "scores", "rows", "reading", "workers"]
-WIDTH: Final = 112  # The width of the lines of a section "Parameters"
-
 
 def complete_optimizers(incomplete: str) -> list[str]:
     """Return completions of the last optimizer in a comma-separated list, for the shell."""
@@ -42,43 +30,6 @@ def complete_optimizers(incomplete: str) -> list[str]:
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in OPTIMIZERS.names() if name.startswith(last)]
-
-
-@frozen
-class RunOption:
-    """One option of a run, in Python and on the command line."""
-
-    default: Any  # None is accepted as a value only if it is the default
-    help: str = ""  # The meaning, in one sentence; empty for an option that exists only in Python
-    doc: str = "{help}"  # The text for docstrings, in which `{help}` stands for the help text
-    check: checks.ArgumentCheck | None = None
-    command: Any = None  # The type on the command line, if it does not follow from `form` and the type in Python
-    flag: str = ""  # The flag, if it is not the name
-    short: str = ""  # A flag of one letter
-    metavar: str | None = None  # The placeholder of the value in help texts
-    least: int | None = None  # The smallest value
-    form: Notation = "text"
-    complete: Callable[[str], list[str]] | None = None  # The completions of a value for the shell
-    scope: Scope = ""
-    is_stored: bool = False  # True if a store holds the option, to be repeated with `--resume`
-    variants: Mapping[str, str] = field(
-        default_factory=dict
-    )  # Other texts than `help` and `doc`, by function or command
-
-    def docstring_text(self, name: str) -> str:
-        """Return the text for the docstring of a function with this name."""
-        return self.variants.get(name) or self.doc.replace("{help}", self.help)
-
-    def flag_of(self, name: str) -> str:
-        """Return the flag of the option with this name."""
-        return self.flag or f"--{name.replace('_', '-')}"
-
-    def checked(self, name: str, value: Any) -> Any:
-        """Return the value, whole numbers as `int`; raises TypeError if its type is wrong."""
-        if self.check is None or (value is None and self.default is None):
-            return value
-        checks.check_argument(name, value, self.check)
-        return index(value) if self.check[0] is checks.INTEGER[0] else value
 
 
 # ---- options of several functions that have no group in common
@@ -378,60 +329,6 @@ class SearchCVOptions(OptimizerOptions, total=False):
 
 # fmt: on
 # ---- what derives from the entries
-
-
-def options_of(group: Any) -> dict[str, RunOption]:
-    """Return the options of a group by name."""
-    return {name: entry.__metadata__[0] for name, entry in group.__annotations__.items()}
-
-
-def accept_options(group: Any, *, name: str = "", is_checked: bool = True) -> Callable[[Function], Function]:
-    """Return a decorator for functions with `**options: Unpack[group]`.
-
-    The function gets all options of the group: checked, and with the defaults of those that were not given. Its
-    signature and the section "Parameters" of its docstring list them. `name` is the name in `RunOption.variants`.
-    """
-
-    def decorate(function: Function) -> Function:
-        options = options_of(group)
-        own = signature(function)
-        positional = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-
-        @wraps(function)
-        def call(*arguments: Any, **given: Any) -> Any:
-            for each in given:
-                if each not in known:
-                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {each!r}")
-            values = {each: option.default for each, option in options.items()} | given
-            if is_checked:
-                values |= {each: option.checked(each, values[each]) for each, option in options.items()}
-            return function(*arguments, **values)
-
-        listed = [*positional, *_parameters(group)]
-        known = {each.name for each in listed}
-        call.__signature__ = own.replace(parameters=listed)  # type: ignore[attr-defined]
-        call.__doc__ = with_parameters(function.__doc__, group, name or function.__name__)
-        return call  # type: ignore[return-value]
-
-    return decorate
-
-
-def _parameters(group: Any) -> Iterator[Parameter]:
-    for name, entry in group.__annotations__.items():
-        kind = getattr(entry.__origin__, "__forward_arg__", entry.__origin__)
-        yield Parameter(name, Parameter.KEYWORD_ONLY, default=entry.__metadata__[0].default, annotation=kind)
-
-
-def with_parameters(doc: str | None, group: Any, name: str) -> str | None:
-    """Return a docstring with the options of a group in its section "Parameters", before the section "Notes"."""
-    if doc is None:
-        return None
-    before, heading, after = cleandoc(doc).partition("\nNotes\n-----\n")
-    rows = "".join(
-        f"{each}\n{indent(fill(option.docstring_text(name), WIDTH), '    ')}\n"
-        for each, option in options_of(group).items()
-    )
-    return f"{before.rstrip()}\n{rows}{heading}{after}"
 
 
 def command_options(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -8,13 +8,13 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields, run_time_limit
 from spacelang.api.experiment_run import check_success, run_experiment
+from spacelang.api.options import accept_options, check_argument_types, options_of
 from spacelang.api.result import Result
 from spacelang.api.resuming import choose_resumed_space
-from spacelang.api.run_options import RunOptions, SearchOptions, accept_options, options_of
+from spacelang.api.run_options import RunOptions, SearchOptions
 from spacelang.api.search_data import (
     BlackBoxData,
     TabularData,

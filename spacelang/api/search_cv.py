@@ -26,7 +26,8 @@ from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
 from spacelang.api.execution import trial_limits, unenforced_limits_warning
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial_configurations import read_initial
-from spacelang.api.run_options import SearchCVOptions, accept_options, options_of, with_parameters
+from spacelang.api.options import accept_options, options_of, with_parameters
+from spacelang.api.run_options import SearchCVOptions
 from spacelang.api.search_data import TabularData
 from spacelang.api.sklearn_search import (
     SINGLE_SCORE,

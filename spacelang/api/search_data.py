@@ -101,8 +101,8 @@ class TabularData(EvaluationData):
 
     def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
         """Return the source of the rows, the targets, the test rows, the read options, and splits of the program."""
+        from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.several_targets import target_names
         from spacelang.runtime.data.splitters import splits_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
@@ -132,9 +132,8 @@ class TabularData(EvaluationData):
     def _objective(self, experiment: Experiment) -> "DataObjective":
         import pandas as pd
 
-        from spacelang.runtime.data.labels import check_and_encode_labels
+        from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
         from spacelang.runtime.data.related_columns import check_related_test_rows, relate_test_rows
-        from spacelang.runtime.data.several_targets import refuse_single_target_operators
         from spacelang.runtime.data.splitters import split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
@@ -196,8 +195,8 @@ def split_warnings(prepared: PreparedExperiment) -> list[str]:
     objective, experiment = prepared.objective, prepared.experiment
     if not experiment.data.has_rows:
         return []
+    from spacelang.runtime.data.labels import each_target
     from spacelang.runtime.data.profile import hints_of
-    from spacelang.runtime.data.several_targets import each_target
     from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
     from spacelang.runtime.evaluation.folds import split_rows
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -268,8 +267,8 @@ def choose_default_space(
     """
     import pandas as pd
 
+    from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.runtime.data.several_targets import describe_targets
     from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
     if isinstance(table.target, pd.DataFrame):

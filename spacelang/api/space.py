@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.analysis.context import NO_CONTEXT, check_bindings
-from spacelang.api.argument_checks import check_argument_types, describe_value
 from spacelang.api.compilation import CompilationError, compile_with_target
+from spacelang.api.options import check_argument_types, describe_value
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
 from spacelang.errors import PicklableError

@@ -38,7 +38,6 @@ from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outc
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
 from spacelang.runtime.pipelines.input_conversion import used_columns
-from spacelang.runtime.storage.data_reference import named_data, readable_data
 from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
@@ -50,7 +49,7 @@ from spacelang.runtime.storage.header import (
     version_changes,
 )
 from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.runtime.storage.stored_run import StoredRun, named_data, readable_data
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective

@@ -24,8 +24,8 @@ from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, spl
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.history import EndReason
 from spacelang.runtime.objective import Refittable, positive_class_of
-from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 from spacelang.runtime.storage.header import DataFacts, space_identity
+from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.read_options import ReadOptions

@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from spacelang.api.argument_checks import TEXT, check_argument, check_argument_types
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import Experiment, budget_of, experiment_fields
-from spacelang.api.run_options import CompareOptions, RunOption, accept_options
+from spacelang.api.options import TEXT, RunOption, accept_options, check_argument, check_argument_types
+from spacelang.api.run_options import CompareOptions
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from spacelang.bench.comparison import Results
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.bench.comparison.results import Results
 
 __all__ = [
     "Comparison",
@@ -97,8 +97,8 @@ def compare(
     `search` does; ValueError for texts that are no validation, time or limit, and for numbers out of range; InputError
     of the runtime for folders and workers.
     """
+    from spacelang.bench.comparison import Results
     from spacelang.bench.comparison.progress import SILENT
-    from spacelang.bench.comparison.results import Results
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, read_options_of
 
     check_argument_types(data=data, optimizers=optimizers, space=space)
@@ -185,7 +185,7 @@ class Comparison:
         Raises ValueError for another kind, and ImportError if matplotlib is not installed.
         """
         from spacelang.bench.comparison.plots import figure_of
-        from spacelang.optional_imports import import_optional
+        from spacelang.errors import import_optional
 
         import_optional("matplotlib")
         return figure_of(self.results, kind)
@@ -195,7 +195,7 @@ class Comparison:
         """All improvements of all runs, with columns data, optimizer, seed, seconds, loss, models."""
         import pandas as pd
 
-        from spacelang.bench.comparison.results import IncumbentCandidates
+        from spacelang.bench.comparison import IncumbentCandidates
 
         rows = [
             (run.key.data, run.key.optimizer, run.key.seed, seconds, loss, models.value)
@@ -259,8 +259,8 @@ class Comparison:
         """
         import pandas as pd
 
+        from spacelang.bench.comparison import IncumbentCandidates
         from spacelang.bench.comparison.ranks import Ranking
-        from spacelang.bench.comparison.results import IncumbentCandidates
 
         results, rows = self.results, []
         for models in IncumbentCandidates:
@@ -279,7 +279,7 @@ class Comparison:
         """
         import pandas as pd
 
-        from spacelang.bench.comparison.results import IncumbentCandidates
+        from spacelang.bench.comparison import IncumbentCandidates
 
         rows = []
         for run in self.results.runs:

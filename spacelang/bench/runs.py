@@ -23,8 +23,8 @@ from spacelang.runtime.storage.header import space_identity
 if TYPE_CHECKING:
     import pandas as pd
 
+    from spacelang.bench.comparison import Results, RunKey, RunResult
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.bench.comparison.results import Results, RunKey, RunResult
     from spacelang.ir.trial import Trial
     from spacelang.runtime.history import TrialRecord
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore
@@ -48,7 +48,7 @@ def planned_runs(
     contestants: Sequence[ConfiguredOptimizer],
 ) -> tuple[PlannedRun, ...]:
     """Return all runs, seed by seed, so that an interrupted comparison has some complete seeds."""
-    from spacelang.bench.comparison.results import RunKey
+    from spacelang.bench.comparison import RunKey
 
     return tuple(
         PlannedRun(RunKey(arena.label, each.label, seed), arena, each, judged)
@@ -142,7 +142,7 @@ def _run_result(
     test: "StoredUnseenScore | None" = None,
     reason: str = "",
 ) -> "RunResult":
-    from spacelang.bench.comparison.results import IncumbentCandidates, RunResult, WinnerScore, incumbent_curve
+    from spacelang.bench.comparison import IncumbentCandidates, RunResult, WinnerScore, incumbent_curve
 
     limit, winner = entry.dataset.experiment.budget.seconds, None
     until = inf if limit is None else limit

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, experiment_fields, run_time_limit
 from spacelang.api.experiment_run import check_success, run_experiment
+from spacelang.api.options import accept_options
 from spacelang.api.result import Result
-from spacelang.api.run_options import SearchTableOptions, accept_options
+from spacelang.api.run_options import SearchTableOptions
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
 from spacelang.api.space import Space, open_space
 from spacelang.ir.task import UNLIMITED
@@ -24,8 +25,8 @@ from spacelang.runtime.errors import InputError, timeout_failure
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors.in_process import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
-from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 from spacelang.runtime.storage.header import current_versions
+from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 from spacelang.serialization.definition import to_json
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeAlias
 
 from spacelang.catalog import rules
 from spacelang.catalog.parameter_restrictions import ELEMENT_RULES
+from spacelang.errors import installed_version
 from spacelang.frozen import frozen
 from spacelang.ir.value import Value
-from spacelang.optional_imports import installed_version
 
 
 class Role(StrEnum):

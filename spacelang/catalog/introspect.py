@@ -14,9 +14,9 @@ from spacelang.catalog.boosting import with_supplements
 from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
 from spacelang.catalog.sklearn_declarations import translate_constraints
 from spacelang.catalog.snapshot import BUNDLED, dump, user_file
+from spacelang.errors import installed_version
 from spacelang.files import replace_atomically
 from spacelang.ir.value import Value
-from spacelang.optional_imports import installed_version
 
 EXPERIMENTS: Final[Mapping[str, str]] = {
     "HalvingGridSearchCV": "sklearn.experimental.enable_halving_search_cv",

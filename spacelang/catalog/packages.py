@@ -18,7 +18,7 @@ from typing import Final
 
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.snapshot import BUNDLED, load
-from spacelang.optional_imports import installed_version
+from spacelang.errors import installed_version
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue that every file uses
 

@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 from spacelang.catalog import catalogue as entries
 from spacelang.catalog.parameter_restrictions import FUNCTION_MODULES
 from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.errors import installed_version
 from spacelang.ir.value import Value, from_json
-from spacelang.optional_imports import installed_version
 
 FORMAT: Final = 1
 BUNDLED: Final[Mapping[str, str]] = {

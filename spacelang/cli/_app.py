@@ -215,7 +215,7 @@ def _option_group(group: Any, command: str) -> tuple[list[Parameter], Callable[[
 
 def _exit_for_missing_library(error: ImportError) -> None:
     """End the program if a library is not installed, before anything is imported that may need it, too."""
-    from spacelang.optional_imports import CORE, MissingLibraryError
+    from spacelang.errors import CORE, MissingLibraryError
 
     missing = (
         MissingLibraryError(error.name) if isinstance(error, ModuleNotFoundError) and error.name in CORE else error

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spacelang.api.run_options import CompareOptions, ReadingOptions, RunOption, RunOptions, options_of
+from spacelang.api.options import RunOption, options_of
+from spacelang.api.run_options import CompareOptions, ReadingOptions, RunOptions
 from spacelang.cli._options import parse_bindings
 from spacelang.cli._output import parse_settings
 

@@ -285,14 +285,15 @@ def has_no_rows(data: str) -> bool:
 
 def is_loss_table(data: str) -> bool:
     """Return True if `--data` names a table of known losses."""
-    from spacelang.runtime.storage.data_reference import TABLE_PREFIX
+    from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
     return data.startswith(TABLE_PREFIX)
 
 
 def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
     """End the program if an option is given that has no effect without rows, by its `scope`."""
-    from spacelang.api.run_options import RunOptions, options_of
+    from spacelang.api.options import options_of
+    from spacelang.api.run_options import RunOptions
 
     is_known, unused = is_loss_table(data), [] if not target_column else ["--target-column"]
     for name, option in options_of(RunOptions).items():

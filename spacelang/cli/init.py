@@ -35,7 +35,7 @@ def command(
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.data.profile import profile
     from spacelang.runtime.data.read_options import read_options_of
-    from spacelang.starter_spaces.writer import starter_space
+    from spacelang.starter_spaces import starter_space
 
     if output is not None:
         check_output_is_new(output)

@@ -3,7 +3,7 @@
 from spacelang import __version__
 from spacelang.cli._options import SpaceOptions, parse_bindings
 from spacelang.cli._output import fail
-from spacelang.optional_imports import MissingLibraryError, import_optional
+from spacelang.errors import MissingLibraryError, import_optional
 
 GROUP = ("Write a space", 8)
 

@@ -103,7 +103,7 @@ def _suggestion(name: str, known: Iterable[str]) -> str | None:
 def _refresh(package: str, output: Path | None) -> None:
     from spacelang.catalog.introspect import refresh
     from spacelang.catalog.snapshot import BUNDLED
-    from spacelang.optional_imports import CORE
+    from spacelang.errors import CORE
 
     try:
         typer.echo(f"wrote {refresh(package, output)}")

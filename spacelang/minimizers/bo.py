@@ -10,8 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
-from spacelang.minimizers._proposal_loop import start_with_design
+from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals, start_with_design
 from spacelang.plugins import OptionError, option
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import POINTS_WHEN_FITTED
@@ -38,7 +37,7 @@ class Bo:
         Pending points count with the median of all numbers. A point is not proposed again if it, or another point that
         rounds to the same members, is known or pending, as long as there is any other candidate.
         """
-        from spacelang.surrogates.dimensions import round_to_members
+        from spacelang.surrogates import round_to_members
         from spacelang.surrogates.gaussian_process import (
             IncrementalGaussianProcess,
             make_closeness_test,

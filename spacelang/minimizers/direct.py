@@ -39,7 +39,7 @@ class Direct:
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate one point at a time, because each point depends on all earlier numbers."""
-        from spacelang.surrogates.dimensions import random_point
+        from spacelang.surrogates import random_point
 
         seed = int(value.rng.integers(2**32))
         run = _run_simplex if self.method == "simplex" else _run_evolution
@@ -68,7 +68,7 @@ def _first_unknown_point(
 
     The first run begins at `start`, up to `MAX_RESTARTS` - 1 further ones at random points; then the result is None.
     """
-    from spacelang.surrogates.dimensions import random_point
+    from spacelang.surrogates import random_point
 
     def number_of(coordinates: Any) -> float:
         point = tuple(map(float, coordinates))

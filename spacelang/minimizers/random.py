@@ -17,6 +17,6 @@ class Random:
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate the start, then random points, one for each idle worker."""
-        from spacelang.surrogates.dimensions import random_point
+        from spacelang.surrogates import random_point
 
         return minimize_with_proposals(lambda _, rng: random_point(box, rng), value, box, calls, start, seconds)

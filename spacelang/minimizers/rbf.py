@@ -9,8 +9,7 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
-from spacelang.minimizers._proposal_loop import start_with_design
+from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals, start_with_design
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import POINTS_WHEN_FITTED
 

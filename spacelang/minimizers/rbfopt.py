@@ -43,7 +43,7 @@ class Rbfopt:
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate the start, then one point at a time; random points if RBFOpt ends before the calls are used up."""
-        from spacelang.surrogates.dimensions import random_point
+        from spacelang.surrogates import random_point
 
         with closing(_RbfoptThread(len(box), calls)) as search:
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from numpy.random import Generator
 
+from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.trial import Request
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import ObservedLoss, TrialLog
-from spacelang.optional_imports import import_optional
 from spacelang.solver.counting import Structures
 from spacelang.surrogates import MAX_DENSITY_POINTS, density_trial_indices
 from spacelang.targets._lowering import LoweringResult, RefusedError

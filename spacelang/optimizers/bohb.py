@@ -23,8 +23,7 @@ from spacelang.optimizers._fidelity import Bracket, brackets_for_grid, divided_r
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
-from spacelang.surrogates import density_trial_indices, one_thread
-from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates import Dimension, density_trial_indices, one_thread
 
 if TYPE_CHECKING:
     from spacelang.surrogates.kernel_density import DensityPair

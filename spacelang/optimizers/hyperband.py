@@ -27,8 +27,7 @@ class Hyperband:
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
     rung_rule: Literal["grid", "exact"] = option(
-        "grid",
-        "the rows of each rung: from the grid that all optimizers share, or all rows divided by powers of eta",
+        "grid", "the rows of each rung: from the grid that all optimizers share, or all rows divided by powers of eta"
     )
     bracket_rule: Literal["ceil", "floor"] = option(
         "ceil", "how the sizes of brackets are rounded: as in the paper's algorithm, or as in its table of examples"

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
-from spacelang.minimizers._proposal_loop import latin_hypercube
+from spacelang.minimizers import latin_hypercube
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._scheduling import lazy_request, run_requests

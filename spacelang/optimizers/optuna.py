@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, Final, Literal
 
+from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Real
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.optimizers._common_options import check
 from spacelang.optimizers._libraries import Study, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
-from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.reductions.space_questions import Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch

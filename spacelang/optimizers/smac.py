@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from numpy.random import Generator
 
+from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.prior import Normal
@@ -20,7 +21,6 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.ir.walk import rebuild_tree
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
-from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.surrogates import one_thread

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from spacelang.errors import import_optional
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers import _proposer_search
 from spacelang.optimizers._libraries import HyperoptTpe, Study, TpeSettings, lower_for_hyperopt, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
-from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult

@@ -13,7 +13,8 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver
 
-Weight: TypeAlias = Fraction | float
+Count: TypeAlias = Fraction | int
+Weight: TypeAlias = Count | float
 
 
 class CaseWeights:
@@ -31,7 +32,7 @@ class CaseWeights:
         if space.chains:
             solver = Solver(structures.structure_model, self._alternatives)
             self._alternatives = self._alternatives.with_even_chains(solver, space.chains)
-        self._structures: dict[int, tuple[Fraction, ...]] = {}
+        self._structures: dict[int, tuple[Count, ...]] = {}
         self._probabilities: dict[int, tuple[float, ...]] = {}
 
     def shares(self, fork: Fork) -> tuple[float, ...] | None:
@@ -43,13 +44,12 @@ class CaseWeights:
             return None
         return tuple(float(weight / sum(weights)) for weight in weights)
 
-    def _of_alternatives(self, fork: Fork) -> tuple[Fraction, ...]:
+    def _of_alternatives(self, fork: Fork) -> tuple[Count, ...]:
         """Return the total weight of the structures in each case of a decision."""
         if id(fork) not in self._structures:
             choice, found = fork.node, []
             for case in fork.cases:
-                totals = (sum(self._of_alternatives(each), Fraction()) for each in _decisions(case.parts))
-                below = prod(totals, start=Fraction(1))
+                below = prod(sum(self._of_alternatives(each)) for each in _decisions(case.parts))
                 if isinstance(choice, Choice) and case.branch is not None:
                     below *= self._alternatives.branch_weight(choice, choice.branch_indices[case.branch])  # type: ignore[assignment]
                 found.append(below)

@@ -103,7 +103,7 @@ def _model_without(structures: Structures, conditional: Sequence[Hyperparameter]
         return structures.model, structures.existence_solver
     variables = structures.space.variables
     freed = {n.address: replace(variables[n.address], node=replace(n, condition=None)) for n in conditional}
-    model = SolverModel({**variables, **freed}, structures.space.constraints)
+    model = SolverModel({**variables, **freed}, structures.space.constraints, structures.model)
     return model, Solver(model, Weights())
 
 
@@ -116,6 +116,8 @@ class _GuardedUnfolding(Unfolding):
         self._order = _ChoiceOrder(self.model, self._variables, {node.address for node in conditional})
 
     def parts_below(self, context: Context) -> Parts:
+        if not self._order.conditional:
+            return super().parts_below(context)
         if context not in self._below:
             found: list[UnfoldedPart] = []
             for guard, parts in _join_equal_guards(self._parts_in_order(context)):

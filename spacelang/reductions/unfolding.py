@@ -308,14 +308,16 @@ class _EliminatedNetwork:
         return needs
 
     def _parts_of_variable(self, variable: str, known: Mapping[str, State]) -> Parts:
-        key = (variable, *(known[name] for name in self._dependencies[variable]))
+        key = (variable, *[known[name] for name in self._dependencies[variable]])
         if key not in self._cache:
             bucket = self._buckets[variable]
             states = sorted(bucket.weights[tuple([known[name] for name in bucket.separator])])
-            children, told = self._children[variable], []
+            children = self._children[variable]
+            told: list[tuple[State, Parts]] = []
             for state in states:
-                below = (self._parts_of_variable(child, {**known, variable: state}) for child in children)
-                told.append((state, tuple(part for parts in below for part in parts)))
+                inner = {**known, variable: state} if children else known
+                below = [part for child in children for part in self._parts_of_variable(child, inner)]
+                told.append((state, tuple(below)))
             self._cache[key] = self._make_parts(variable, told)
         return self._cache[key]
 

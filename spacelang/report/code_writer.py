@@ -42,7 +42,8 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
     if needs_label_codes(pipeline):
         note = f"# The classes must be 0, 1, … for {codes_only}: encode other labels with a LabelEncoder.\n"
     elif writer.votes:
-        note = f"# A vote of one member encodes the labels, because {codes_only} takes only the classes 0, 1, ….\n"
+        names = " and ".join(sorted({type(vote.estimators[0][1]).__name__ for vote in writer.votes}))
+        note = f"# A vote of one member encodes the labels, because {names} does not accept them as they are.\n"
     copied = [f"{module_code(one_hot_probability_classifier)}\n"] if writer.hard_votes else []
     return "\n\n".join([writer.imports, *copied, f"{note}{name} = {text}"]) + "\n"
 

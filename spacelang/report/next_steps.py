@@ -10,7 +10,9 @@ from spacelang.ir.task import FunctionBound, parse_bound
 from spacelang.report.run_limits import limits_of
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.data_reference import (
+from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING, stored_objective_names
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
     has_test_file,
     is_held_by_program,
@@ -19,8 +21,6 @@ from spacelang.runtime.storage.data_reference import (
     readable_test_file,
     stored_data_options,
 )
-from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING, stored_objective_names
-from spacelang.runtime.storage.records import RunState
 from spacelang.text import shell_word, unique_name
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from spacelang.errors import import_optional
 from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.trial import Status
-from spacelang.optional_imports import import_optional
 from spacelang.report.trial_results import describe_counts
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from spacelang.errors import MissingLibraryError
 from spacelang.ir.chains import with_each_use_once
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.optimizers import DEFAULT_OPTIMIZER, HyperparameterMode, hyperparameter_mode
-from spacelang.optional_imports import MissingLibraryError
 from spacelang.plugins import OptionError
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import EndReason

@@ -37,6 +37,25 @@ class SilentListener:
         """Do nothing."""
 
 
+class ForwardingListener:
+    """A listener that notifies another one; `earlier_trials` is the number of trials that earlier sessions had."""
+
+    def __init__(self, listener: Listener, earlier_trials: int) -> None:
+        self._listener, self._earlier_trials = listener, earlier_trials
+
+    def started(self, budget: Budget) -> None:
+        """Pass the event on."""
+        self._listener.started(budget)
+
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+        """Pass the event on."""
+        self._listener.trial(record, best)
+
+    def finished(self, outcome: Outcome) -> None:
+        """Pass the event on."""
+        self._listener.finished(outcome)
+
+
 class Closeable:
     """A context manager that calls `close` at the end of the `with` block."""
 
@@ -125,7 +144,7 @@ class CallbackStopError(Exception):
         self.error = error
 
 
-class CallbackListener:
+class CallbackListener(ForwardingListener):
     """A listener that notifies another one, and then calls callbacks with trials that earlier sessions did not have.
 
     It raises CallbackStopError after the first trial for which a callback returns True or raises, and calls none
@@ -133,15 +152,12 @@ class CallbackListener:
     """
 
     def __init__(self, listener: Listener, callbacks: Iterable[Callback], earlier_trials: int) -> None:
-        self._listener, self._callbacks, self._earlier_trials = listener, (*callbacks,), earlier_trials
-
-    def started(self, budget: Budget) -> None:
-        """Pass the event on."""
-        self._listener.started(budget)
+        super().__init__(listener, earlier_trials)
+        self._callbacks = (*callbacks,)
 
     def trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Pass the event on, and call the callbacks if the trial is new; raise CallbackStopError to stop the run."""
-        self._listener.trial(record, best)
+        super().trial(record, best)
         if record.index <= self._earlier_trials:
             return
         stops, finished = False, FinishedTrial(record, best)
@@ -156,24 +172,21 @@ class CallbackListener:
             self._callbacks = ()
             raise CallbackStopError
 
-    def finished(self, outcome: Outcome) -> None:
-        """Pass the event on."""
-        self._listener.finished(outcome)
-
 
 LOGGER = logging.getLogger("spacelang.run")
 """Starts, ends, improvements and failed trials are logged at the level INFO, other trials at DEBUG."""
 logging.getLogger("spacelang").addHandler(logging.NullHandler())  # a program that configures no logging sees nothing
 
 
-class LoggingListener:
+class LoggingListener(ForwardingListener):
     """A listener that logs events, and notifies another listener of them.
 
     `title` describes the run. Trials of earlier sessions are not logged again; `earlier_trials` is their number.
     """
 
     def __init__(self, listener: Listener, title: str, metric: LossName, earlier_trials: int) -> None:
-        self._listener, self._title, self._metric, self._earlier_trials = listener, title, metric, earlier_trials
+        super().__init__(listener, earlier_trials)
+        self._title, self._metric = title, metric
 
     def started(self, budget: Budget) -> None:
         """Log the start of a session."""
@@ -181,13 +194,13 @@ class LoggingListener:
         limits = [*([] if seconds is None else [f"{seconds:g} s"]), *([] if trials is None else [f"{trials} trials"])]
         resumed = f", resumed after {self._earlier_trials} trials" if self._earlier_trials else ""
         LOGGER.info("%s: started%s; limit: %s", self._title, resumed, " and ".join(limits) or "none")
-        self._listener.started(budget)
+        super().started(budget)
 
     def trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Log a finished trial."""
         if record.index > self._earlier_trials:
             self._log(record, best)
-        self._listener.trial(record, best)
+        super().trial(record, best)
 
     def finished(self, outcome: Outcome) -> None:
         """Log the end of the session."""
@@ -195,7 +208,7 @@ class LoggingListener:
         LOGGER.info(
             "%s: ended (%s) after %d trials, %d of them failed; best: %s", self._title, *ended, self._text(best)
         )
-        self._listener.finished(outcome)
+        super().finished(outcome)
 
     def _log(self, record: TrialRecord, best: TrialRecord) -> None:
         trial = record.trial

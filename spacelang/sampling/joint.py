@@ -11,12 +11,12 @@ from spacelang.ir.expr import references
 from spacelang.ir.prior import Prior
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
-from spacelang.sampling.box_region import MIN_ACCEPTED, PILOT_DRAWS
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
 from spacelang.sampling.ordered import OrderedSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
+from spacelang.sampling.regions import MIN_ACCEPTED, PILOT_DRAWS
 from spacelang.sampling.summed import SummedSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler

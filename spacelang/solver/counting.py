@@ -113,7 +113,7 @@ class Structures:
         """The counting model of all variables."""
         if self.structure_model.variables is self.space.variables:
             return self.structure_model
-        return SolverModel(self.space.variables, self.space.constraints)
+        return SolverModel(self.space.variables, self.space.constraints, self.structure_model)
 
     @cached_property
     def existence_solver(self) -> Solver:

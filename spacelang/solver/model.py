@@ -6,6 +6,7 @@ once, and this result is reused for all combinations of fixed branches.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from math import prod
 from typing import Final
 
@@ -56,10 +57,19 @@ class Weights:
 class SolverModel:
     """Variables and the constraints over them, compiled to networks by context; see `Solver` for queries."""
 
-    def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
-        """Compile the networks; raise UndecidableError or TooManyConnectedVariablesError."""
+    def __init__(
+        self,
+        variables: Mapping[str, Variable],
+        constraints: Sequence[Constraint],
+        similar: "SolverModel | None" = None,
+    ) -> None:
+        """Compile the networks, except those of a `similar` model with the same variables and constraints.
+
+        Raises UndecidableError or TooManyConnectedVariablesError.
+        """
         self.variables = variables
-        networks = compile_networks(variables, constraints)
+        known = () if similar is None else chain.from_iterable(similar.by_context.values())
+        networks = compile_networks(variables, constraints, known)
         self.by_context: dict[Context, list[Network]] = group_by_key((each.context, each) for each in networks)
 
     @cached_property

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
+from operator import is_
 from typing import Final
 
 from spacelang.grouping import group_by_key
@@ -41,9 +42,25 @@ MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
 
-def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[network.Network]:
-    """Return the networks by their first members. Raise UndecidableError or TooManyConnectedVariablesError."""
-    return (_NetworkCompiler(each).run() for each in group_variables(variables, constraints))
+def compile_networks(
+    variables: Mapping[str, Variable], constraints: Sequence[Constraint], known: Iterable[network.Network] = ()
+) -> Iterator[network.Network]:
+    """Return the networks by their first members. Raise UndecidableError or TooManyConnectedVariablesError.
+
+    Networks of the same variables and constraints are taken from the `known` ones.
+    """
+    found = {each.members[0].address: each for each in known if each.members}
+    for group in group_variables(variables, constraints):
+        same = found.get(group.members[0].address) if group.members else None
+        yield same if same is not None and _has_same_content(same, group) else _NetworkCompiler(group).run()
+
+
+def _has_same_content(one: network.Network, group: VariableGroup) -> bool:
+    return (
+        len(one.members) == len(group.members)
+        and all(map(is_, one.members, group.members))
+        and one.constraints == group.constraints
+    )
 
 
 class _NetworkCompiler:

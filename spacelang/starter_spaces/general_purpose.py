@@ -9,9 +9,8 @@ from typing import Final, get_args
 
 from spacelang.files import resource_folder
 from spacelang.ir.task import Kind
-from spacelang.starter_spaces import stage_text
+from spacelang.starter_spaces import as_comment, stage_text
 from spacelang.starter_spaces.stage_text import NEIGHBOUR_ROWS, learners
-from spacelang.starter_spaces.writer import as_comment
 from spacelang.syntax.printer import format_text
 
 PIPELINE: Final = """\

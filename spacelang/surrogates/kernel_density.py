@@ -14,7 +14,7 @@ from numpy.random import Generator
 from scipy.special import logsumexp, ndtr, ndtri
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates import Dimension
 
 NORMAL_REFERENCE_FACTOR: Final = 1.06
 """The factor of the normal reference rule: width = 1.06 * deviation * n^(-1 / (4 + d))."""

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from scipy.special import logsumexp, ndtr, ndtri
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.dimensions import Dimension, apply_priors
+from spacelang.surrogates import Dimension, apply_priors
 
 MAX_GOOD: Final = 25
 

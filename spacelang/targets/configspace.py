@@ -7,6 +7,7 @@ from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
+from spacelang.errors import import_optional
 from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
@@ -15,7 +16,6 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, expressions_of
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.ir.walk import Assignment
-from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.quantile_relations import QuantileReduction

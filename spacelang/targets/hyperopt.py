@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.ir.walk import activity_depths
-from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.quantile_relations import QuantileReduction

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.value import Value, to_python_scalar
-from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.reductions.domains import split_into_simple
 from spacelang.reductions.guarded_unfolding import unfold_with_guards

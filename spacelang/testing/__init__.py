@@ -40,7 +40,7 @@ _HOMES = {
     "ObjectiveConformance": "objectives", "OptimizerConformance": "optimizers", "SelectorConformance": "selectors",
     "TargetConformance": "targets",
 }  # fmt: skip
-_WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resume_tests", "suite")
+_WITH_ASSERTIONS = (*_HOMES.values(), "driving", "search_tests")
 _OLD_NAMES = {
     "crews": "simulated_workers", "drawing": "draw_functions", "journals": "memory_storage", "misbehaving": "faults",
 }  # fmt: skip

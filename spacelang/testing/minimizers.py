@@ -18,7 +18,7 @@ from spacelang.ir.trial import Memo, Request, Trial
 from spacelang.minimizers import Box, Point
 from spacelang.plugins import PluginRegistry
 from spacelang.runtime.history import TrialRecord
-from spacelang.surrogates.dimensions import Dimension, round_to_members
+from spacelang.surrogates import Dimension, round_to_members
 from spacelang.testing.driving import SearchLog, drive, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.search_tests import WORKERS, ConformanceSuite, check_plugin_class, run_search

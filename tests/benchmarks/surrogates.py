@@ -26,8 +26,7 @@ import numpy as np
 
 import spacelang
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import cubic_rbf, one_thread
-from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates import Dimension, cubic_rbf, one_thread
 from spacelang.surrogates.gaussian_process import (
     STARTS,
     IncrementalGaussianProcess,

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from spacelang.contracts import Ask, DiscrepancyTree, LazyRequest, Problem, Request, Search, Structures, Trial, sort_key
 from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.testing import OptimizerConformance
-from spacelang.testing.resume_tests import ResumeTests
+from spacelang.testing.optimizers import ResumeTests
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from cheap import PLAYOUTS
 
 from spacelang.optimizers.mosaic import Mosaic
-from spacelang.testing.resume_tests import ResumeTests
+from spacelang.testing.optimizers import ResumeTests
 
 
 class TestPlayouts(ResumeTests):

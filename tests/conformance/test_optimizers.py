@@ -11,7 +11,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, PluginRegistry
 from spacelang.testing import OptimizerConformance
 from spacelang.testing.driving import drive, hash_loss
-from spacelang.testing.resume_tests import ResumeTests
+from spacelang.testing.optimizers import ResumeTests
 from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, SIZE
 from spacelang.testing.small_spaces import plain_space
 

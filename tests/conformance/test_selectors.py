@@ -12,7 +12,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._selection import SelectionProblem, Selector, observe_idle_workers
 from spacelang.plugins import NestedPlugin, nested_plugin
 from spacelang.testing import SelectorConformance
-from spacelang.testing.resume_tests import ResumeTests
+from spacelang.testing.optimizers import ResumeTests
 from spacelang.testing.selectors import exactly_summable_penalty
 
 T = TypeVar("T")

@@ -16,9 +16,8 @@ from commands import document, spacelang, write_spaces
 from trying import IS_FULL
 
 from spacelang.bench import run_comparison
-from spacelang.bench.comparison import plots, progress
+from spacelang.bench.comparison import RunKey, RunResult, plots, progress
 from spacelang.bench.comparison.progress import SilentComparisonListener
-from spacelang.bench.comparison.results import RunKey, RunResult
 from spacelang.cli import main
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.runs import list_runs as stored_runs

@@ -568,6 +568,18 @@ def test_only_runs_that_both_have_are_compared(capsys: pytest.CaptureFixture[str
     assert "2 runs are missing" in "\n".join(analysis.report(partial, "auto"))
 
 
+def test_contenders_with_fewer_seeds_are_compared_in_a_report_of_their_own() -> None:
+    rows = made_up(np.array([-0.1, -0.2, -0.3, 5.0]))
+    fewer = rows[(rows["contender"] == "random") & (rows["seed"] == 0)].assign(contender="tpe")
+    results_of_three = pd.concat([rows, fewer])
+    first, second = analysis.parts_with_equal_seeds(results_of_three, "auto")
+    pd.testing.assert_frame_equal(first, rows)
+    assert {*second["contender"]} == {"auto", "random", "tpe"}
+    assert {*second["seed"]} == {0}
+    assert len(analysis.parts_with_equal_seeds(rows, "auto")) == 1
+    assert len(analysis.parts_with_equal_seeds(results_of_three, "tpe")) == 1, "the base lacks a seed"
+
+
 def test_the_headline_is_without_the_tables_that_parts_were_tuned_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ import yaml
 from commands import TIMEOUT, TOY, environment
 from packaging.requirements import Requirement
 
-from spacelang.optional_imports import CORE, LIGHT
+from spacelang.errors import CORE, LIGHT
 
 REPOSITORY = Path(__file__).parents[2]
 

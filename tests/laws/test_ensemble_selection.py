@@ -47,7 +47,7 @@ def test_the_worked_numbers() -> None:
     # Reckoned by hand.
     bag = select_models([*LIBRARY, THIRD], wrong, 4)
     assert bag == ModelMultiset((0, 1, 0, 0), (0.25, 0, 0, 0))
-    assert bag.truncated(3).weights == {0: 2 / 3, 1: 1 / 3}
+    assert ModelMultiset(bag.order[:3], bag.losses[:3]).weights == {0: 2 / 3, 1: 1 / 3}
 
 
 def test_one_model_has_all_the_weight() -> None:
@@ -95,7 +95,9 @@ def test_it_is_what_brute_force_finds(drawn: tuple[list[Any], Any], size: int) -
     assert math.isclose(sum(found.weights.values()), 1)
     # Sizes are nested: what a smaller bag is, is known from a larger one.
     for smaller in range(1, size):
-        assert select_models(library, one_by_one(loss), smaller) == found.truncated(smaller)
+        assert select_models(library, one_by_one(loss), smaller) == ModelMultiset(
+            found.order[:smaller], found.losses[:smaller]
+        )
     together = average_predictions([library[model] for model in found.votes], [*found.votes.values()])
     np.testing.assert_allclose(together, np.mean([library[model] for model in bag], axis=0), atol=1e-12)
 

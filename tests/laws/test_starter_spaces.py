@@ -14,7 +14,7 @@ import spacelang as sl
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.profile import Profile, Suspicion, profile, warnings_of
 from spacelang.runtime.errors import DataError
-from spacelang.starter_spaces.writer import starter_space
+from spacelang.starter_spaces import starter_space
 from spacelang.syntax.printer import format_text
 
 from .settings import LAW

@@ -12,11 +12,16 @@ from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, Reference
 from spacelang.ir.prior import Normal
 from spacelang.ir.value import Value
-from spacelang.sampling.box_region import BoxRegion
-from spacelang.sampling.hit_and_run import HitAndRunRegion
-from spacelang.sampling.regions import Region, SimplexRegion, make_region
+from spacelang.sampling.regions import (
+    BoxRegion,
+    HitAndRunRegion,
+    Region,
+    SimplexRegion,
+    SlabRegion,
+    can_be_last,
+    make_region,
+)
 from spacelang.sampling.sampler import Sampler
-from spacelang.sampling.slab_region import SlabRegion, can_be_last
 from spacelang.sampling.tied_cells import TiedCell, TiedCells
 from spacelang.solver.counting import Structures
 

@@ -12,8 +12,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import KFold
 
 import spacelang as sl
-from spacelang.api.argument_checks import ARGUMENT_CHECKS
-from spacelang.api.run_options import AskOptions, CompareOptions, SearchOptions, options_of
+from spacelang.api.options import ARGUMENT_CHECKS, options_of
+from spacelang.api.run_options import AskOptions, CompareOptions, SearchOptions
 from spacelang.bench.comparison_data import ComparisonDataError
 
 SPACE = "stage scaler = none | StandardScaler\nstage e = GaussianNB\n"

@@ -11,22 +11,19 @@ import typer
 from goldens import ROOT, UPDATE
 
 import spacelang as sl
-from spacelang.api.argument_checks import INTEGER
 from spacelang.api.experiment import Experiment
 from spacelang.api.experiment_run import run_experiment
+from spacelang.api.options import INTEGER, RunOption, accept_options, options_of
 from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import (
     AskOptions,
     CompareOptions,
     ResumeOptions,
-    RunOption,
     RunOptions,
     SearchCVOptions,
     SearchOptions,
     SearchTableOptions,
     TabulateOptions,
-    accept_options,
-    options_of,
 )
 from spacelang.api.search_data import BlackBoxData
 from spacelang.bench.run_comparison import ComparisonOptions

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Results
 from spacelang.bench.comparison.ranks import Array, Ranking
-from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from rich import progress as bars
 from rich.console import Console
 
-from spacelang.bench.comparison.results import RunKey, RunResult
+from spacelang.bench.comparison import RunKey, RunResult
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.report.progress import SECONDS_BETWEEN_LINES
 from spacelang.runtime.budget import Budget

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from spacelang.bench.comparison import IncumbentCandidates, Results, RunResult, winner_losses
 from spacelang.bench.comparison.ranks import LEVEL, Array, Estimate, LeadInterval, RankEstimates, Ranking
-from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunResult, winner_losses
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.report.trial_results import score_document
 

@@ -12,8 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Results, WinnerLosses, winner_losses
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
-from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, WinnerLosses, winner_losses
 from spacelang.bench.comparison.summary import TIME_SHARES, end_summary
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.text import count_with_noun

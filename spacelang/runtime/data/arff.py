@@ -1,6 +1,4 @@
-"""A strict reader for ARFF, the file format of Weka and OpenML.
-
-Values that contradict their declaration are refused.
+"""A strict reader for ARFF, the file format of Weka and OpenML: values that contradict their declaration are refused.
 
 Existing readers are not sufficient. One supports neither text nor sparse rows. The other truncates fractions in integer
 columns, keeps invalid numbers there as text, and has no dates.
@@ -8,9 +6,9 @@ columns, keeps invalid numbers there as text, and has no dates.
 
 import io
 import re
-from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
@@ -60,12 +58,22 @@ class Attribute:
         """True if the values are numbers."""
         return self.kind in {"real", "integer"}
 
+    @property
+    def has_zone(self) -> bool:
+        """True if the values are dates with a time zone."""
+        return "%z" in self.pattern
 
-# ---- values
+    @property
+    def expected(self) -> str:
+        """The clause, for after a comma, that says what each value should be."""
+        if self.kind == "nominal":
+            return "which is none of its declared values"
+        date = f"a date of the form `{self.pattern}`"
+        return f"which is declared to be {'text' if self.kind == 'string' else date if self.pattern else 'a number'}"
 
 
 @dataclass(slots=True)
-class AttributeValues(ABC):
+class AttributeValues:
     """The values of an attribute, collected in chunks."""
 
     attribute: Attribute
@@ -73,28 +81,53 @@ class AttributeValues(ABC):
 
     def extend(self, values: Sequence[ArffValue]) -> None:
         """Append values; raise LineError, with the index of the value, for one that contradicts the declaration."""
+        attribute = self.attribute
         try:
-            self.parts.append(self.convert(values))
+            self.parts.append(self._array(values))
         except (ValueError, KeyError, OverflowError):
             for place, value in enumerate(values):
                 try:
-                    self.convert([value])
+                    self._array([value])
                 except (ValueError, KeyError, OverflowError):
-                    raise LineError(f"has `{value}` as `{self.attribute.name}`, {self.expected}", place=place) from None
+                    raise LineError(f"has `{value}` as `{attribute.name}`, {attribute.expected}", place=place) from None
             raise
 
-    @property
-    @abstractmethod
-    def expected(self) -> str:
-        """The clause, for after a comma, that says what each value should be."""
-
-    @abstractmethod
-    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
+    def _array(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
         """Return the values as an array; raise ValueError, KeyError or OverflowError for invalid ones."""
+        match self.attribute.kind:
+            case "nominal":
+                codes = {value: code for code, value in enumerate(self.attribute.values)}
+                found = (-1 if value is None else codes[value] for value in values)
+                return np.fromiter(found, dtype=np.int64, count=len(values))
+            case "string":
+                return np.array([*values, None], dtype=object)[:-1]
+            case "date":
+                texts, pattern = pd.Series([*values], dtype=object), self.attribute.pattern
+                moments = pd.to_datetime(texts, format=pattern, utc=self.attribute.has_zone)
+                return moments.dt.tz_localize(None).to_numpy(dtype="M8[ns]")
+            case "integer" | "real" as kind:
+                if kind == "integer":
+                    # Values that are missing, written with a decimal point, or too large become floats.
+                    with suppress(ValueError, OverflowError):
+                        return np.fromiter(map(_to_integer, values), dtype=np.int64, count=len(values))
+                floats = (np.nan if value is None else to_float(value) for value in values)
+                return np.fromiter(floats, dtype=np.float64, count=len(values))
 
-    @abstractmethod
     def series(self) -> pd.Series:
         """Return all values as a series."""
+        values = np.concatenate(self.parts)
+        match self.attribute.kind:
+            case "nominal":
+                categories = pd.Index(self.attribute.values, dtype=object if not self.attribute.values else None)
+                return pd.Series(pd.Categorical.from_codes(values, categories=categories))
+            case "string":
+                return pd.Series([*values])
+            case "date" if self.attribute.has_zone:
+                return pd.Series(values).dt.tz_localize("UTC")
+            case "integer" if values.dtype != np.int64:
+                whole = bool((np.abs(values) < EXACT_INTEGER_LIMIT).all()) and bool((values % 1 == 0).all())
+                return pd.Series(values.astype(np.int64) if whole else values)
+        return pd.Series(values)
 
 
 def read_arff(text: str, name: str) -> pd.DataFrame | SparseTable:
@@ -177,7 +210,7 @@ def _parse_declaration(line: str) -> Attribute:
 
 
 def _dense(attributes: list[Attribute], lines: Lines, name: str) -> pd.DataFrame:
-    columns = [make_empty_column(attribute) for attribute in attributes]
+    columns = [AttributeValues(attribute) for attribute in attributes]
     numbers: list[int] = []
     rows: list[list[ArffValue]] = []
     for number, line in lines:
@@ -252,7 +285,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable:
-    others = {place: make_empty_column(each) for place, each in enumerate(attributes) if not each.is_number}
+    others = {place: AttributeValues(each) for place, each in enumerate(attributes) if not each.is_number}
     given: dict[int, dict[int, tuple[int, ArffValue]]] = {place: {} for place in others}
     data, indices, ends = array("d"), array("q"), array("q", [0])
     for row, (number, line) in enumerate(lines):
@@ -267,12 +300,13 @@ def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable
             raise error.to_data_error(number, name) from None
         ends.append(len(data))
     count = len(ends) - 1
-    shape = (count, len(attributes))
     parts = (np.asarray(data), np.asarray(indices, dtype=INDEX_TYPE), np.asarray(ends, dtype=np.int64))
     series = {
         attributes[place].name: _dense_column(taking, given[place], count, name) for place, taking in others.items()
     }
-    return SparseTable(tuple(each.name for each in attributes), csr_array(parts, shape=shape), series)
+    return SparseTable(
+        tuple(each.name for each in attributes), csr_array(parts, shape=(count, len(attributes))), series
+    )
 
 
 def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], count: int, name: str) -> pd.Series:
@@ -281,7 +315,7 @@ def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue
         what = f"the sparse rows of `{name}` leave out `{taking.attribute.name}`, whose type has no default value"
         raise DataError(what, "give every row a value, or `?`")
     numbers = [given[row][0] if row in given else 0 for row in range(count)]
-    first = taking.attribute.values[0] if taking.attribute.values else None
+    first = next(iter(taking.attribute.values), None)
     _extend(taking, tuple(given[row][1] if row in given else first for row in range(count)), numbers, name)
     return taking.series()
 
@@ -297,10 +331,10 @@ def _entries(line: str, width: int) -> dict[int, ArffValue]:
         if match is None:
             raise LineError("has an entry that is not a column number and a value")
         number, quoted, bare, comma = match.groups()
-        if int(number) >= width or int(number) in found:
-            is_repeated = int(number) in found
-            range_error = f"gives column {number}, but the last column is {width - 1}"
-            raise LineError(f"gives column {number} twice" if is_repeated else range_error)
+        if int(number) in found:
+            raise LineError(f"gives column {number} twice")
+        if int(number) >= width:
+            raise LineError(f"gives column {number}, but the last column is {width - 1}")
         found[int(number)] = _value(quoted, bare)
         place = match.end()
     return found
@@ -350,73 +384,6 @@ def _pattern(quoted: str) -> str:
             raise LineError(f"has the date format `{written}`, in which `{text}` is not supported")
         parts.append(found)
     return "".join(parts)
-
-
-class _Numbers(AttributeValues):
-    expected = "which is declared to be a number"
-
-    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
-        if self.attribute.kind == "integer":
-            try:
-                return np.fromiter(map(_to_integer, values), dtype=np.int64, count=len(values))
-            except (ValueError, OverflowError):
-                pass  # missing, written with a decimal point, or too large: fall back to floats
-        floats = (np.nan if value is None else to_float(value) for value in values)
-        return np.fromiter(floats, dtype=np.float64, count=len(values))
-
-    def series(self) -> pd.Series:
-        numbers = np.concatenate(self.parts)
-        if self.attribute.kind == "integer" and numbers.dtype != np.int64:
-            whole = bool((np.abs(numbers) < EXACT_INTEGER_LIMIT).all()) and bool((numbers % 1 == 0).all())
-            return pd.Series(numbers.astype(np.int64) if whole else numbers)
-        return pd.Series(numbers)
-
-
-class _Categories(AttributeValues):
-    expected = "which is none of its declared values"
-
-    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
-        codes: dict[ArffValue, int] = {value: code for code, value in enumerate(self.attribute.values)} | {None: -1}
-        return np.fromiter((codes[value] for value in values), dtype=np.int64, count=len(values))
-
-    def series(self) -> pd.Series:
-        categories = pd.Index(self.attribute.values, dtype=object if not self.attribute.values else None)
-        return pd.Series(pd.Categorical.from_codes(np.concatenate(self.parts), categories=categories))
-
-
-class _Texts(AttributeValues):
-    expected = "which is declared to be text"
-
-    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
-        return np.array([*values, None], dtype=object)[:-1]
-
-    def series(self) -> pd.Series:
-        return pd.Series([*np.concatenate(self.parts)])
-
-
-class _Dates(AttributeValues):
-    @property
-    def expected(self) -> str:
-        return f"which is declared to be a date of the form `{self.attribute.pattern}`"
-
-    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
-        moments = pd.to_datetime(pd.Series([*values], dtype=object), format=self.attribute.pattern, utc=self._has_zone)
-        return moments.dt.tz_localize(None).to_numpy(dtype="M8[ns]")
-
-    def series(self) -> pd.Series:
-        dates = pd.Series(np.concatenate(self.parts))
-        return dates.dt.tz_localize("UTC") if self._has_zone else dates
-
-    @property
-    def _has_zone(self) -> bool:
-        return "%z" in self.attribute.pattern
-
-
-def make_empty_column(attribute: Attribute) -> AttributeValues:
-    """Return an empty column for the values of an attribute."""
-    made: dict[Kind, Callable[[Attribute], AttributeValues]]
-    made = {"nominal": _Categories, "string": _Texts, "date": _Dates}
-    return made.get(attribute.kind, _Numbers)(attribute)
 
 
 def to_float(text: str) -> float:

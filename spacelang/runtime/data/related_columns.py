@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir.validation import SPLITTER_HELP, Validation, excluded_columns, group_column, time_column
+from spacelang.runtime.data.labels import target_columns
 from spacelang.runtime.data.loading import Table
-from spacelang.runtime.data.several_targets import target_columns
 from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
 from spacelang.spelling_suggestions import format_suggestion

@@ -1,7 +1,7 @@
 """Build an ensemble from the trials of a run: select members by stored predictions and refit them on all rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ from spacelang.runtime.final_fit import SkippedTrial
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.objective import EnsembleObjective
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced
 
 LIBRARY_SIZE: Final = 32
 """The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
@@ -54,10 +54,6 @@ class ModelMultiset:
     def weights(self) -> dict[int, float]:
         """The share of all votes of each model; the shares sum to 1."""
         return {model: votes / len(self.order) for model, votes in self.votes.items()}
-
-    def truncated(self, size: int) -> "ModelMultiset":
-        """Return the multiset as it was with `size` models; the whole multiset if it has no more."""
-        return ModelMultiset(self.order[:size], self.losses[:size])
 
 
 class EnsembleError(InputError):
@@ -151,9 +147,8 @@ def select_members(
     """Select an ensemble of `size` votes by Caruana's method, from feasible trials on all training rows.
 
     A member can have several votes. `predictions` returns the stored predictions of a trial by its number. There are
-    fewer votes, at least one, if the time of the run does not suffice for all. Raises
-    EnsembleError if no trial is eligible, if no pipeline has usable predictions, or if the metric of an ensemble is
-    undefined.
+    fewer votes, at least one, if the time of the run does not suffice for all. Raises EnsembleError if no trial is
+    eligible, if no pipeline has usable predictions, or if the metric of an ensemble is undefined.
     """
     from spacelang.runtime.scoring import pipeline_scorer
 
@@ -177,7 +172,7 @@ def select_members(
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
-    time = _enforced(answer_time)
+    time = enforced(answer_time)
     may_continue = (lambda: True) if time is None else lambda: time.seconds_left_for_members > 0
     bag = select_models([known[place] for place in places], losses_of, size, may_continue)
     if not np.isfinite(bag.losses).all():
@@ -214,7 +209,7 @@ def fit_ensemble(
     in time has the model of its trial. Without one it is left out; `Ensemble.note` says so.
     """
     executor.stop()
-    time = _enforced(answer_time)
+    time = enforced(answer_time)
     needed = is_wanted or objective.test_rows > 0
     limit = {
         each.record.index: final_fit.allowed_seconds(each.record, outcome, objective, limits) for each in choice.members
@@ -248,17 +243,11 @@ def fit_ensemble(
     first, payload = members[0].record.trial.request.configuration, final_fit.SerializedPayload(estimator)
     scoring, most = final_fit.UnseenScoreWork(first, form, payload), max(*limit.values(), final_fit.MIN_SECONDS)
     if time is not None:
-        scoring, most = (
-            replace(scoring, interval_seconds=max(time.seconds_left_for_ensemble_score, 0.0)),
-            min(most, time.job_time_limit),
-        )
+        scoring = replace(scoring, interval_seconds=max(time.seconds_left_for_ensemble_score, 0.0))
+        most = min(most, time.job_time_limit)
     job = Job(FIRST_JOB - len(choice.members), scoring, most)
     test = final_fit.score_on_unseen_rows(executor, job, objective.test_rows)
     return replace(found, estimator=estimator if is_wanted else None, test=test)
-
-
-def _enforced(answer_time: RunDeadline | None) -> RunDeadline | None:
-    return answer_time if answer_time is not None and answer_time.is_enforced else None
 
 
 _Fits: TypeAlias = "dict[int, final_fit.WorkResult[final_fit.SerializedPayload]]"
@@ -344,15 +333,14 @@ def _describe_models(models: int, members: int) -> str:
 
 
 def make_unfitted(
-    objective: EnsembleObjective, members: Iterable[Member], form: PipelineInput = PipelineInput.TABLE
+    objective: EnsembleObjective, members: Sequence[Member], form: PipelineInput = PipelineInput.TABLE
 ) -> Any:
     """Return the vote of the members as an estimator that is not fitted yet; it takes input of the kind `form`."""
     from spacelang.runtime.ensembles.voting import make_vote
 
-    chosen = [*members]
-    trials = {f"trial_{each.record.index}": each.record.trial for each in chosen}
+    trials = {f"trial_{each.record.index}": each.record.trial for each in members}
     made = {name: objective.make_member(trial.request.configuration, form) for name, trial in trials.items()}
-    return make_vote(made, [each.votes for each in chosen], is_classifier=bool(objective.held_out.classes))
+    return make_vote(made, [each.votes for each in members], is_classifier=bool(objective.held_out.classes))
 
 
 def is_eligible(trial: Trial, training_size: int) -> bool:
@@ -400,9 +388,7 @@ def select_models(
 
 def average_predictions(library: Sequence[Predictions], votes: Sequence[int]) -> Predictions:
     """Return the mean of the predictions, weighted by the votes."""
-    total: Any = sum(number * each for number, each in zip(votes, library, strict=True))
-    mean: Predictions = total / sum(votes)
-    return mean
+    return np.asarray(sum(number * each for number, each in zip(votes, library, strict=True)) / sum(votes))
 
 
 def _first_lowest(losses: npt.NDArray[np.float64]) -> int:

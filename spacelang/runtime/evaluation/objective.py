@@ -4,7 +4,7 @@ import json
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -89,53 +89,39 @@ class DataObjective:
         clock: Clock = time.perf_counter,
     ) -> None:
         """Prepare the evaluation; `tested` are test rows with the same columns and class codes, which no trial sees."""
-        self._space = space
-        self._dataset = dataset
+        self._space, self.dataset, self.tested, self._clock = space, dataset, tested, clock
         self._settings = folds.DEFAULT_SETTINGS if settings is None else settings
-        self._clock = clock
         self._import_operators()  # import errors are raised before the first trial
         self._scorer = make_pipeline_scorer(self._settings, dataset, clock)
         self.metric: Metric = self._scorer.metric
+        self.objective_names: tuple[LossName, ...] = self._scorer.objective_names
+        self.bounds: tuple[AnyBound, ...] = self._scorer.all_bounds
+        self.validation: Validation = self._settings.validation
+        self.random_state = self._settings.seed % SEED_COUNT
         self.preparation: Preparation = plan_preparation(space, dataset.features)
-        given, columns = self._settings, _grouping_columns(self._settings)
+        disparities = (each for each in self._settings.bounds if each.measure is BoundedMeasure.DISPARITY)
+        self._grouping_columns = dict.fromkeys(bound.column for bound in disparities)
+        given, columns = self._settings, self._grouping_columns
         started = time.perf_counter()
         self._folds = folds.make_folds(dataset, given.validation, given.seed, self.preparation, columns)
         self._preparation_seconds = (time.perf_counter() - started) / len(self._folds)
         self._models: ModelFolder | None = None
-        self.tested = tested
+        self.training_size = max(len(fold.training_target) for fold in self._folds)
+        self.rows = len(dataset.target)
+        self.test_rows = 0 if tested is None else len(tested.target)
         if tested is not None:
             check_metric_on_test_rows(self.metric, dataset, tested)
         self._prefixes = PrefixCache(self._settings.cache_bytes)
 
-    @property
-    def training_size(self) -> int:
-        """The number of training rows of the largest fold, which is the largest fidelity."""
-        return max(len(fold.training_target) for fold in self._folds)
-
-    @property
-    def rows(self) -> int:
-        """The number of rows that trials may use, for training and validation together."""
-        return len(self._dataset.target)
-
-    @property
-    def test_rows(self) -> int:
-        """The number of test rows, which trials may not use; 0 if there are none."""
-        return 0 if self.tested is None else len(self.tested.target)
-
-    @property
-    def dataset(self) -> Dataset:
-        """The data set, with labels encoded as codes."""
-        return self._dataset
-
     @cached_property
     def facts(self) -> DataFacts:
         """The description of the data that is stored with a run."""
-        return data_facts(self._dataset.name, self._dataset.features, self._dataset.original_labels)
+        return data_facts(self.dataset.name, self.dataset.features, self.dataset.original_labels)
 
     @cached_property
     def meta_features(self) -> Mapping[str, float]:
         """The meta-features of the unprepared training rows of the first fold. Labels of held-out rows are not used."""
-        data = self._dataset
+        data = self.dataset
         rows = folds.split_rows(data, self._settings.validation, self._settings.seed)[0][0]
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
         return meta_features(features, data.target.iloc[rows], is_classification=data.is_stratified)
@@ -145,8 +131,8 @@ class DataObjective:
         """The positive class, if a scorer of the loss, the metrics or the bounds depends on it; else None."""
         bounded = (each.scorer for each in self.bounds if isinstance(each, Bound))
         goals = (each.name for each in (self.metric, *self.objective_names))
-        names = positive_class_scorers((*goals, *self._settings.metrics, *bounded), self._dataset)
-        return PositiveClass(self._dataset.classes[1], names) if names else None
+        names = positive_class_scorers((*goals, *self._settings.metrics, *bounded), self.dataset)
+        return PositiveClass(self.dataset.classes[1], names) if names else None
 
     @property
     def recorded(self) -> tuple[str, ...]:
@@ -169,47 +155,32 @@ class DataObjective:
             found[OBJECTIVES_SETTING] = objectives_text(self.objective_names)
         if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
             found[SCORER_SETTING] = scorer
-        if self._dataset.weights is not None:
-            found[WEIGHTS_SETTING] = describe_weights(self._dataset.weights)
+        if self.dataset.weights is not None:
+            found[WEIGHTS_SETTING] = describe_weights(self.dataset.weights)
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
             found[MISSING_VALUES_SETTING] = numbered
-        return found | self._dataset.relations.descriptions
-
-    @property
-    def validation(self) -> Validation:
-        """The validation: how rows are held out."""
-        return self._settings.validation
-
-    @property
-    def objective_names(self) -> tuple[LossName, ...]:
-        """The names of the values to minimize if there are several, the loss first; otherwise empty."""
-        return self._scorer.objective_names
-
-    @property
-    def bounds(self) -> tuple[AnyBound, ...]:
-        """The bounds that every trial must satisfy, in the order of the measurements of trials."""
-        return self._scorer.all_bounds
+        return found | self.dataset.relations.descriptions
 
     @cached_property
     def constant_loss(self) -> float | None:
         """The loss of the best constant prediction on the same folds, or None if none can be computed."""
         with self._controlled_environment():
-            return best_constant_loss(self.metric, self._dataset.kind, self._folds)
+            return best_constant_loss(self.metric, self.dataset.kind, self._folds)
 
     @cached_property
     def scale(self) -> LossScale | None:
         """The scale of losses, by the metric or the best constant prediction; None: centered on the first success."""
         metric = self.metric
-        losses = loss_range(metric.name, metric.formula, len(self._dataset.classes))
+        losses = loss_range(metric.name, metric.formula, len(self.dataset.classes))
         return make_scale(losses, lambda: self.constant_loss)
 
     @property
     def held_out(self) -> HeldOutRows:
         """The rows that `Trial.predictions` are for, with their true targets."""
-        return held_out_rows(self._folds, self._dataset)
+        return held_out_rows(self._folds, self.dataset)
 
     @cached_property
     def work_sizes(self) -> WorkSizes:
@@ -240,25 +211,21 @@ class DataObjective:
         """
         rows = min(len(fold.training_target) for fold in self._folds)
         columns = min(int(fold.training.shape[1]) for fold in self._folds)
-        classes = len(self._dataset.classes)
+        classes = len(self.dataset.classes)
         sizes = {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
         kinds = Counter(column.kind for column in self.columns or ())
         others = kinds.total() - kinds["numeric"]
         counted = {name: kinds[kind] for name, kind in KINDS_BY_SIZE_NAME.items()}
+        features = self.dataset.features
+        has_names = isinstance(features, pd.DataFrame)
+        missing = self.preparation.missing if has_names else np.unique(features.indices[np.isnan(features.data)])
         # One-hot encoding makes several numeric columns of one.
-        return {**sizes, **counted, "n_numeric": columns - others, "n_missing": self._columns_with_missing_numbers}
+        return {**sizes, **counted, "n_numeric": columns - others, "n_missing": len(missing)}
 
     @property
     def columns(self) -> tuple[DataColumn, ...] | None:
         """The columns that pipelines get, as far as their names are known; None if they take an array."""
         return self.preparation.columns
-
-    @property
-    def _columns_with_missing_numbers(self) -> int:
-        features = self._dataset.features
-        if isinstance(features, pd.DataFrame):
-            return len(self.preparation.missing)
-        return len(np.unique(features.indices[np.isnan(features.data)]))
 
     @property
     def cached_bytes(self) -> int:
@@ -271,11 +238,11 @@ class DataObjective:
 
     def restricted_to(self, columns: Collection[str]) -> "DataObjective":
         """Return the objective for final fits that get only these columns of a table; its trials do not change."""
-        features = self._dataset.features
+        features = self.dataset.features
         assert isinstance(features, pd.DataFrame)
         fewer = features[[name for name in features.columns if name in columns]]
         preparation = self.preparation.restricted_to(columns)
-        return self._copy_with(_dataset=replace(self._dataset, features=fewer), preparation=preparation)
+        return self._copy_with(dataset=replace(self.dataset, features=fewer), preparation=preparation)
 
     def _copy_with(self, **changed: Any) -> "DataObjective":
         other = object.__new__(type(self))
@@ -288,11 +255,6 @@ class DataObjective:
     def route(self) -> PrefixKeyFunction:
         """The prefix keys of requests: pipelines whose keys begin alike have the same first steps."""
         return PrefixKeys(self._space, self.training_size).key_of
-
-    @property
-    def random_state(self) -> int:
-        """The random state of every pipeline of the run."""
-        return self._settings.seed % SEED_COUNT
 
     @overload
     def evaluate(self, request: Request) -> Trial: ...
@@ -340,18 +302,18 @@ class DataObjective:
 
     def make_pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """Return the unfitted pipeline, with preparation, for features of this form and the labels of the user."""
-        return adapt_to_labels(self._build_with_preparation(configuration, form), self._dataset.classes)
+        return adapt_to_labels(self._build_with_preparation(configuration, form), self.dataset.classes)
 
     def make_member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """Return the pipeline as a member, which predicts numbers or probabilities: without any, 1 for its class."""
         pipeline = self._build_with_preparation(configuration, form)
-        return voting_member(pipeline, is_classifier=self._dataset.kind == "classification")
+        return voting_member(pipeline, is_classifier=self.dataset.kind == "classification")
 
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
         """Return the pipeline fitted on all rows, a member on class codes, others on the user's labels."""
-        features, data = self._dataset.features, self._dataset
+        features, data = self.dataset.features, self.dataset
         if form is PipelineInput.ARRAY:
             features = folds.as_floats(features)
         target = data.target.to_numpy() if is_member else data.original_labels
@@ -372,8 +334,8 @@ class DataObjective:
         It is the pipeline of a single fold, or the vote of the models of several folds. A member predicts class codes,
         others the labels of the user.
         """
-        table = None if form is PipelineInput.ARRAY else make_table_step(self.preparation).fit(self._dataset.features)
-        classes = self._dataset.classes
+        table = None if form is PipelineInput.ARRAY else make_table_step(self.preparation).fit(self.dataset.features)
+        classes = self.dataset.classes
         labels = tuple(range(len(classes))) if is_member else classes
         ready = [
             with_first_steps(model, [("table", table), ("preparation", fold.transformer)])
@@ -388,9 +350,9 @@ class DataObjective:
 
         Models of several targets cannot be kept: scikit-learn has no vote for them.
         """
-        if self._dataset.has_several_targets:
+        if self.dataset.has_several_targets:
             return False
-        count = len(self._dataset.classes)
+        count = len(self.dataset.classes)
         return count == 0 or all(len(getattr(each, "classes_", ())) == count for each in pipelines)
 
     def _do_final_work(self, work: final_fit.FinalWork[Any]) -> final_fit.WorkResult[Any]:
@@ -407,7 +369,7 @@ class DataObjective:
                         self.combine_fold_models(models, work.form, is_member=work.is_member)
                     )
                 case final_fit.HeldOutPredictionsWork():
-                    scorer = replace(self._scorer, classes=len(self._dataset.classes))
+                    scorer = replace(self._scorer, classes=len(self.dataset.classes))
                     request = Request(work.configuration, work.fidelity)
                     value = self._copy_with(_scorer=scorer).evaluate(request).predictions
                 case final_fit.UnseenBoundsWork():
@@ -437,10 +399,9 @@ class DataObjective:
         assert self.tested is not None
         pipeline = self._build(configuration)
         with self._controlled_environment():
-            columns = _grouping_columns(self._settings)
-            fold = folds.make_test_fold(self._dataset, self.tested, self.preparation, columns)
+            fold = folds.make_test_fold(self.dataset, self.tested, self.preparation, self._grouping_columns)
             rows = fold.training_rows(None, own=folds.writes_in_place(pipeline))
-            pipeline.fit(*rows, **fit_options(pipeline, self._dataset.weights))
+            pipeline.fit(*rows, **fit_options(pipeline, self.dataset.weights))
             groups = self.tested.relations.groups
             return measure_bounds(self._scorer, pipeline, fold, self._settings.seed, groups)
 
@@ -503,7 +464,3 @@ def _is_hopeless(request: Request, judged: Sequence[FoldScores]) -> bool:
 
 def _unshared_seconds(cost: float, account: CacheTimeAccount) -> float | None:
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
-
-
-def _grouping_columns(settings: EvaluationSettings) -> Iterable[str]:
-    return dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is BoundedMeasure.DISPARITY)

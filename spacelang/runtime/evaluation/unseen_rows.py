@@ -9,9 +9,17 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from spacelang.runtime.data.labels import Dataset, TaskKind, check_and_encode_labels, regression_labels
+from spacelang.runtime.data.labels import (
+    Dataset,
+    TaskKind,
+    check_and_encode_labels,
+    describe_shape,
+    describe_targets,
+    indicator_labels,
+    regression_labels,
+    target_names,
+)
 from spacelang.runtime.data.loading import Table, TargetColumns, load_dataset, make_table
-from spacelang.runtime.data.several_targets import describe_shape, describe_targets, indicator_labels, target_names
 from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.splits import (

@@ -65,7 +65,7 @@ class Dask:
                 help_ = "`dask` starts workers on this machine, `tcp://HOST:PORT` uses a running scheduler"
                 raise InputError(f"`{address}` is neither an executor nor the address of a dask scheduler", help_)
         try:
-            from spacelang.runtime.executors._dask.event_loop import EventLoopThread
+            from spacelang.runtime.executors._dask import EventLoopThread
             from spacelang.runtime.executors._dask.session import ClusterSession
         except ImportError as error:
             message = f"this executor needs dask, which is not installed: {describe_exception(error)}"

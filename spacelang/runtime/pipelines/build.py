@@ -297,56 +297,76 @@ LABEL_ENCODING_CLASSIFIERS: Final = frozenset((
 """Meta-classifiers that encode labels before they fit the classifiers inside them."""
 WEIGHTING_CLASSIFIERS: Final = frozenset({"AdaBoostClassifier", "RUSBoostClassifier"})
 """Meta-classifiers that pass labels to the classifiers inside them, with sample weights, which a vote refuses."""
+NO_NUMERIC_TEXTS: Final = frozenset((
+    *("BalancedRandomForestClassifier", "ExtraTreesClassifier", "LogisticRegressionCV", "RandomForestClassifier"),
+))  # fmt: skip
+"""Classifiers of scikit-learn that fail for labels such as "1" if they weight classes: it takes them for integers."""
 
 
 def adapt_to_labels(pipeline: Any, classes: tuple[Any, ...]) -> Any:
     """Change an unfitted pipeline in place so that it can learn these labels, and return it.
 
-    `classes` are the sorted labels, or empty for regression. Unless the labels are 0, 1, …, each classifier that
-    accepts only these is wrapped in a `VotingClassifier` of its own. That encodes the labels, decodes the predictions,
-    and changes nothing else.
+    `classes` are the sorted labels, or empty for regression. Each classifier that does not accept such labels is
+    wrapped in a `VotingClassifier` of its own. That encodes the labels, decodes the predictions, and changes nothing
+    else. Labels other than 0, 1, … are not accepted by some classifiers, and texts such as "1" by some that weight
+    classes.
     """
     are_codes = all(type(label) is int for label in classes) and classes == tuple(range(len(classes)))
-    return pipeline if are_codes else _wrap_in_votes(pipeline)
+    are_numeric_texts = any(isinstance(label, str) and _is_integer(label) for label in classes)
+    return pipeline if are_codes else _wrap_in_votes(pipeline, are_numeric_texts=are_numeric_texts)
 
 
-def needs_label_codes(value: Any) -> bool:
-    """Return True if a value contains a classifier that accepts only codes and gets the labels unencoded."""
+def needs_label_codes(value: Any, *, are_numeric_texts: bool = False) -> bool:
+    """Return True if a value contains a classifier that does not accept the labels, which it gets unencoded."""
     if isinstance(value, list | tuple):
-        return any(map(needs_label_codes, value))
+        return any(needs_label_codes(part, are_numeric_texts=are_numeric_texts) for part in value)
     if isinstance(value, type) or not hasattr(value, "get_params"):
         return False
     if type(value).__name__ in LABEL_ENCODING_CLASSIFIERS:
         return False
-    return _takes_codes_only(value) or needs_label_codes([*value.get_params(deep=False).values()])
+    return _takes_codes_only(value, are_numeric_texts=are_numeric_texts) or needs_label_codes(
+        [*value.get_params(deep=False).values()], are_numeric_texts=are_numeric_texts
+    )
 
 
 def is_vote_of_one_classifier(estimator: Any) -> bool:
-    """Return True if an estimator is a vote of a single classifier that accepts only codes."""
+    """Return True if an estimator is a vote of a single classifier that accepts only codes, or no numeric texts."""
     if type(estimator).__name__ != "VotingClassifier":
         return False
-    return len(estimator.estimators) == 1 and _takes_codes_only(estimator.estimators[0][1])
+    return len(estimator.estimators) == 1 and _takes_codes_only(estimator.estimators[0][1], are_numeric_texts=True)
 
 
-def _takes_codes_only(estimator: Any) -> bool:
+def _is_integer(label: str) -> bool:
+    try:
+        int(label)
+    except ValueError:
+        return False
+    return True
+
+
+def _takes_codes_only(estimator: Any, *, are_numeric_texts: bool) -> bool:
     name = type(estimator).__name__
-    is_weighting = name in WEIGHTING_CLASSIFIERS
-    return name in catalogue_access.CODES_ONLY or (is_weighting and _takes_codes_only(estimator.estimator))
+    if name in WEIGHTING_CLASSIFIERS:
+        return _takes_codes_only(estimator.estimator, are_numeric_texts=are_numeric_texts)
+    if are_numeric_texts and name in NO_NUMERIC_TEXTS and estimator.class_weight is not None:
+        return True
+    return name in catalogue_access.CODES_ONLY
 
 
-def _wrap_in_votes(value: Any) -> Any:
-    if not needs_label_codes(value):
+def _wrap_in_votes(value: Any, *, are_numeric_texts: bool) -> Any:
+    if not needs_label_codes(value, are_numeric_texts=are_numeric_texts):
         return value
     if isinstance(value, list | tuple):
-        return type(value)(map(_wrap_in_votes, value))
-    if _takes_codes_only(value):
+        return type(value)(_wrap_in_votes(part, are_numeric_texts=are_numeric_texts) for part in value)
+    if _takes_codes_only(value, are_numeric_texts=are_numeric_texts):
         from sklearn.ensemble import VotingClassifier
 
         return VotingClassifier([(_name(value), value)], voting="soft")
     held = value.get_params(deep=False)
-    changed = {name: _wrap_in_votes(part) for name, part in held.items() if needs_label_codes(part)}
+    wrapped = {name: _wrap_in_votes(part, are_numeric_texts=are_numeric_texts) for name, part in held.items()}
+    changed = {name: part for name, part in wrapped.items() if part is not held[name]}
     if "estimator" in changed and "importance_getter" in held:
-        changed["importance_getter"] = _importance_path(held["importance_getter"], held["estimator"])
+        changed["importance_getter"] = _importance_path(held["importance_getter"], changed["estimator"])
     return value.set_params(**changed)
 
 
@@ -355,7 +375,8 @@ def _name(classifier: Any) -> str:
 
 
 def _importance_path(getter: Any, classifier: Any) -> Any:
-    if not _takes_codes_only(classifier) or not isinstance(getter, str):
+    """Return an attribute of importances of a classifier, through the vote if it has become one."""
+    if not is_vote_of_one_classifier(classifier) or not isinstance(getter, str):
         return getter
     attribute = "feature_importances_" if getter == "auto" else getter
-    return f"named_estimators_.{_name(classifier)}.{attribute}"
+    return f"named_estimators_.{classifier.estimators[0][0]}.{attribute}"

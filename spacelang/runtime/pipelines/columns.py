@@ -18,11 +18,7 @@ READERS: Final = "sklearn.feature_extraction.text"
 STRINGS: Final = ("object", "string", "category", "bool")
 DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("datetime", "datetimetz")}
 """The pandas data types of the columns that each selector takes."""
-KINDS: Final = {
-    ColumnContent.NUMBER: "numeric",
-    ColumnContent.CATEGORY: "categorical",
-    ColumnContent.DATE: "datetime",
-}
+KINDS: Final = {ColumnContent.NUMBER: "numeric", ColumnContent.CATEGORY: "categorical", ColumnContent.DATE: "datetime"}
 """The word of selectors for the content of a column; text is marked by `TableColumn.is_text`."""
 Entry: TypeAlias = tuple[str, Any, Any]
 """A name, an unfitted transformer and its columns: an entry of scikit-learn's `ColumnTransformer`."""

@@ -37,7 +37,7 @@ from spacelang.runtime.scoring.metric import (
     scorer_of,
     vectorised_loss,
 )
-from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError, scorer_metric
+from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError, read_only, scorer_metric
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -113,6 +113,7 @@ class PipelineScorer:
         loss = self.metric.loss(answers, fitted.held_out, fold.held_out_target)
         if not self._measures_more or not math.isfinite(loss):
             return FoldScores(loss)
+        rows = (fold.held_out, fold.held_out_target)
         with preserve_global_random_state():
             return FoldScores(
                 loss,
@@ -125,7 +126,7 @@ class PipelineScorer:
                 # Functions of the user come last: they may change the pipeline, and nothing is measured afterwards.
                 constraints=(
                     *(measure_bound(b, fitted.pipeline, answers, fold, self.clock, writes=writes) for b in self.bounds),
-                    *(_measure_function(constraint, fitted.pipeline, fold) for constraint in self.constraints),
+                    *(each.measure(fitted.pipeline, *map(read_only, rows)) for each in self.constraints),
                 ),
             )
 
@@ -283,19 +284,6 @@ def _score_or_nan(score: LossFunction, pipeline: Any, features: Any, target: Any
         return math.nan
 
 
-def _measure_function(constraint: Constraint, pipeline: Any, fold: Fold) -> float:
-    return constraint.measure(pipeline, read_only(fold.held_out), read_only(fold.held_out_target))
-
-
-def read_only(table: Any) -> Any:
-    """Return the rows for a function of the user: a read-only view of an array, a copy of anything else."""
-    if not isinstance(table, np.ndarray):
-        return table.copy()
-    view = table.view()
-    view.flags.writeable = False
-    return view
-
-
 def _means(folds: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
     return tuple(map(defined_mean, zip(*folds, strict=True)))
 
@@ -316,7 +304,6 @@ PredictionLoss: TypeAlias = Callable[[npt.NDArray[np.float64]], float]
 """A function from predictions for the held-out rows to their loss; nan if the loss is undefined."""
 BatchPredictionLoss: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 """A function from m such predictions in one array to m losses, which may differ from the exact ones by rounding."""
-UNDEFINED: Final = float("nan")
 
 
 def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> PredictionLoss:
@@ -332,7 +319,7 @@ def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> Pred
                 warnings.simplefilter("ignore")
                 return mean([metric.loss(model, None, target) for model, target in zip(models, targets, strict=True)])
         except Exception:  # noqa: BLE001 - a metric may raise anything where it is undefined
-            return UNDEFINED
+            return math.nan
 
     return judged
 

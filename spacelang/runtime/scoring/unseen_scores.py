@@ -25,13 +25,8 @@ from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring import measures
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import LossFunction, Metric, scorer_of, vectorised_loss
-from spacelang.runtime.scoring.pipeline_scorer import (
-    HeldOutRows,
-    PipelineScorer,
-    make_batch_prediction_loss_function,
-    read_only,
-)
-from spacelang.runtime.scoring.user_functions import Constraint
+from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows, PipelineScorer, make_batch_prediction_loss_function
+from spacelang.runtime.scoring.user_functions import Constraint, read_only
 from spacelang.text import count_with_noun
 
 MAX_RESAMPLES: Final = 1_000  # The largest number of bootstrap resamples of the test rows

@@ -161,6 +161,15 @@ class Constraint:
         return number
 
 
+def read_only(table: Any) -> Any:
+    """Return the rows for a function of the user: a read-only view of an array, a copy of anything else."""
+    if not isinstance(table, np.ndarray):
+        return table.copy()
+    view = table.view()
+    view.flags.writeable = False
+    return view
+
+
 def function_bound(name: object, limit: float) -> FunctionBound:
     """Return the bound of a function by its name; raise ConstraintError for an invalid name or limit."""
     if not (isinstance(name, str) and name.isidentifier()):

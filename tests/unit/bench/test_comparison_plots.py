@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from comparisons import made, run
 
-from spacelang.bench.comparison import plots
+from spacelang.bench.comparison import IncumbentCandidates, Results, RunKey, plots
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey
 
 FILES = {
     f"{name}.{kind}" for name in ("losses_full", "losses_any", "ranks", "ranks_of_runs") for kind in ("png", "svg")

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from spacelang.bench import Comparison
-from spacelang.bench.comparison import summary
-from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import (
+from spacelang.bench.comparison import (
     Curve,
     IncumbentCandidates,
     Results,
@@ -25,8 +23,10 @@ from spacelang.bench.comparison.results import (
     logarithmic_times,
     loss_before_first_score,
     losses_at_times,
+    summary,
     winner_losses,
 )
+from spacelang.bench.comparison.ranks import Ranking
 from spacelang.bench.comparison.text import print_comparison
 from spacelang.ir import trial
 

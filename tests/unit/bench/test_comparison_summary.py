@@ -7,7 +7,7 @@ import pytest
 from comparisons import made, run
 from rich.console import Console
 
-from spacelang.bench.comparison.results import Results, RunKey
+from spacelang.bench.comparison import Results, RunKey
 from spacelang.bench.comparison.text import MAX_SUMMARY_DATA, print_comparison
 from spacelang.bench.run_comparison import Comparison
 

@@ -6,10 +6,9 @@ import pytest
 from comparisons import made, run
 from rich.console import Console
 
-from spacelang.bench.comparison import progress
+from spacelang.bench.comparison import IncumbentCandidates, Results, RunKey, progress
 from spacelang.bench.comparison.progress import ComparisonProgress
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking
-from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey
 from spacelang.bench.comparison.text import MAX_INTERVALS, format_leaders, print_comparison
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial

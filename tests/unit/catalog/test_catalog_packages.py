@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from spacelang import optional_imports
+from spacelang import errors
 from spacelang.catalog import Role, load, packages
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.introspect import introspect_package
 from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package, operator_class
 from spacelang.catalog.snapshot import BUNDLED, dump, read
-from spacelang.optional_imports import installed_version
+from spacelang.errors import installed_version
 
 OTHERS = sorted(BUNDLED.keys() - {"sklearn"})
 INSTALLED = [
@@ -66,7 +66,7 @@ def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.Mon
 
 
 def test_one_distribution_stands_for_another_with_the_same_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optional_imports, "_version", {"xgboost-cpu": "3.2.0"}.get)
+    monkeypatch.setattr(errors, "_version", {"xgboost-cpu": "3.2.0"}.get)
     assert installed_version("xgboost") == "3.2.0"
     assert installed_version("lightgbm") is None
 

@@ -27,8 +27,8 @@ from spacelang.catalog.sklearn_declarations import (
     translate_constraints,
 )
 from spacelang.catalog.snapshot import dump, read
+from spacelang.errors import installed_version
 from spacelang.ir.value import Value
-from spacelang.optional_imports import installed_version
 
 PROBES: tuple[Value, ...] = (
     None, True, False, -2, -1, 0, 1, 2, 3, 7, 10**6, 2**32, -1.5, -1.0, 0.0, 1e-9, 0.25, 0.5, 0.999, 1.0, 1.5,

@@ -9,7 +9,7 @@ import pytest
 
 from spacelang.catalog import snapshot
 from spacelang.catalog.snapshot import SnapshotError, dump, load, read, user_file
-from spacelang.optional_imports import installed_version
+from spacelang.errors import installed_version
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.optimizers._admm.algebra import ConstraintResiduals, ResidualUnits, constraint_values
+from spacelang.optimizers._admm import ConstraintResiduals, ResidualUnits, constraint_values
 
 BOTH = pytest.mark.parametrize("counted", ["raw", "scaled"])
 RHO = st.floats(1e-3, 10)

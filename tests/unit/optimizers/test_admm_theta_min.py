@@ -13,7 +13,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.minimizers import MINIMIZERS, Minimizer
-from spacelang.optimizers._admm.algebra import ConstraintResiduals, Iterate, Splitting
+from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting
 from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm

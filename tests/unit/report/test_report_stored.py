@@ -11,8 +11,9 @@ import pytest
 from storing import DATA, LIMIT, broken, header, stored, trial
 
 import spacelang as sl
+from spacelang.api.options import options_of
 from spacelang.api.resuming import open_resumable_run
-from spacelang.api.run_options import ResumeOptions, options_of
+from spacelang.api.run_options import ResumeOptions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions, TotalBudget
 from spacelang.ir.task import Bound, BoundedMeasure

@@ -13,7 +13,7 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.runtime import executors
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
+from spacelang.runtime.executors._dask import silence_dask_loggers
 from spacelang.runtime.executors._dask.worker_plugin import (
     EvaluationPlugin,
     PickledEvaluation,

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.ensemble
+import sklearn.linear_model
 import sklearn.multiclass
 from handmade import sequence, stage
 from imblearn.over_sampling import SMOTE
@@ -23,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from xgboost import XGBClassifier, XGBRegressor
 
+import spacelang as sl
 from spacelang.catalog import packages
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
@@ -35,6 +37,7 @@ from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines.build import (
     LABEL_ENCODING_CLASSIFIERS,
+    NO_NUMERIC_TEXTS,
     WEIGHTING_CLASSIFIERS,
     adapt_to_labels,
     build,
@@ -185,6 +188,33 @@ def test_classifiers_that_give_weights_vote_themselves(name: str) -> None:
     voting = adapt_to_labels(Pipeline([("e", made)]), ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
     assert is_vote_of_one_classifier(voting[-1])
     assert np.array_equal(voting.predict(features) == "yes", made.fit(features, codes).predict(features) == 1)
+
+
+@pytest.mark.parametrize("name", sorted(NO_NUMERIC_TEXTS))
+def test_classifiers_that_weight_classes_learn_labels_that_are_numeric_texts(name: str) -> None:
+    features, codes = few_cancers()
+    labels = np.asarray(["-1", "1"], dtype=object)[codes]
+    packages = (sklearn.ensemble, sklearn.linear_model, imblearn.ensemble)
+    kind = next(getattr(package, name) for package in packages if hasattr(package, name))
+    regression = {"l1_ratios": (0.0,), "use_legacy_attributes": False, "scoring": "accuracy", "Cs": 2, "max_iter": 5000}
+    quick: dict[str, Any] = regression if name == "LogisticRegressionCV" else {"n_estimators": 2}
+    made = kind(class_weight="balanced", random_state=0, **quick)
+    with pytest.raises(ValueError, match=r"not in class_weight|class_weight dict"):
+        clone(made).fit(features, labels)  # once this works, the library has no need of a vote
+    voting = adapt_to_labels(Pipeline([("e", clone(made))]), ("-1", "1")).fit(features, labels)
+    assert is_vote_of_one_classifier(voting[-1])
+    assert np.array_equal(voting.predict(features) == "1", made.fit(features, codes).predict(features) == 1)
+    for labels_alone in (("no", "yes"), (-1, 1)):
+        assert adapt_to_labels(Pipeline([("e", made)]), labels_alone)[-1] is made
+    unweighted = kind(class_weight=None, **quick)
+    assert adapt_to_labels(Pipeline([("e", unweighted)]), ("-1", "1"))[-1] is unweighted
+
+
+def test_a_search_ends_with_a_forest_that_weights_classes_named_by_numbers() -> None:
+    features, codes = few_cancers()
+    text = "stage e = RandomForestClassifier { class_weight = balanced, n_estimators = 5 }"
+    result = sl.search(sl.parse(text), features, np.asarray(["0", "1"])[codes], trials=1, workers=0, validate="cv(2)")
+    assert set(result.best_pipeline.predict(features)) == {"0", "1"}
 
 
 @pytest.mark.parametrize("getter", ["auto", "feature_importances_"])

@@ -12,7 +12,7 @@ import spacelang as sl
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.profile import Profile, profile
 from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_share
-from spacelang.starter_spaces.writer import starter_space
+from spacelang.starter_spaces import starter_space
 
 ROWS = 200
 RNG = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pytest
 
+import spacelang as sl
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.expr import And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.space import (
@@ -24,6 +25,7 @@ from spacelang.ir.space import (
 )
 from spacelang.solver import network_compiler
 from spacelang.solver.counting import Structures
+from spacelang.solver.model import SolverModel
 from spacelang.solver.network import UndecidableError
 from spacelang.solver.network_compiler import compile_networks
 
@@ -287,3 +289,19 @@ def _crowd(alternatives: int) -> Space:
         node = Hyperparameter("p", f"e.a{number}.p", "e.p", Grid(1, 3), 1, BranchTest("s", ("x",)))
         branches.append(Branch(f"a{number}", Operator("A", "none", (node,))))
     return Space("crowd", Product(ProductKind.SEQUENCE, (first, Choice("e", "e", "e", tuple(branches)))))
+
+
+def test_networks_that_lost_no_condition_are_compiled_once() -> None:
+    space = sl.parse(
+        "abstract A { n : int[1, 8] = 2, x : float[0, 1] = 0 when n >= 4 }\n"
+        "abstract B { p : int[1, 5] = 1, q : int[1, 5] = 5, require p <= q }\nstage s = A | B\nstage t = A | B\n"
+    ).checked
+    structures = Structures(space)
+    fresh = SolverModel(space.variables, space.constraints)
+    assert structures.model.variables is not structures.structure_model.variables
+    for context, networks in structures.model.by_context.items():
+        for network, other in zip(networks, fresh.by_context[context], strict=True):
+            assert (network.members, network.constraints) == (other.members, other.constraints)
+            assert (network.states, network.factors, network.cells) == (other.states, other.factors, other.cells)
+            is_known = any(network is each for each in structures.structure_model.by_context.get(context, ()))
+            assert is_known is all(member.condition is None for member in network.members)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates import Dimension
 from spacelang.surrogates.kernel_density import (
     DensityPair,
     KernelDensity,

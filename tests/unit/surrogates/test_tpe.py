@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.dimensions import Dimension, round_to_members
+from spacelang.surrogates import Dimension, round_to_members
 from spacelang.surrogates.tpe import CategoricalDensity, NormalMixture, ParzenSettings
 
 LAW = settings(max_examples=25, deadline=None)

@@ -10,11 +10,11 @@ import pytest
 from laws import crafted
 
 import spacelang as sl
+from spacelang.errors import MissingLibraryError, import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, BranchTest
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.optional_imports import MissingLibraryError, import_optional
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS

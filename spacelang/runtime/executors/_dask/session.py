@@ -31,9 +31,8 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception
 from spacelang.runtime.executors import FinishedJob, Job
-from spacelang.runtime.executors._dask import cluster, worker_plugin
+from spacelang.runtime.executors._dask import cluster, silence_dask_loggers, worker_plugin
 from spacelang.runtime.executors._dask.cluster import AnyClient, LocalCluster
-from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
 from spacelang.runtime.executors._dask.worker_plugin import JobReport, Slot
 
 JOIN_TIMEOUT: Final = 60.0  # The maximum time for the first dask worker to join the scheduler, in seconds
@@ -110,11 +109,7 @@ class ClusterSession:
             self._local = LocalCluster(self._workers, self._report_error)
             address = await self._local.start()
         client: AnyClient = Client(  # type: ignore[no-untyped-call]
-            address,
-            asynchronous=True,
-            set_as_default=False,
-            timeout=cluster.CONNECT_TIMEOUT,
-            direct_to_workers=False,
+            address, asynchronous=True, set_as_default=False, timeout=cluster.CONNECT_TIMEOUT, direct_to_workers=False
         )
         self._client = client
         await cluster.connect(client, address)

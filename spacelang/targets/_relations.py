@@ -69,31 +69,33 @@ class RelationsTarget(Protocol):
         """The verdicts of the target."""
 
 
-Lower: TypeAlias = Callable[[QuantileReduction, bool], LoweringResult[Any, Any]]
-"""Compiles the reduced space of a reduction; the flag says to express relations by means of the tool."""
+Lower: TypeAlias = Callable[[QuantileReduction], LoweringResult[Any, Any]]
+"""A function that compiles the reduced space of a reduction."""
 
 
 def with_quantiles(preserves: PreservationTable) -> PreservationTable:
     """Return the verdicts of a target that also takes quantiles."""
     numbers = {construct: (*preserves[construct], A_QUANTILE) for construct in RANGE_CONSTRUCTS}
     numbers[Construct.FLOATS] = (*preserves[Construct.FLOATS], A_QUANTILE, A_FLOAT_QUANTILE)
-    rules = (*preserves[Construct.RULES_ON_VALUES], QUANTILES, NO_QUANTILES)
+    rules = (*preserves[Construct.RULES_ON_VALUES], QUANTILES, NO_QUANTILES, NO_SUCH_MEANS)
     return {**preserves, **numbers, Construct.RULES_ON_VALUES: rules}
 
 
-def lower_by_relations(target: RelationsTarget, structures: Structures, lower: Lower) -> LoweringResult[Any, Any]:
-    """Compile a space by the option `relations` of a target.
+def lower_by_relations(
+    target: RelationsTarget, structures: Structures, lower: Lower, native: Lower | None = None
+) -> LoweringResult[Any, Any]:
+    """Compile a space by the option `relations` of a target; `native` uses the means of the tool, if it has any.
 
     Raises RefusedError: for `auto`, that of the first lowering, if all refuse the space.
     """
     if not any(map(is_relation, structures.space.constraints)):
-        return lower(QuantileReduction(structures, ()), False)
+        return lower(QuantileReduction(structures, ()))
     if target.relations != "auto":
-        return _lower_by(target.relations, target, structures, lower)
+        return _lower_by(target.relations, target, structures, lower, native)
     errors: list[RefusedError] = []
     for each in target.default_relations:
         try:
-            return _lower_by(each, target, structures, lower)
+            return _lower_by(each, target, structures, lower, native)
         except RefusedError as error:
             errors.append(error)
     raise errors[0]
@@ -154,11 +156,13 @@ def _key(construct: Construct, verdict: Verdict) -> tuple[str, Preservation, str
 
 
 def _lower_by(
-    lowering: Lowering, target: RelationsTarget, structures: Structures, lower: Lower
+    lowering: Lowering, target: RelationsTarget, structures: Structures, lower: Lower, native: Lower | None
 ) -> LoweringResult[Any, Any]:
-    if lowering != "quantiles":
-        return lower(QuantileReduction(structures, ()), lowering == "native")
-    reduction = reduce_to_quantiles(structures)
-    if target.relations == "quantiles":
-        refuse_other_relations(structures.space, reduction.constraints, target.preserves, NO_QUANTILES)
-    return lower(reduction, False)
+    if lowering == "quantiles":
+        reduction = reduce_to_quantiles(structures)
+        if target.relations == "quantiles":
+            refuse_other_relations(structures.space, reduction.constraints, target.preserves, NO_QUANTILES)
+        return lower(reduction)
+    if lowering == "native" and native is None:
+        refuse_other_relations(structures.space, (), target.preserves)
+    return (lower if lowering == "cases" or native is None else native)(QuantileReduction(structures, ()))

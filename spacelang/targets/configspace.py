@@ -133,9 +133,9 @@ class Configspace:
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["ConfigSpaceForm", Encoding]:
         """Return the ConfigSpace form of the space of the structures; its object is built when it is first used."""
-        return lower_by_relations(self, structures, self._lower)
+        return lower_by_relations(self, structures, self._lower, self._lower)
 
-    def _lower(self, reduction: QuantileReduction, _: bool) -> _lowering.LoweringResult["ConfigSpaceForm", Encoding]:
+    def _lower(self, reduction: QuantileReduction) -> _lowering.LoweringResult["ConfigSpaceForm", Encoding]:
         structures = reduction.reduced
         space = structures.space
         _lowering.refuse_oversized_integers(space, self.preserves)

@@ -40,7 +40,6 @@ from spacelang.targets._lowering import Construct, LoweringResult, PreservationT
 from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import (
     BELOW_CHOICES,
-    NESTED,
     TOO_ENTANGLED,
     build_questions,
     build_report,
@@ -49,12 +48,10 @@ from spacelang.targets._reduction_chain import (
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
-    NO_SUCH_MEANS,
     RELATIONS_DOC,
     Lowering,
     RelationsOption,
     lower_by_relations,
-    refuse_other_relations,
     report_of_original,
     with_quantiles,
 )
@@ -108,7 +105,6 @@ class Hyperopt:
             ),
             Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
             Construct.WEIGHTS: (exact("`hp.pchoice`"),),
-            Construct.RULES_ON_VALUES: (NESTED, TOO_ENTANGLED, NO_SUCH_MEANS),
         }
     )
 
@@ -118,10 +114,8 @@ class Hyperopt:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         return lower_by_relations(self, structures, self._lower)
 
-    def _lower(self, reduction: QuantileReduction, use_means: bool) -> LoweringResult["HyperoptSpace", Values]:
+    def _lower(self, reduction: QuantileReduction) -> LoweringResult["HyperoptSpace", Values]:
         structures = reduction.reduced
-        if use_means:
-            refuse_other_relations(structures.space, (), self.preserves)
         named = build_questions(structures, accepts, self.preserves, unfolded=_unfold)
         unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
         report = (*build_report(named, self.preserves, unfolded_conditions), names_entry(named))

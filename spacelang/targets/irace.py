@@ -127,9 +127,9 @@ class Irace:
 
     def lower(self, structures: Structures) -> LoweringResult["IraceParameters", Values]:
         """Return the parameters for the space of the structures."""
-        return lower_by_relations(self, structures, self._lower)
+        return lower_by_relations(self, structures, self._lower, self._lower)
 
-    def _lower(self, reduction: QuantileReduction, _: bool) -> LoweringResult["IraceParameters", Values]:
+    def _lower(self, reduction: QuantileReduction) -> LoweringResult["IraceParameters", Values]:
         structures = reduction.reduced
         form = None if self.relations == "cases" else self._with_forbidden(reduction)
         if form is None and self.relations == "native":

@@ -57,7 +57,6 @@ from spacelang.targets._reduction_chain import (
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
-    NO_SUCH_MEANS,
     RELATIONS_DOC,
     Lowering,
     RelationsOption,
@@ -143,7 +142,7 @@ class Optuna:
             ),
             Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
             Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
-            Construct.RULES_ON_VALUES: (NESTED, BOUNDED, TOO_ENTANGLED, NO_SUCH_MEANS),
+            Construct.RULES_ON_VALUES: (NESTED, BOUNDED, TOO_ENTANGLED),
         }
     )
 
@@ -151,10 +150,10 @@ class Optuna:
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
-        return lower_by_relations(self, structures, self._lower)
+        return lower_by_relations(self, structures, self._lower, partial(self._lower, use_bounds=True))
 
     def _lower(
-        self, reduction: QuantileReduction, use_bounds: bool
+        self, reduction: QuantileReduction, *, use_bounds: bool = False
     ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         structures = reduction.reduced
         unfolded = partial(unfold_with_guards, is_testable=is_testable)

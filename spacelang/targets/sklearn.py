@@ -34,20 +34,16 @@ from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import Deviation, RandomDraws
 from spacelang.targets._reduction_chain import (
-    NESTED,
-    TOO_ENTANGLED,
     UNIFORM,
     build_questions,
     findings_of,
     preserved_by_reductions,
 )
 from spacelang.targets._relations import (
-    NO_SUCH_MEANS,
     RELATIONS_DOC,
     Lowering,
     RelationsOption,
     lower_by_relations,
-    refuse_other_relations,
     report_of_original,
     with_quantiles,
 )
@@ -128,7 +124,6 @@ class Sklearn:
             Construct.UNIONS: (exact("a distribution over the parts, or the values of all parts"),),
             Construct.WEIGHTS: (*_lowering.GUIDANCE[Construct.WEIGHTS], SHARED),
             Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM, NORMAL),
-            Construct.RULES_ON_VALUES: (NESTED, TOO_ENTANGLED, NO_SUCH_MEANS),
         }
     )
 
@@ -150,12 +145,8 @@ class Sklearn:
         """Return the dictionaries of a space, built on first use; raise OptionError if a grid needs too many."""
         return lower_by_relations(self, structures, self._lower)
 
-    def _lower(
-        self, reduction: QuantileReduction, use_means: bool
-    ) -> _lowering.LoweringResult["SearchDictionaries", Parameters]:
+    def _lower(self, reduction: QuantileReduction) -> _lowering.LoweringResult["SearchDictionaries", Parameters]:
         structures = reduction.reduced
-        if use_means:
-            refuse_other_relations(structures.space, (), self.preserves)
         named = build_questions(structures, accepts, self.preserves)
         needed = library_function_forms.count_dictionaries(named.parts)
         if self.search == "grid" and needed > self.most:

@@ -45,7 +45,7 @@ class TreeLaw:
         """Return the part of a range of floats for which the ranges that depend on it have values."""
         rows: list[tuple[Any, Any, bool]] = []  # factor * value + constant <= 0
         for child in below:
-            inner = self.ranges[child]
+            inner: Any = self.ranges[child]
             box = [exactly(inner.value(end)) for end in (inner.first, inner.last)]
             limits = self.limits[child][1]
             rows += [(other, constant + own * box[own < 0], strict) for own, other, constant, strict in limits]
@@ -237,7 +237,7 @@ class RelatedRanges:
     def __init__(self, ranges: "dict[str, Range]", rows: "list[Row]") -> None:
         """Take the ranges in the order of the text."""
         self.ranges, self.rows = ranges, rows
-        self._laws: dict[frozenset[str], list[Law]] = {}
+        self._laws: dict[frozenset[str], list[Any]] = {}
 
     def values(self, shares: dict[str, float]) -> dict[str, Any]:
         """Return the values for the shares of all active ranges."""
@@ -259,11 +259,11 @@ class RelatedRanges:
                 known[name] = mine.value(table.quantile(first, last, found[name]))
         return found
 
-    def laws(self, active: frozenset[str]) -> "list[Law]":
-        """Return the laws of the connected parts; raise ValueError for comparisons that are no tree and no sum."""
+    def laws(self, active: frozenset[str]) -> list[Any]:
+        """Return the laws of the connected parts, of the classes above; raise ValueError for comparisons that are no tree and no sum."""
         if active not in self._laws:
             rows = [row for row in self.rows if active.issuperset(row[2])]
-            left, found = [name for name in self.ranges if name in active], list[Law]()
+            left, found = [name for name in self.ranges if name in active], list[Any]()
             while left:
                 names = {left[0]}
                 while more := {n for row in rows if not names.isdisjoint(row[0]) for n in row[0]} - names:

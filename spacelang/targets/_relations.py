@@ -5,6 +5,7 @@ is the first one of `default_relations` of the target that can express the space
 unfolded into cases.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
@@ -127,16 +128,18 @@ def report_of_original(reduction: QuantileReduction, report: Sequence[ReportEntr
     if not reduction.groups:
         return (*report,)
     nodes = reduction.members.values()
-    reduced = {id(node.span) for node in nodes}
+    numbers = Counter(id(node.span) for node in nodes)  # the ranges of floats that the space itself does not have
     told: list[tuple[tuple[str, Preservation, str], Span]] = []
     about_form = []
     for entry in report:
         if entry.is_about_form:
             about_form.append(entry)
             continue
-        is_range = entry.construct in RANGE_CONSTRUCTS
-        kept = (span for span in entry.spans if not (is_range and id(span) in reduced))
-        told += [((entry.construct, entry.status, entry.message), span) for span in kept]
+        for span in entry.spans:
+            if entry.construct == Construct.FLOATS and numbers[id(span)]:
+                numbers[id(span)] -= 1
+            else:
+                told.append(((entry.construct, entry.status, entry.message), span))
     for node in nodes:
         for construct in _lowering.constructs_in(node.domain):
             is_float = construct is Construct.FLOATS and isinstance(node.domain, Real)

@@ -260,7 +260,10 @@ class RelatedRanges:
         return found
 
     def laws(self, active: frozenset[str]) -> list[Any]:
-        """Return the laws of the connected parts, of the classes above; raise ValueError for comparisons that are no tree and no sum."""
+        """Return the laws of the connected parts, which are of the classes above.
+
+        Raise ValueError for comparisons that are neither a tree nor limits on one sum.
+        """
         if active not in self._laws:
             rows = [row for row in self.rows if active.issuperset(row[2])]
             left, found = [name for name in self.ranges if name in active], list[Any]()

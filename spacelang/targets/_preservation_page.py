@@ -71,9 +71,9 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
   `trial.suggest_int("hi", lo, 100)`; this is possible for comparisons of floats, differences of integers such as
   `lo <= hi - 2`, and limits on one sum of ranges.
 - `quantiles`: each related range is a number in [0, 1], the quantile of its value in the law given the ranges before it
-  (Rosenblatt, 1952). Independent uniform numbers follow the law of the space without its priors; where conditions decide
-  which ranges are active, the law given these. Possible for comparisons of two ranges that connect ranges like a tree,
-  and for limits on one sum. `decode` turns the numbers into values; values of floats are exact up to the 12th digit.
+  (Rosenblatt, 1952). Independent uniform numbers follow the law of the space without its priors; where conditions
+  decide which ranges are active, the law given these. Possible for comparisons of two ranges that connect ranges like a
+  tree, and for limits on one sum. `decode` turns the numbers into values; floats are exact up to the 12th digit.
 - `cases`: choices are nested so that only valid configurations remain, with a name for each case. Possible for all
   constraints that connect few values.
 - `auto`, the default: the first of those in the last column that can express the space; what it cannot express is
@@ -87,9 +87,9 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
 | `hyperopt` | no | yes, decoded by `configuration` | yes | `quantiles` |
 | `sklearn` | no | yes, decoded by `decode` | yes | `cases` |
 
-With `native` and `cases`, values that constraints connect are drawn one after the other, so that the draws of Optuna and
-hyperopt do not follow the law of the space. With `quantiles` they do, and a hyperparameter has one name. A constraint that
-the chosen lowering cannot express is refused.
+With `native` and `cases`, values that constraints connect are drawn one after the other, so that the draws of Optuna
+and hyperopt do not follow the law of the space. With `quantiles` they do, and each hyperparameter has one name. A
+constraint that the chosen lowering cannot express is refused.
 
 The tables below are generated from the declarations of the targets (`python -m spacelang.targets._preservation_page`).
 Where a construct has several verdicts, they depend on the place; the report of the compilation says which one applies.

@@ -74,8 +74,7 @@ searches themselves need an estimator with these parameters: `Estimator()` of a 
 DECODE: Final = '''\
 def decode(parameters):
     """Return the configuration of the parameters of a search: `decode(search.best_params_)`."""
-    found = {{key: value.item() if hasattr(value, "item") else value for key, value in {values}.items()}}
-    return {result}'''
+    return {{key: value.item() if hasattr(value, "item") else value for key, value in {values}.items()}}'''
 
 
 def accepts(part: SimpleDomain) -> bool:
@@ -245,14 +244,14 @@ class SearchDictionaries(LibraryFunctionForm):
         """Return a module with `iter_dictionaries` and `decode(parameters)` that needs nothing but scikit-learn."""
         used = py.names_used(self._code)
         restored = [f"\n{block}" for block in quantile_source(self.reduction)]
-        values = f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters"
+        decode = DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters")
         blocks = [
             _HEAD.format(name=py.docstring_safe_line(self.questions.space.name)),
             *([inspect.getsource(_distributions()).split('"""', 2)[2].strip()] if used else []),  # without docstring
             *restored,
             py.assignment_source("dictionaries", self._code),
             py.assignment_source("default", py.literal_dict(self.default)),
-            "\n" + DECODE.format(values=values, result="values_of(found)" if restored else "found"),
+            "\n" + (decode.replace("return {", "return values_of({") + ")" if restored else decode),
         ]
         return "\n\n".join(blocks)
 

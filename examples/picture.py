@@ -29,8 +29,10 @@ LABELS: Final = {
     "hyperopt": "hyperopt",
     "irace": "irace",
     "mosaic": "Monte Carlo tree search",
+    "nevergrad": "Nevergrad",
     "optuna": "Optuna",
     "random": "arrays, for any code",
+    "ray": "Ray Tune",
     "sklearn": "scikit-learn's searches",
 }
 """The labels of targets in the picture; one without a label has its name."""

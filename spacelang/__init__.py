@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         import_space,
         load,
         parse,
+        resume,
         search,
     )
     from spacelang.api.search_cv import SpaceSearchCV
@@ -31,7 +32,8 @@ __version__ = "0.2.0"
 __all__ = [
     "AskAndTell", "Comparison", "Configuration", "Constraint", "Experiment", "FinishedTrial", "ImportedSpace",
     "NoSuccessError", "RefitError", "Result", "SeveralObjectivesError", "Space", "SpaceError",
-    "SpaceSearchCV", "Suggestion", "ask_and_tell", "compare", "import_space", "load", "parse", "search", "search_table",
+    "SpaceSearchCV", "Suggestion", "ask_and_tell", "compare", "import_space", "load", "parse", "resume", "search",
+    "search_table",
 ]  # fmt: skip
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",

@@ -75,6 +75,8 @@ def _argument(option: re.Match[str], settings: str) -> str:
         value = f'"{given}"'
     else:
         value = given or ("True" if name in OPTIONS_WITHOUT_VALUE else "…")
+    if name == "allow":
+        value = f"[{value}]"
     return f'{settings}={{"{name}": {value}}}' if is_in_mapping else f"{name}={value}"
 
 
@@ -92,7 +94,10 @@ CORE: Final = {
 """Dependencies without which the commands that only read spaces work: the distribution by the name of its module."""
 LIGHT: Final = ("lark", "rich", "typer")
 """The other dependencies, with which the commands that only read spaces work; `spacelang lsp` needs pygls, too."""
-EXTRAS: Final = {"cmaes": "optuna", "matplotlib": "plots", "optuna": "optuna", "pygls": "lsp", "smac": "smac"}
+EXTRAS: Final = {
+    **{name: name for name in ("nevergrad", "optuna", "ray", "smac")},
+    **{"cmaes": "optuna", "matplotlib": "plots", "pygls": "lsp"},
+}
 """The extra of this package that installs a library; other libraries are installed by their own name."""
 
 

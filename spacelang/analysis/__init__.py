@@ -5,8 +5,13 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from spacelang.analysis import consistency, declarations, modules, roles
-from spacelang.analysis.context import NO_CONTEXT, CheckContext, FileReader
-from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import (
+    NO_CONTEXT,
+    CheckContext,
+    DataSymbols,
+    DiagnosticCollector,
+    FileReader,
+)
 from spacelang.analysis.drafts import Draft, NameMention
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader

@@ -12,8 +12,9 @@ from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.frozen import frozen
 from spacelang.ir.domain import KEYWORDS, contains, literal
-from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter, value_name
+from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter
 from spacelang.ir.value import Value, are_same
+from spacelang.ir.walk import value_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import structure_title
 from spacelang.text import Span, forbidden_character

@@ -10,7 +10,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
-from spacelang.ir.domain import DATA_SIZE_NAMES, size_of_shape
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, size_of_shape
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.spelling_suggestions import nearest_name

@@ -33,7 +33,8 @@ from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.frozen import frozen
 from spacelang.grouping import find_cycles
 from spacelang.ir import expr
-from spacelang.ir.domain import DATA_SIZE_NAMES, Categorical, Domain, describe, literal, parts
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.domain import Categorical, Domain, describe, literal, parts
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import is_number, to_number
 from spacelang.ir.walk import rebuild_tree

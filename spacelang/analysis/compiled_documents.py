@@ -5,8 +5,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from spacelang.analysis import computed_checks, declarations, parameter_checks, roles, tasks
-from spacelang.analysis.context import MAX_NUMBER, CheckContext
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckContext, DiagnosticCollector
 from spacelang.analysis.domains import common_value
 from spacelang.analysis.goals import ScorerReader
 from spacelang.analysis.parameter_checks import ParameterChecker
@@ -16,19 +15,8 @@ from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import files as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.domain import (
-    BOOLEANS,
-    DATA_SIZE_NAMES,
-    Categorical,
-    Grid,
-    NotFound,
-    Real,
-    SimpleDomain,
-    describe,
-    literal,
-    minimum_data_size,
-    parts,
-)
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
+from spacelang.ir.domain import BOOLEANS, Categorical, Grid, NotFound, Real, SimpleDomain, describe, literal, parts
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,

@@ -15,7 +15,8 @@ from spacelang.diagnostics.conditions import NeverComputed
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.computed import computed_value, has_float
 from spacelang.ir.computed_numbers import to_value
-from spacelang.ir.domain import Grid, Real, is_finite, literal, members, parts
+from spacelang.ir.domain import Grid, Real, literal, members, parts
+from spacelang.ir.domain_questions import is_finite
 from spacelang.ir.expr import (
     INACTIVE,
     Active,
@@ -32,8 +33,9 @@ from spacelang.ir.expr import (
     decisions_in_tests,
     references,
 )
-from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Variable, computed_parameters
+from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Variable
 from spacelang.ir.value import Value, identity_key
+from spacelang.ir.walk import computed_parameters
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span

@@ -11,7 +11,8 @@ from spacelang.analysis.truths import ORDER_OPERATORS
 from spacelang.diagnostics.conditions import RemovedValue
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
-from spacelang.ir.domain import BOOLEANS, Categorical, contains_numbers, literal, parts
+from spacelang.ir.domain import BOOLEANS, Categorical, literal, parts
+from spacelang.ir.domain_questions import contains_numbers
 from spacelang.ir.expr import (
     NEGATED_SIGNS,
     And,

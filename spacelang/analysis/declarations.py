@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from spacelang.analysis.alternatives import is_decision
-from spacelang.analysis.context import CheckContext
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.groups import GroupReader
 from spacelang.analysis.modules import Module, name_of_import

@@ -32,8 +32,9 @@ from spacelang.ir.expr import (
     is_true,
     nodes,
 )
-from spacelang.ir.space import Choice, Operator, index_of_value_branch, is_value_branch
+from spacelang.ir.space import Choice, Operator
 from spacelang.ir.value import is_number
+from spacelang.ir.walk import index_of_value_branch, is_value_branch
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span

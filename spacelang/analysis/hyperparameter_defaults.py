@@ -14,19 +14,12 @@ from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDef
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import DefaultOutside
 from spacelang.diagnostics.syntax import UnexpectedText
-from spacelang.ir.domain import (
-    DATA_SIZE_NAMES,
-    NOT_FOUND,
-    Domain,
-    NotFound,
-    contains,
-    is_bare_word,
-    literal,
-    nearest_value,
-    parts,
-)
-from spacelang.ir.space import Branch, Hyperparameter, index_of_value_branch, is_value_branch
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.domain import NOT_FOUND, Domain, NotFound, contains, is_bare_word, literal, parts
+from spacelang.ir.domain_questions import nearest_value
+from spacelang.ir.space import Branch, Hyperparameter
 from spacelang.ir.value import Value, is_number
+from spacelang.ir.walk import index_of_value_branch, is_value_branch
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 

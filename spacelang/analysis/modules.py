@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from spacelang.analysis.alternatives import check_name
-from spacelang.analysis.context import FileReader
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector, FileReader
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.files import ImportCycle, NamelessImport, TooLarge
 from spacelang.diagnostics.names import DuplicateName

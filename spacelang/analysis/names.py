@@ -9,17 +9,11 @@ from spacelang.analysis.drafts import Definition, Draft, FixedName, NameMention,
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
-from spacelang.ir.domain import (
-    DATA_SIZE_NAMES,
-    Domain,
-    describe,
-    is_bare_word,
-    literal,
-    size_of_shape,
-    spell_parameter_name,
-)
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, size_of_shape
+from spacelang.ir.domain import Domain, describe, is_bare_word, literal, spell_parameter_name
 from spacelang.ir.expr import Constant, Reference
-from spacelang.ir.space import Choice, Hyperparameter, Space, TupleParameter, Variable, element_name, length_name
+from spacelang.ir.space import Choice, Hyperparameter, Space, TupleParameter, Variable
+from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span

@@ -12,17 +12,12 @@ from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownFunction, UnknownValue
 from spacelang.diagnostics.structure import AmbiguousStageUse
-from spacelang.ir.domain import (
-    DATA_SIZE_NAMES,
-    Categorical,
-    contains,
-    contains_numbers,
-    is_bare_word,
-    literal,
-    parts,
-)
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.domain import Categorical, contains, is_bare_word, literal, parts
+from spacelang.ir.domain_questions import contains_numbers
 from spacelang.ir.expr import Arithmetic, Call, Constant, Expr, Reference, nodes
-from spacelang.ir.space import Choice, length_name
+from spacelang.ir.space import Choice
+from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value, is_number
 from spacelang.syntax import ast
 

@@ -7,8 +7,7 @@ from typing import Final
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.values import suggest_value
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Deprecation, NoDefault, Parameter, Role
-from spacelang.catalog.parameter_restrictions import ANOTHER_NAME_OF
-from spacelang.catalog.rules import spell_value
+from spacelang.catalog.rules import ANOTHER_NAME_OF, spell_value
 from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import SingleEstimatorInsteadOfList

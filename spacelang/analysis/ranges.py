@@ -17,7 +17,8 @@ from spacelang.catalog.rules import NumberRange, spell_value
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.frozen import frozen
-from spacelang.ir.domain import DATA_SIZE_NAMES, Grid, Real, grid, literal
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.domain import Grid, Real, grid, literal
 from spacelang.ir.expr import Expr
 from spacelang.ir.value import to_fraction
 from spacelang.syntax import ast

@@ -27,13 +27,10 @@ from spacelang.ir.space import (
     ProductKind,
     Space,
     Variable,
-    computed_parameters,
-    expressions_of,
     operators,
-    products,
 )
 from spacelang.ir.tuple_parameters import member_conditions
-from spacelang.ir.walk import rebuild_tree
+from spacelang.ir.walk import computed_parameters, expressions_of, products, rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -13,8 +13,9 @@ from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir import task as ir_task
 from spacelang.ir import validation
-from spacelang.ir.space import Node, last_operators
+from spacelang.ir.space import Node
 from spacelang.ir.validation import DeclaredValidation
+from spacelang.ir.walk import last_operators
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_arithmetic, spell_expression

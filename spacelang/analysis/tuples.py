@@ -32,9 +32,10 @@ from spacelang.ir.domain import (
     contains,
     describe,
     literal,
-    nearest_value,
     parts,
 )
+from spacelang.ir.domain_questions import nearest_value
+from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -123,8 +124,8 @@ class TupleReader:
         default = self._default(written, domain, judge)
         self._mark_data_dependent(written, before)
         choice = None if not domain.others else place.address
-        length = self._place.child(ir.length_name(name))
-        elements = [self._place.child(ir.element_name(name, 1 + k)) for k in range(domain.greatest)]
+        length = self._place.child(length_name(name))
+        elements = [self._place.child(element_name(name, 1 + k)) for k in range(domain.greatest)]
         addresses = tuple(each.address for each in elements)
         parameter = ir.TupleParameter(name, place.address, length.address, addresses, choice, written.name.span)
         if written.condition is not None:
@@ -291,13 +292,13 @@ class TupleReader:
             usual = ir.TUPLE_NAME if is_tuple else default
             yield self._member(name, several, usual, written, domain_text(written.domain.span, several))
         lengths = Grid(domain.least, domain.greatest)
-        yield self._member(ir.length_name(name), lengths, len(own), written, describe(lengths))
+        yield self._member(length_name(name), lengths, len(own), written, describe(lengths))
         # Longer tuples than the default one repeat its last element.
         last = own[-1] if own else domain.element.representative
         shown = domain_text(part.element.span, domain.element)
         for place in range(domain.greatest):
             usual = own[place] if place < len(own) else last
-            member = self._member(ir.element_name(name, place + 1), domain.element, usual, written, shown)
+            member = self._member(element_name(name, place + 1), domain.element, usual, written, shown)
             yield replace(member, prior=advice.prior, split=advice.split, span=part.element.span)
 
     def _member(

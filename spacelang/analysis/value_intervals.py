@@ -14,7 +14,8 @@ from spacelang.frozen import frozen
 from spacelang.ir import expr
 from spacelang.ir.computed import FUNCTIONS, OPERATIONS
 from spacelang.ir.computed_numbers import UNDEFINED, exact
-from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts, subgrid
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
+from spacelang.ir.domain_questions import subgrid
 from spacelang.ir.space import Variable
 from spacelang.ir.value import Value, is_number, to_fraction
 from spacelang.syntax import ast

@@ -50,10 +50,10 @@ from spacelang.runtime.objective import (
 )
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
-from spacelang.solver.adaptation_to_data import dropped_keys_sentence
+from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
 if TYPE_CHECKING:
-    from spacelang.report.search_coverage import SearchCoverage
+    from spacelang.report.run_facts import SearchCoverage
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import ObjectiveInfo
@@ -219,7 +219,7 @@ class PreparedExperiment:
     @cached_property
     def search_coverage(self) -> "SearchCoverage":
         """The treatment of hyperparameters; raises InputError if the optimizer cannot search the space."""
-        from spacelang.report.search_coverage import coverage_of
+        from spacelang.report.run_facts import coverage_of
 
         has_defaults_only = self.experiment.data.has_defaults_only
         return coverage_of(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)

@@ -21,8 +21,8 @@ from spacelang.ir.membership import ExclusionReason, all_exclusions
 from spacelang.ir.value import Value
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
-from spacelang.solver.adaptation_to_data import member_without_dropped_keys, tuple_key, with_keys_of
 from spacelang.solver.defaults import default_configuration
+from spacelang.solver.nearest_configuration import member_without_dropped_keys, tuple_key, with_keys_of
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
 

@@ -23,8 +23,7 @@ from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
-from spacelang.solver.adaptation_to_data import with_keys_of
-from spacelang.solver.nearest_configuration import NearestMember, nearest_member
+from spacelang.solver.nearest_configuration import NearestMember, nearest_member, with_keys_of
 from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:

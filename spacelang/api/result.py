@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spacelang.api.result_views import ResultViews
     from spacelang.ir.trial import TestScore
     from spacelang.report.page.rendering import InlinePage
-    from spacelang.report.search_coverage import SearchCoverage
+    from spacelang.report.run_facts import SearchCoverage
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial

@@ -1,27 +1,28 @@
 """Resuming a stored run: its space, its data and its options, all taken from its store."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from spacelang.api.experiment import stored_header
+from spacelang.api.experiment import EvaluationData, stored_header
 from spacelang.api.options import INTEGER, options_of
-from spacelang.api.run_options import ResumeOptions, RunOptions
-from spacelang.api.search_data import DefaultSpace
+from spacelang.api.run_options import ResumeOptions, RunOptions, SearchResumeOptions
+from spacelang.api.search_data import DefaultSpace, TabularData
 from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.validation import KINDS
-from spacelang.report.next_steps import TABULATE, is_exhausted, python_function, repeated_call, resume_command
+from spacelang.report.next_steps import TABULATE, is_exhausted, python_call, resume_command
 from spacelang.report.run_limits import LIMITS, RunLimits, limits_of
 from spacelang.report.stored_runs import parse_options
 from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader
+from spacelang.runtime.storage.header import GROUP_NAME, UNNAMED_SPACE, RunHeader
+from spacelang.runtime.storage.program_arguments import arguments_to_repeat
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
@@ -37,6 +38,9 @@ from spacelang.runtime.storage.stored_run import (
 )
 from spacelang.serialization.definition import VERSION
 from spacelang.text import Origin, Source, count_with_noun, shell_word
+
+if TYPE_CHECKING:
+    from spacelang.runtime.scoring.user_functions import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,8 @@ class ResumableRun:
         found = readable_data(self.header) if given is None else given
         if found is None:
             if is_held_by_program(self.header):
-                call = repeated_call("sl.search", self.store)
                 what = f"the run in `{self.store}` was on rows of a program, which a store does not contain"
+                call = f"`sl.resume({str(self.store)!r}, features, target)`"
                 raise DataError(what, f"resume it in Python by {call}, or give a file of the same rows by `--data`")
             named = named_data(self.header)
             what = f"the run was on {self.header.data}, and `{named}` is not in this folder or below"
@@ -110,6 +114,20 @@ class ResumableRun:
             what = f"the test rows of the run ({rows}) are those of `{named}`, which is not in this folder or below"
             raise DataError(what, f"say where they are: add `--test {shell_word(named)}`, or the new path")
         return found
+
+    def complete(self, data: EvaluationData) -> EvaluationData:
+        """Return the data with the groups, times, weights and splits that the program gave with its rows.
+
+        Those that the data has already are kept. Raises DataError if the data has other rows.
+        """
+        from spacelang.runtime.data.splitters import stored_splitter, with_stored_relations
+
+        if not isinstance(data, TabularData):
+            return data
+        table = with_stored_relations(data.table, self.header)
+        name = self.header.data_options.get(GROUP_NAME) if data.group_name is None else data.group_name
+        splitter = stored_splitter(self.header) if data.splitter is None else data.splitter
+        return replace(data, table=table, group_name=name, splitter=splitter)
 
     def budget(self, given: ResumeOptions) -> dict[str, Any]:
         """Return the options that limit the whole run: the given ones, and the original values of the others.
@@ -168,7 +186,7 @@ class ResumableRun:
             "optimizer": header.optimizer,
             "optimizer_options": _optimizer_options(header),
             "allow": given["allow"],
-            "metric": stored.get("metric") or self._metric_of_formula(),
+            "metric": self._metric(given, stored.get("metric")),
             "validate": stored.get("validate") or self._stored_validation(),
             "metrics": _metrics(header),
             "training_score": header.settings.get("training_score") == "true",
@@ -203,6 +221,14 @@ class ResumableRun:
             return None if self.votes == DEFAULT_VOTES else self.votes or 0
         return self.votes
 
+    def _metric(self, given: ResumeOptions, stored: str | None) -> "str | Scorer | None":
+        """Return the metric: a scorer that is given or that the store names, or its name; None if nothing says it."""
+        from spacelang.runtime.scoring.stored_scorers import stored_scorer
+
+        if (metric := cast(SearchResumeOptions, given).get("metric")) is not None:
+            return metric
+        return stored or stored_scorer(self.header, (*given["allow"],)) or self._metric_of_formula()
+
     def _metric_of_formula(self) -> str | None:
         """Return the scorer of the run; None if the task says it, or if the data suggests it."""
         header, goal = self.header, _task(self.header).get("goal")
@@ -219,12 +245,22 @@ class ResumableRun:
         return validation if is_earlier and is_declared and not is_table_reference(self.header) else None
 
 
-def open_resumable_run(store: Path) -> ResumableRun:
-    """Return a run to be resumed. Raises StoreError if the file is no store, or if only Python can resume the run."""
+def open_resumable_run(store: Path, given: Collection[str] = ()) -> ResumableRun:
+    """Return a run to be resumed; `given` are the names of arguments that a program passes again.
+
+    Raises StoreError if the file is no store, or if the run needs more of its program.
+    """
     with Store.read(store) as run:
-        if (function := python_function(run.header)) is not None:
-            what = f"the run in `{store}` has functions or splits of a program, which only the program can repeat"
-            raise StoreError(what, f"resume it in Python by {repeated_call(function, store)}")
+        call, missing = python_call(run), arguments_to_repeat(run.header)
+        absent = [each for each in missing if each.partition("=")[0] not in given]
+        if call is not None and not (missing or is_held_by_program(run.header)):
+            what = f"the run in `{store}` has functions of a program, which only the program can repeat"
+            raise StoreError(what, f"resume it in Python by {call}")
+        if absent:
+            names = {"metric": "the scorer", "sample_weight": "the sample weights"}
+            shown = " and ".join(names[each.partition("=")[0]] for each in absent)
+            what = f"the store `{store}` does not hold {shown} of its program"
+            raise StoreError(what, f"resume it in Python by {call}")
         return _resumable(store, run)
 
 

@@ -210,7 +210,25 @@ class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, BudgetAndSeed
         "there are 32 votes if no space is given, otherwise none.", (checks.INTEGER[0], "takes the number of votes, "
         "such as 32"), metavar="N", least=0, scope="rows")]
 
-class SearchOptions(RunOptions, total=False):
+class ProgramOptions(TypedDict, total=False):
+    """The options of a search on rows that only a program can give."""
+
+    groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "
+        "together, and tested together. They are passed to a splitter given as `validate`; a validation as text, and "
+        "the default one, keep the groups together. A column of the features with the same name and values is no "
+        "feature.")]
+    sample_weight: Annotated[Any, RunOption(None, doc="n numbers that are at least 0, with which pipelines are fitted; "
+        "losses are not weighted. They are passed to the last step; a trial fails if that takes none.")]
+    progress: Annotated[bool | None, RunOption(None, doc="By default a terminal or a notebook shows a bar with the "
+        "best score and the time left. True prints lines elsewhere, too; False prints nothing.")]
+    listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
+        "trial instead of the progress bar.")]
+    callbacks: Annotated["Iterable[Callback]", RunOption((), doc="Functions that are called with each finished trial, "
+        "a `FinishedTrial`. If one returns True, the run stops, and the best pipeline is fitted as usual. If one "
+        "raises, the run ends in order, and the error is raised. Trials of a resumed run are not repeated.",
+        check=(checks.is_iterable_of_functions, "takes a list of functions of a finished trial"))]
+
+class SearchOptions(RunOptions, ProgramOptions, total=False):
     """The options of `search`."""
 
     objective: Annotated["AnyObjective | None", RunOption(None, doc='A function to minimise instead of data, called '
@@ -227,24 +245,10 @@ class SearchOptions(RunOptions, total=False):
         check=(checks.is_iterable_of_strings, 'takes names, such as `["error", "seconds"]`'))]
     fidelities: Fidelities
     scale: Scale
-    groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "
-        "together, and tested together. They are passed to a splitter given as `validate`; a validation as text, and "
-        "the default one, keep the groups together. A column of the features with the same name and values is no "
-        "feature.")]
-    sample_weight: Annotated[Any, RunOption(None, doc="n numbers that are at least 0, with which pipelines are fitted; "
-        "losses are not weighted. They are passed to the last step; a trial fails if that takes none.")]
     constraints: Annotated["Iterable[Constraint] | Mapping[str, float]", RunOption((),
         doc="With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to the "
         "bounds of the task. With an objective: limits by name.",
         check=(checks.is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"))]
-    progress: Annotated[bool | None, RunOption(None, doc="By default a terminal or a notebook shows a bar with the "
-        "best score and the time left. True prints lines elsewhere, too; False prints nothing.")]
-    listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
-        "trial instead of the progress bar.")]
-    callbacks: Annotated["Iterable[Callback]", RunOption((), doc="Functions that are called with each finished trial, "
-        "a `FinishedTrial`. If one returns True, the run stops, and the best pipeline is fitted as usual. If one "
-        "raises, the run ends in order, and the error is raised. Trials of a resumed run are not repeated.",
-        check=(checks.is_iterable_of_functions, "takes a list of functions of a finished trial"))]
 
 class ResumeOptions(TypedDict, total=False):
     """The options with which a stored run can be resumed; all others are as in the run."""
@@ -255,13 +259,25 @@ class ResumeOptions(TypedDict, total=False):
     allow: Allow
     test: Annotated[str | None, RunOption(None, "The file of test rows of the run; only needed if it is not in this "
         "folder or below.", metavar="FILE")]
-    workers: Annotated[int | None, RunOption(None, "Number of trials at the same time; by default as before.", least=0)]
+    workers: Annotated[int | None, RunOption(None, "Number of trials at the same time; by default as before.",
+        check=checks.INTEGER, least=0)]
     trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default as "
-        "before.", metavar="LIMIT")]
+        "before.", check=(checks.TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT")]
     executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
-        "one; by default as before.", metavar="WHERE")]
+        "one; by default as before.", check=(checks.TEXT, "takes `dask` or the address of a scheduler"),
+        metavar="WHERE")]
     ensemble: Annotated[int | None, RunOption(None, "The number of votes of the ensemble; 0: none; by default as "
-        "before.", metavar="N", least=0)]
+        "before.", check=checks.INTEGER, metavar="N", least=0)]
+
+class SearchResumeOptions(ResumeOptions, ProgramOptions, total=False):
+    """The options of the function `resume`."""
+
+    data: Annotated[str | None, RunOption(None, doc="The data of the run as it was named, such as a file; only needed "
+        "if it is not in this folder or below, and `features` are not given.",
+        check=(checks.TEXT, "takes the name of a file"))]
+    metric: Annotated["str | Scorer | None", RunOption(None, doc="The scorer of the run; only needed if its store does "
+        "not name it, because it is a lambda, a function inside of another one or of `__main__`.",
+        check=(checks.is_scorer, "takes a scorer"))]
 
 class CompareOptions(ScoringOptions, BudgetAndSeedOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
     """The options that `compare` and its command have in common."""

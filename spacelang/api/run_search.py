@@ -89,7 +89,7 @@ def search(
     if objective is None:
         measured = _check_constraints(constraints)
         _refuse_arguments({name: options[name] for name in ("fidelities", "scale", "objectives")}, "data")
-        data: EvaluationData = _rows(features, target, read_options_of(options), options)
+        data: EvaluationData = table_data(features, target, read_options_of(options), options)
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
@@ -104,7 +104,25 @@ def search(
         names, limits = tuple(options["objectives"]), _limits_by_name(constraints)
         data = BlackBoxData(objective, sizes, limits, options["scale"], names)
     loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
-    votes = ensemble_votes(options["ensemble"], chosen, store, resume=options["resume"])
+    return run_on_data(loaded, data, options, chosen=chosen, features=features, measured=measured, started=started)
+
+
+def run_on_data(
+    loaded: Space,
+    data: EvaluationData,
+    options: SearchOptions,
+    *,
+    chosen: str,
+    features: Any,
+    measured: "tuple[Constraint, ...]" = (),
+    started: float,
+) -> Result:
+    """Search a space on data with the options of `search`, and return the result.
+
+    `chosen` is the reason for the space if the user named none. The best pipeline takes what `features` are. The call
+    began at `started` (`perf_counter`), from which its time counts.
+    """
+    votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
     seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]
     of_search = parse_duration(of_search) if isinstance(of_search, str) else of_search
     budget, workers = Budget(of_search, trials, seconds), worker_settings(loaded, options)
@@ -114,10 +132,10 @@ def search(
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
     for message in split_warnings(prepared):
-        warnings.warn(remedy_in_python(message), stacklevel=3)
+        warnings.warn(remedy_in_python(message), stacklevel=4)
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
-        warnings.warn(ignored, stacklevel=3)
+        warnings.warn(ignored, stacklevel=4)
     with ExitStack() as stack:
         if (time := prepared.make_answer_time(started)) is not None:
             stack.enter_context(time)
@@ -132,7 +150,7 @@ def search(
                 prepared,
                 crew,
                 initial=first,
-                store=store,
+                store=options["store"],
                 resume=options["resume"],
                 listener=listener,
                 callbacks=options["callbacks"],
@@ -198,7 +216,7 @@ def _space_and_reason(
     return usual.space, usual.reason
 
 
-def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
+def table_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.related_columns import with_groups

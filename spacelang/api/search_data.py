@@ -16,6 +16,7 @@ from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.objective import Objective, ObjectiveInfo, objective_names
+from spacelang.runtime.storage.header import SCORER_SETTING
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class TabularData(EvaluationData):
         validation of the task. Without any, the data decides.
         """
         space, objective = experiment.space, self._objective(experiment)
-        bound = bind_sizes(space, objective.size_symbols, objective.columns if self.matches_names else None)
+        bound = bind_sizes(space, objective.size_symbols, objective.preparation.columns if self.matches_names else None)
         if bound is space:
             return space, objective
         if space.selects_columns and not bound.selects_columns:
@@ -100,19 +101,26 @@ class TabularData(EvaluationData):
         return bound, objective.with_bound_space(bound.checked)
 
     def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
-        """Return the source of the rows, the targets, the test rows, the read options, and splits of the program."""
+        """Return the source of the rows, the targets, the test rows, the read options, and what a program gave.
+
+        A program may give splits, groups, weights, and a scorer, which is stored if it can be named.
+        """
         from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.splitters import splits_as_texts
+        from spacelang.runtime.data.splitters import rows_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
+        from spacelang.runtime.scoring.stored_scorers import scorer_as_text
 
         table, dataset = self.table, aim.dataset if isinstance(aim, DataObjective) else None
         test, share = experiment.test, test_share_or_none(experiment.test)
         file = str(test) if share is None and isinstance(test, str | PathLike) else None
         given = DataOptions(target_names(table.target), share, table.reading, self.reference, file).as_texts
         splits = () if self.splitter is None or dataset is None else dataset.splits
-        return given | splits_as_texts(splits, table.relations)
+        metric = experiment.metric
+        scorer = None if metric is None or isinstance(metric, str) else scorer_as_text(metric)
+        named = {} if scorer is None else {SCORER_SETTING: scorer}
+        return given | rows_as_texts(splits, table, self.group_name) | named
 
     def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
         """Return the table with the groups or times of its rows, and the validation; None if the data decides it.

@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.analysis import CheckContext, CheckResult, check
-from spacelang.analysis.context import NO_CONTEXT, check_bindings
+from spacelang.analysis.diagnostic_collector import NO_CONTEXT, check_bindings
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.options import check_argument_types, describe_value
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -21,7 +21,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import ExclusionReason
 from spacelang.ir.task import Task
 from spacelang.ir.value import from_json
-from spacelang.ir.walk import structure_of
+from spacelang.ir.walk import products, structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
 from spacelang.solver.statistics import Statistics, statistics
@@ -118,7 +118,7 @@ class Space(CachedPropertyMixin):
     @property
     def selects_columns(self) -> bool:
         """True if a step of the pipeline is `columns(…)`."""
-        return any(product.selectors for product in ir.products(self.checked.root))
+        return any(product.selectors for product in products(self.checked.root))
 
     @property
     def bound(self) -> dict[str, int | None]:
@@ -237,7 +237,7 @@ class Space(CachedPropertyMixin):
         return Neighbourhood(self.counted)
 
     def _member(self, configuration: Mapping[str, Any]) -> Configuration:
-        from spacelang.solver.adaptation_to_data import AdaptedConfiguration, member_without_dropped_keys
+        from spacelang.solver.nearest_configuration import AdaptedConfiguration, member_without_dropped_keys
 
         found = member_without_dropped_keys(self.checked, to_configuration(configuration))
         if isinstance(found, AdaptedConfiguration):
@@ -254,7 +254,7 @@ class Space(CachedPropertyMixin):
         bound space (see `keys_without_meaning`) do not count. Raises
         TypeError for a value that no configuration can have, such as a dictionary.
         """
-        from spacelang.solver.adaptation_to_data import member_without_dropped_keys
+        from spacelang.solver.nearest_configuration import member_without_dropped_keys
 
         found = member_without_dropped_keys(self.checked, to_configuration(configuration))
         return found if isinstance(found, ExclusionReason) else None
@@ -267,7 +267,7 @@ class Space(CachedPropertyMixin):
         >>> sl.parse(text, bind={"n_numeric": 0}).keys_without_meaning({"PCA.n_components": 2})
         ('PCA.n_components',)
         """
-        from spacelang.solver.adaptation_to_data import keys_without_meaning
+        from spacelang.solver.nearest_configuration import keys_without_meaning
 
         return keys_without_meaning(self.checked, to_configuration(configuration))
 
@@ -277,8 +277,7 @@ class Space(CachedPropertyMixin):
         As few decisions as possible change, and then as few hyperparameters as possible. Keys that have no meaning for
         the data of a bound space are left out. Raises ValueError for an empty space, and TypeError as `exclusion` does.
         """
-        from spacelang.solver.adaptation_to_data import with_keys_of
-        from spacelang.solver.nearest_configuration import nearest_member
+        from spacelang.solver.nearest_configuration import nearest_member, with_keys_of
 
         return nearest_member(self.counted, with_keys_of(self.checked, to_configuration(configuration))[0])
 

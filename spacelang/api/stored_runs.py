@@ -10,7 +10,7 @@ refer to files in the current folder, and only the fingerprint of the data is tr
 """
 
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -38,6 +38,7 @@ from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outc
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
 from spacelang.runtime.pipelines.input_conversion import used_columns
+from spacelang.runtime.scoring.stored_scorers import stored_scorer
 from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
@@ -65,7 +66,7 @@ class ReopenedRun:
 
     `space` is the space as stored, `bound_space` the same bound to the data. `rows` are the rows that trials could see,
     `reading` describes how their file was read. `votes` is the size of the ensemble that was last requested, if the
-    store knows it. The run itself may still be in progress.
+    store knows it, and `allowed` the packages that the caller allowed. The run itself may still be in progress.
     """
 
     store: Path
@@ -77,6 +78,7 @@ class ReopenedRun:
     rows: TabularData
     reading: ReadOptions
     votes: int | None = None
+    allowed: tuple[str, ...] = ()
 
     @property
     def version_changes(self) -> list[str]:
@@ -85,7 +87,7 @@ class ReopenedRun:
 
     @property
     def is_metric_known(self) -> bool:
-        """True if the metric has a name; False if it is a scorer of the program that made the run."""
+        """True if the metric has a name or the store names its scorer; False if only the program of the run has it."""
         return self.objective.metric.formula == self.header.metric
 
     def trial_of_rank(self, rank: int | None = None) -> TrialRecord:
@@ -111,7 +113,7 @@ class ReopenedRun:
 
     def with_space(self, space: Space) -> "tuple[Space, DataObjective]":
         """Return another space bound to the data, and its objective with the same splits; raises as a new run."""
-        return _objective_for(self.header, space, self.rows)
+        return _objective_for(self.header, space, self.rows, self.allowed)
 
     def select_ensemble(self, votes: int | None = None) -> EnsembleSelection:
         """Select an ensemble of stored trials, as a run with `--ensemble` does.
@@ -210,8 +212,8 @@ def reopen_run(
     options = _data_options(header, reference, DataOptions(target, test), reading)
     table = related_table(load_dataset(reference, options.target, options.reading), header)
     rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), options.test))
-    bound, objective = _objective_for(header, space, rows)
-    return ReopenedRun(path, header, outcome, space, bound, objective, rows, options.reading, votes)
+    bound, objective = _objective_for(header, space, rows, (*allow,))
+    return ReopenedRun(path, header, outcome, space, bound, objective, rows, options.reading, votes, (*allow,))
 
 
 def _stored_outcome(run: StoredRun) -> Outcome:
@@ -266,17 +268,23 @@ def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: floa
     return with_stored_splits(seen, header)
 
 
-def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple[Space, DataObjective]":
+def _objective_for(
+    header: RunHeader, space: Space, rows: TabularData, allowed: tuple[str, ...]
+) -> "tuple[Space, DataObjective]":
     """Return the bound space, and the objective with the run's metric; raises DataError if the rows differ."""
     validation = validation_of(header)  # None if the splits come with the data
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)
     _check_same_data(header, objective)
-    if WEIGHTS_SETTING in header.settings:
+    if WEIGHTS_SETTING in header.settings and rows.table.weights is None:
         what = "the run used sample weights, which its store does not have"
         raise DataError(what, "fit the pipeline in the program of the run, with `Result.best_pipeline`")
-    if objective.metric.formula == header.metric or SCORER_SETTING in header.settings:
-        return bound, objective  # a scorer of a program is not known, and is not needed to fit a pipeline
+    if SCORER_SETTING in header.settings:
+        with suppress(InputError):  # a scorer that is not known is not needed to fit a pipeline
+            return rows.bind_space(replace(experiment, metric=stored_scorer(header, allowed)))
+        return bound, objective
+    if objective.metric.formula == header.metric:
+        return bound, objective
     return rows.bind_space(replace(experiment, metric=LossName.of_formula(header.metric).name))
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spacelang.catalog.catalogue import CatalogueEntry, Parameter, Role
-from spacelang.catalog.parameter_restrictions import ANOTHER_NAME_OF, TAKES_CODE
-from spacelang.catalog.rules import AllowedValues, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.rules import ANOTHER_NAME_OF, TAKES_CODE, AllowedValues, InstanceOf, Interval, NumberKind, Rule
 from spacelang.ir.value import Value
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from spacelang.catalog import rules
-from spacelang.catalog.parameter_restrictions import ELEMENT_RULES
+from spacelang.catalog.rules import ELEMENT_RULES
 from spacelang.errors import installed_version
 from spacelang.frozen import frozen
 from spacelang.ir.value import Value

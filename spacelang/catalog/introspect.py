@@ -9,9 +9,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from spacelang.catalog import catalogue as entries
-from spacelang.catalog import parameter_restrictions, sklearn_declarations
+from spacelang.catalog import sklearn_declarations
 from spacelang.catalog.boosting import with_supplements
-from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
+from spacelang.catalog.rules import (
+    ACCEPTS_CATEGORIES,
+    FUNCTION_MODULES,
+    HOLDS_OBJECTS,
+    NAMED_FUNCTIONS,
+    NEEDS_ENCODED_CATEGORIES,
+    OPERATOR_PARAMETERS,
+    REFUSED_PARAMETERS,
+    REFUSED_VALUES,
+    RULE_OVERRIDES,
+    SEQUENCES,
+    TAKES_CODE,
+    AllowedValues,
+    HasMethods,
+    InstanceOf,
+    Rule,
+)
 from spacelang.catalog.sklearn_declarations import translate_constraints
 from spacelang.catalog.snapshot import BUNDLED, dump, user_file
 from spacelang.errors import installed_version
@@ -69,7 +85,7 @@ def introspect_sklearn() -> entries.Catalogue:
         distribution="scikit-learn",
         version=sklearn.__version__,
         operators={name: _operator(name, classes[name], "sklearn", sklearn.__version__) for name in sorted(classes)},
-        objects=dict(parameter_restrictions.FUNCTION_MODULES),
+        objects=dict(FUNCTION_MODULES),
         scorers=_scorers(),
     )
 
@@ -243,11 +259,11 @@ def _accepts_several_targets(operator: type, tags: Any) -> bool:
 
 
 def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, entries.Parameter]) -> bool:
-    if tags is None or name in parameter_restrictions.NEEDS_ENCODED_CATEGORIES:
+    if tags is None or name in NEEDS_ENCODED_CATEGORIES:
         return False
     takes_strings = tags.input_tags.string and tags.input_tags.two_d_array
     declared = tags.input_tags.categorical or takes_strings or tags.no_validation
-    return declared or "categorical_features" in parameters or name in parameter_restrictions.ACCEPTS_CATEGORIES
+    return declared or "categorical_features" in parameters or name in ACCEPTS_CATEGORIES
 
 
 def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
@@ -267,7 +283,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Par
         deprecated = documented.get(parameter)
         if deprecated is None and isinstance(default, str) and default == DEPRECATED_SENTINEL:
             deprecated = entries.Deprecation(version, None, "the library will remove the parameter")
-        named = parameter_restrictions.NAMED_FUNCTIONS.get((name, parameter), ())
+        named = NAMED_FUNCTIONS.get((name, parameter), ())
         yield entries.Parameter(
             name=parameter,
             default=_default(default, rules if parameter in declared else None),
@@ -276,22 +292,22 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Par
             takes_operators=_takes_operators(name, parameter, rules),
             deprecated=_with_remedy(deprecated, sklearn_declarations.REMEDIES.get((name, parameter))),
             refused=_refusal_reason(parameter, rules, named),
-            withheld=parameter_restrictions.REFUSED_VALUES.get(parameter, ()),
+            withheld=REFUSED_VALUES.get(parameter, ()),
         )
         yield from entries.TUPLE_PARAMETERS.get((name, parameter), ())
 
 
 def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
-    if (name, parameter) in parameter_restrictions.OPERATOR_PARAMETERS and declared is None:
+    if (name, parameter) in OPERATOR_PARAMETERS and declared is None:
         kernel = not name.startswith("Frozen")
         return (InstanceOf(("Kernel",)),) if kernel else (HasMethods(("fit",)),)
-    if parameter in parameter_restrictions.RULE_OVERRIDES:
-        return parameter_restrictions.RULE_OVERRIDES[parameter]
-    holds_objects = parameter in parameter_restrictions.HOLDS_OBJECTS
+    if parameter in RULE_OVERRIDES:
+        return RULE_OVERRIDES[parameter]
+    holds_objects = parameter in HOLDS_OBJECTS
     rules = translate_constraints(declared)
     if rules is None:
         return (InstanceOf(("objects",)),) if holds_objects else None
-    dropped = {DEPRECATED_SENTINEL, *(value for value, _ in parameter_restrictions.REFUSED_VALUES.get(parameter, ()))}
+    dropped = {DEPRECATED_SENTINEL, *(value for value, _ in REFUSED_VALUES.get(parameter, ()))}
     kept = (_filter_rule(rule, dropped, SEQUENCES if holds_objects else frozenset()) for rule in rules)
     return tuple(rule for rule in kept if rule is not None)
 
@@ -309,7 +325,7 @@ def _filter_rule(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | N
 
 
 def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) -> bool:
-    if (name, parameter) in parameter_restrictions.OPERATOR_PARAMETERS:
+    if (name, parameter) in OPERATOR_PARAMETERS:
         return True
     return any(
         bool({"fit", "transform", "fit_resample"} & set(rule.methods))
@@ -320,18 +336,18 @@ def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) 
 
 
 def _refusal_reason(parameter: str, rules: tuple[Rule, ...] | None, named: tuple[str, ...]) -> str | None:
-    if parameter in parameter_restrictions.REFUSED_PARAMETERS:
-        return parameter_restrictions.REFUSED_PARAMETERS[parameter]
+    if parameter in REFUSED_PARAMETERS:
+        return REFUSED_PARAMETERS[parameter]
     code = InstanceOf(("callable",))
     only_code = rules is not None and code in rules and set(rules) <= {code, AllowedValues((None,))}
-    return parameter_restrictions.TAKES_CODE if only_code and not named else None
+    return TAKES_CODE if only_code and not named else None
 
 
 def _default(default: Any, rules: tuple[Rule, ...] | None) -> entries.Default:
     if default is inspect.Parameter.empty:
         return entries.NoDefault()
     if inspect.isroutine(default) or isinstance(default, type):
-        is_named = default.__name__ in parameter_restrictions.FUNCTION_MODULES
+        is_named = default.__name__ in FUNCTION_MODULES
         path = f"{default.__module__}.{default.__qualname__}"
         return entries.NamedObjectDefault(default.__name__) if is_named else entries.OpaqueDefault(path)
     literal = _literal(default)

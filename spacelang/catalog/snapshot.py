@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from spacelang.catalog import catalogue as entries
-from spacelang.catalog.parameter_restrictions import FUNCTION_MODULES
-from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.rules import FUNCTION_MODULES, AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
 from spacelang.errors import installed_version
 from spacelang.ir.value import Value, from_json
 

@@ -232,7 +232,7 @@ def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool)
     if isinstance(error, ImportError):
         _exit_for_missing_library(error)
         return
-    from spacelang.analysis.context import BindingError
+    from spacelang.analysis.diagnostic_collector import BindingError
     from spacelang.api.compilation import CompilationError
     from spacelang.api.space import SpaceError
     from spacelang.plugins import OptionError, UnknownPluginError

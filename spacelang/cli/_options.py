@@ -98,7 +98,7 @@ class SpaceOptions:
 
 def parse_bindings(pairs: list[str] | None) -> dict[str, int]:
     """Return the numbers of `--bind` by name; ends the program for another form, and raises BindingError."""
-    from spacelang.analysis.context import check_bindings
+    from spacelang.analysis.diagnostic_collector import check_bindings
 
     found: dict[str, int] = {}
     for pair in pairs or ():

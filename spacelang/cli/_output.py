@@ -151,7 +151,7 @@ def print_exclusion(excluded: "ExclusionReason") -> None:
 def print_keys_without_meaning(keys: tuple[str, ...]) -> None:
     """Print a note that names the ignored keys without meaning for the data, if there are any."""
     if keys:
-        from spacelang.solver.adaptation_to_data import dropped_keys_sentence
+        from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
         print_note(dropped_keys_sentence(keys))
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from spacelang.cli import _run_steps as steps
@@ -33,13 +33,14 @@ def search(
     target_column: str | tuple[str, ...] | None,
     options: "RunOptions",
     *,
+    complete: "Callable[[EvaluationData], EvaluationData]" = lambda data: data,
     as_json: bool,
     with_code: bool,
 ) -> int:
     """Search a space on data, print the result, and return the exit status.
 
     `choose_space` returns the space, and the reason for it if the user named none; it is called with a function that
-    reads the data.
+    reads the data. `complete` adds to the data what a stored run knows about its rows.
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     from spacelang.api.execution import ensemble_votes
@@ -52,7 +53,7 @@ def search(
     if optimizer is not None:
         OPTIMIZERS.create(optimizer, settings or {})  # report mistakes before anything is loaded
     described = experiment_fields(options)
-    read = cache(partial(steps.load_data, data, target_column, options))
+    read = cache(lambda: complete(steps.load_data(data, target_column, options)))
     loaded, chosen = choose_space(read)
     votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
     if without := steps.has_no_rows(data):

@@ -41,8 +41,9 @@ def command(
     count from the start of the run. Options that are not given are as in the run, also the other limits, unless the run
     has used them up: after `run --trials 50`, `resume --time 1h` has no limit on trials.
 
-    The store may come from someone else. Packages that its space uses must be allowed again, and data outside of this
-    folder must be named. The message that asks for them, and `spacelang show`, have the complete command.
+    The store may come from someone else. Packages that its space or its scorer uses must be allowed again, and data
+    outside of this folder, or that a Python program held, must be named. The message that asks for them, and
+    `spacelang show`, have the complete command.
 
     Example: `spacelang resume runs/credit-20260131-120000.db --time 30m`
     """
@@ -66,4 +67,5 @@ def command(
 
     reference = found.data(data)
     target = found.target_column
-    raise typer.Exit(search(choose, reference, target, found.options(options), as_json=json, with_code=code))
+    values = found.options(options)
+    raise typer.Exit(search(choose, reference, target, values, complete=found.complete, as_json=json, with_code=code))

@@ -17,8 +17,7 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble, walk_reached
 from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
-from spacelang.sampling.unit_scale import UnitScale, unit_scale
-from spacelang.sampling.value_codes import Array, ValueCodes
+from spacelang.sampling.value_codes import Array, UnitScale, ValueCodes, unit_scale
 
 EncodedRows: TypeAlias = NDArray[np.float64]
 """Floats with one row for each value or configuration, and one column for each number."""
@@ -49,8 +48,8 @@ class DomainEncoding:
         """
         self.parts = parts(domain)
         self.has_part = has_part or len(self.parts) > 1
-        told = [place for place, part in enumerate(self.parts) if not (is_apart and self.has_part and part.size == 1)]
-        self.columns = {place: self.has_part + is_apart * turn for turn, place in enumerate(told)}
+        coded = [place for place, part in enumerate(self.parts) if not (is_apart and self.has_part and part.size == 1)]
+        self.columns = {place: self.has_part + is_apart * turn for turn, place in enumerate(coded)}
         self.width = 1 + max(self.columns.values(), default=0)
         self._to_number, self._to_code = number, code
         self._selector = Categorical(tuple(range(len(self.parts))))

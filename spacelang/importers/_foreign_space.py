@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.grouping import group_by_key
-from spacelang.ir.domain import DATA_SIZE_NAMES
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.value import Value, identity_key
 from spacelang.text import Span, parameter_name_problem, unique_name
 

@@ -264,3 +264,28 @@ def _without_decided_conditions(space: Space, lost: LostParts, is_decided: Calla
     if not changes:
         return space
     return replace(space, root=rebuild_tree(space.root, lambda node: changes.get(node.address, node)))
+
+
+DATA_SIZE_NAMES: Final = (
+    "n_categorical",
+    "n_classes",
+    "n_datetime",
+    "n_features",
+    "n_missing",
+    "n_numeric",
+    "n_samples",
+    "n_text",
+)
+"""Names that denote the size of the data in expressions, unless something else has the same name."""
+SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", "n_numeric", "n_text"})
+"""The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
+
+
+def size_of_shape(name: str) -> str | None:
+    """Return the size of the data that the shape of an array stands for in other languages, such as `X.shape[1]`."""
+    return {"shape[0]": "n_samples", "shape[1]": "n_features"}.get(name.rpartition(".")[2])
+
+
+def minimum_data_size(name: str) -> int:
+    """Return the smallest number that a name in `DATA_SIZE_NAMES` can denote."""
+    return 0 if name in SIZES_FROM_ZERO else 1

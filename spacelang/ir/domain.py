@@ -1,9 +1,8 @@
 """Domains: the sets of values of hyperparameters, with `find` for values and an exact `size` (None: infinite)."""
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
@@ -324,57 +323,14 @@ def grid(
     return Grid(float(ends[0]), float(ends[1]), log, step)
 
 
-def subgrid(part: Grid, first: int, last: int) -> Grid:
-    """Return the members of a grid from index `first` to index `last`, both included, as a grid."""
-    return replace(part, lower=part.value_at(first), upper=part.value_at(last))
-
-
 def parts(domain: Domain) -> tuple[SimpleDomain, ...]:
     """Return the simple domains that a domain consists of: the parts of a union, else the domain itself."""
     return domain.parts if isinstance(domain, Union) else (domain,)
 
 
-def index_of_part(several: Sequence[SimpleDomain], value: Value) -> int:
-    """Return the index of the first domain that contains `value`; raise ValueError if none does."""
-    for place, part in enumerate(several):
-        if contains(part, value):
-            return place
-    raise ValueError("the value does not belong to the domain")
-
-
-def is_finite(domain: Domain) -> bool:
-    """Return True if a domain has a finite number of values."""
-    return domain.size is not None
-
-
-def contains_numbers(domain: Domain) -> bool:
-    """Return True if at least one value of a domain is a number."""
-    return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))
-
-
 def contains(domain: Domain, value: Value) -> bool:
     """Return True if `value` lies in `domain`."""
     return not isinstance(domain.find(value), NotFound)
-
-
-def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
-    """Return the member nearest to a number; `NOT_FOUND` if the value or the domain has no numbers."""
-    if not is_number(value):
-        return NOT_FOUND
-    assert isinstance(value, int | float)
-    ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _adjacent_members(part, value)]
-    if ends and math.isinf(value):
-        return max(ends) if value > 0 else min(ends)
-    return min(ends, key=lambda end: abs(end - value), default=NOT_FOUND)
-
-
-def _adjacent_members(part: Grid | Real, value: float) -> tuple[int | float, ...]:
-    """Return the members of a grid or an interval next to a number outside it: the one below and the one above."""
-    if isinstance(part, Real):
-        return (part.least if value < part.least else part.greatest,)
-    places = range(part.size)
-    place = bisect_left(places, value, key=part.value_at)
-    return tuple(part.value_at(index) for index in (place - 1, place) if index in places)
 
 
 def describe(domain: Domain) -> str:
@@ -432,29 +388,6 @@ def spell_parameter_name(name: str) -> str:
 KEYWORDS: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
 _PYTHON_KEYWORDS: Final = frozenset({"True", "False", "None"})
 """Python's spellings of three keywords; they have no meaning in the language."""
-DATA_SIZE_NAMES: Final = (
-    "n_categorical",
-    "n_classes",
-    "n_datetime",
-    "n_features",
-    "n_missing",
-    "n_numeric",
-    "n_samples",
-    "n_text",
-)
-"""Names that denote the size of the data in expressions, unless something else has the same name."""
-SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", "n_numeric", "n_text"})
-"""The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
-
-
-def size_of_shape(name: str) -> str | None:
-    """Return the size of the data that the shape of an array stands for in other languages, such as `X.shape[1]`."""
-    return {"shape[0]": "n_samples", "shape[1]": "n_features"}.get(name.rpartition(".")[2])
-
-
-def minimum_data_size(name: str) -> int:
-    """Return the smallest number that a name in `DATA_SIZE_NAMES` can denote."""
-    return 0 if name in SIZES_FROM_ZERO else 1
 
 
 def quoted(text: str) -> str:

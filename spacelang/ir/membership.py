@@ -6,19 +6,10 @@ from spacelang.ir.domain import NotFound, literal, quoted
 from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
 from spacelang.ir.range_bounds import bounded_address
-from spacelang.ir.space import (
-    Choice,
-    Constraint,
-    Context,
-    Hyperparameter,
-    Space,
-    Variable,
-    computed_parameters,
-    length_name,
-)
-from spacelang.ir.tuple_parameters import domain_text
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
+from spacelang.ir.tuple_parameters import domain_text, length_name
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Assignment, activity_depths, structure_of, walk_reached
+from spacelang.ir.walk import Assignment, activity_depths, computed_parameters, structure_of, walk_reached
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import Span
 

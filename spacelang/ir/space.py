@@ -4,8 +4,7 @@ The structure is a tree of products and choices because every optimizer asks whi
 expressions: each target decides how to represent them and says so in its report.
 """
 
-import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spacelang.frozen import CachedPropertyMixin, frozen
 from spacelang.grouping import group_by_key
-from spacelang.ir.domain import KEYWORDS, Domain, literal, quoted
+from spacelang.ir.domain import Domain
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Prior
-from spacelang.ir.value import Value, are_same
-from spacelang.text import NO_SPAN, Span, forbidden_character
+from spacelang.ir.value import Value
+from spacelang.text import NO_SPAN, Span
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
@@ -109,16 +108,6 @@ class TupleParameter:
 
 TUPLE_NAME: Final = "tuple"
 """The value that stands for the tuple where a parameter may also have other values."""
-
-
-def length_name(tuple_name: str) -> str:
-    """Return the name of the hyperparameter for the length of a tuple."""
-    return f"{tuple_name}.length"
-
-
-def element_name(tuple_name: str, number: int) -> str:
-    """Return the name of the hyperparameter for an element of a tuple, counted from 1."""
-    return f"{tuple_name}[{number}]"
 
 
 @frozen
@@ -226,33 +215,6 @@ Node: TypeAlias = Hyperparameter | Operator | Product | Choice
 SKIPPED_STEP = Product(ProductKind.SEQUENCE)  # The node of `none`: the step is skipped
 RANGE_NAME: Final = "range"
 """The name of an alternative of a nested decision that is a range; its value is a hyperparameter."""
-_LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)
-"""The names of alternatives that are quoted strings, tuples or numbers."""
-
-
-def value_name(value: Value) -> str:
-    """Return the unique name of a plain value: 1 is named `1`, and the string `"1"`, which reads like it, in quotes."""
-    if not isinstance(value, str):
-        return _escape_name(literal(value))
-    is_of_others = value in {"", RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
-    return _escape_name(quoted(value)) if is_of_others or forbidden_character(value) is not None else value
-
-
-def _escape_name(text: str) -> str:
-    """Return a literal with the code points of characters that names may not contain; names stay unique."""
-    return "".join(each if forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
-
-
-def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | None:
-    """Return the index of the branch that stands for a plain value other than None, or None if there is none."""
-    alike = (place for place, each in enumerate(branches) if each.value is not None and are_same(each.value, value))
-    return next(alike, None)
-
-
-def is_value_branch(branches: Sequence[Branch], name: str) -> bool:
-    """Return True if the branch with this name is a plain value or a range, not an operator."""
-    nodes = (branch.node for branch in branches if branch.name == name)
-    return any(isinstance(node, Hyperparameter) or node == SKIPPED_STEP for node in nodes)
 
 
 @dataclass(frozen=True)
@@ -308,12 +270,6 @@ class Variable:
     def condition(self) -> Expr | None:
         """The condition of a hyperparameter, or None; decisions are always active if they are reached."""
         return self.node.condition if isinstance(self.node, Hyperparameter) else None
-
-
-def expressions_of(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> Iterator[Expr]:
-    """Yield the expressions of all conditions of `variables`, then those of `constraints`."""
-    yield from (condition for variable in variables if (condition := variable.condition) is not None)
-    yield from (constraint.expression for constraint in constraints)
 
 
 @frozen
@@ -433,45 +389,6 @@ def fixed_operators(operator: Operator) -> tuple[Operator, ...]:
     return tuple(value for _, value in operator.fixed if isinstance(value, Operator))
 
 
-def operator_and_fixed_operators(operator: Operator) -> Iterator[Operator]:
-    """Yield an operator and, at any depth, the operators that are fixed values of it."""
-    yield operator
-    for inner in fixed_operators(operator):
-        yield from operator_and_fixed_operators(inner)
-
-
-def products(node: Node) -> Iterator[Product]:
-    """Yield the products of a structure, without those inside operators."""
-    return (each for each in subtree(node, values=False) if isinstance(each, Product))
-
-
-def computed_parameters(root: Node) -> Iterator[tuple[ComputedParameter, Context]]:
-    """Yield the computed parameters of every operator of a tree, with the branches that lead to the operator."""
-    waiting: list[tuple[Node, Context]] = [(root, ())]
-    while waiting:
-        node, owners = waiting.pop()
-        if isinstance(node, Operator):
-            yield from ((each, owners) for each in node.computed)
-        if isinstance(node, Choice):
-            waiting += [(each.node, (*owners, (node.address, each.name))) for each in reversed(node.branches)]
-        else:
-            waiting += [(child, owners) for child in reversed(children_of(node))]
-
-
 def operators(node: Node) -> Iterator[Operator]:
     """Yield every operator of a tree in the order of the text, including operators fixed as values."""
     return (each for each in subtree(node) if isinstance(each, Operator))
-
-
-def last_operators(node: Node) -> Iterator[Operator]:
-    """Yield the operators that can be the last step of a structure; they determine what kind of estimator it is."""
-    match node:
-        case Operator():
-            yield node
-        case Choice():
-            for branch in node.branches:
-                yield from last_operators(branch.node)
-        case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
-            yield from last_operators(last)
-        case Product() | Hyperparameter():
-            return

@@ -190,3 +190,13 @@ def _hull(several: tuple[SimpleDomain, ...]) -> SimpleDomain | None:
             case _:
                 return None
     return hull
+
+
+def length_name(tuple_name: str) -> str:
+    """Return the name of the hyperparameter for the length of a tuple."""
+    return f"{tuple_name}.length"
+
+
+def element_name(tuple_name: str, number: int) -> str:
+    """Return the name of the hyperparameter for an element of a tuple, counted from 1."""
+    return f"{tuple_name}[{number}]"

@@ -1,5 +1,6 @@
 """Walk a space along a structure or a configuration, rebuild its tree, and find the steps that addresses belong to."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -7,9 +8,28 @@ from typing import Final, TypeAlias, assert_never
 
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import NotFound
-from spacelang.ir.expr import INACTIVE, ExpressionValue, InactiveValue, is_true, mentioned_addresses, references
-from spacelang.ir.value import Value
+from spacelang.ir.domain import KEYWORDS, NotFound, literal, quoted
+from spacelang.ir.expr import INACTIVE, Expr, ExpressionValue, InactiveValue, is_true, mentioned_addresses, references
+from spacelang.ir.space import (
+    RANGE_NAME,
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    ComputedParameter,
+    Constraint,
+    Context,
+    Hyperparameter,
+    Node,
+    Operator,
+    Product,
+    ProductKind,
+    Variable,
+    children_of,
+    fixed_operators,
+    subtree,
+)
+from spacelang.ir.value import Value, are_same
+from spacelang.text import forbidden_character
 
 Structure = Mapping[str, str]
 """A structure: the name of the branch that each reached decision takes, by the address of the decision."""
@@ -269,3 +289,77 @@ def _operator(
     left = (each.restrict_to(moved.keys()) for each in operator.tuples)
     tuples = tuple(each.with_first_member_at(moved[each.members[0]]) for each in left if each is not None)
     return replace(operator, children=children, fixed=fixed, computed=computed, tuples=tuples)
+
+
+def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | None:
+    """Return the index of the branch that stands for a plain value other than None, or None if there is none."""
+    alike = (place for place, each in enumerate(branches) if each.value is not None and are_same(each.value, value))
+    return next(alike, None)
+
+
+def is_value_branch(branches: Sequence[Branch], name: str) -> bool:
+    """Return True if the branch with this name is a plain value or a range, not an operator."""
+    nodes = (branch.node for branch in branches if branch.name == name)
+    return any(isinstance(node, Hyperparameter) or node == SKIPPED_STEP for node in nodes)
+
+
+def expressions_of(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> Iterator[Expr]:
+    """Yield the expressions of all conditions of `variables`, then those of `constraints`."""
+    yield from (condition for variable in variables if (condition := variable.condition) is not None)
+    yield from (constraint.expression for constraint in constraints)
+
+
+def operator_and_fixed_operators(operator: Operator) -> Iterator[Operator]:
+    """Yield an operator and, at any depth, the operators that are fixed values of it."""
+    yield operator
+    for inner in fixed_operators(operator):
+        yield from operator_and_fixed_operators(inner)
+
+
+def products(node: Node) -> Iterator[Product]:
+    """Yield the products of a structure, without those inside operators."""
+    return (each for each in subtree(node, values=False) if isinstance(each, Product))
+
+
+def computed_parameters(root: Node) -> Iterator[tuple[ComputedParameter, Context]]:
+    """Yield the computed parameters of every operator of a tree, with the branches that lead to the operator."""
+    waiting: list[tuple[Node, Context]] = [(root, ())]
+    while waiting:
+        node, owners = waiting.pop()
+        if isinstance(node, Operator):
+            yield from ((each, owners) for each in node.computed)
+        if isinstance(node, Choice):
+            waiting += [(each.node, (*owners, (node.address, each.name))) for each in reversed(node.branches)]
+        else:
+            waiting += [(child, owners) for child in reversed(children_of(node))]
+
+
+def last_operators(node: Node) -> Iterator[Operator]:
+    """Yield the operators that can be the last step of a structure; they determine what kind of estimator it is."""
+    match node:
+        case Operator():
+            yield node
+        case Choice():
+            for branch in node.branches:
+                yield from last_operators(branch.node)
+        case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
+            yield from last_operators(last)
+        case Product() | Hyperparameter():
+            return
+
+
+_LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)
+"""The names of alternatives that are quoted strings, tuples or numbers."""
+
+
+def value_name(value: Value) -> str:
+    """Return the unique name of a plain value: 1 is named `1`, and the string `"1"`, which reads like it, in quotes."""
+    if not isinstance(value, str):
+        return _escape_name(literal(value))
+    is_of_others = value in {"", RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
+    return _escape_name(quoted(value)) if is_of_others or forbidden_character(value) is not None else value
+
+
+def _escape_name(text: str) -> str:
+    """Return a literal with the code points of characters that names may not contain; names stay unique."""
+    return "".join(each if forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)

@@ -16,7 +16,8 @@ from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault
 from spacelang.catalog.rules import Interval
 from spacelang.catalog.snapshot import BUNDLED
 from spacelang.ir import task as ir_task
-from spacelang.ir.domain import DATA_SIZE_NAMES, literal, parts, spell_parameter_name
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.domain import literal, parts, spell_parameter_name
 from spacelang.ir.space import Choice, Variable
 from spacelang.language_server.cursor import CursorContext, OpenBrace, find_cursor
 from spacelang.language_server.documents import Document, PositionEncoding

@@ -6,8 +6,7 @@ from functools import cache
 from typing import Final
 
 from spacelang.frozen import frozen
-from spacelang.syntax.lr_driver import LrDriver, Token
-from spacelang.syntax.parser_tables import load
+from spacelang.syntax.parser_tables import LrDriver, Token, load
 from spacelang.syntax.recovery import split_items
 from spacelang.text import Source
 

@@ -9,7 +9,7 @@ from spacelang.analysis.declarations import all_modules
 from spacelang.analysis.modules import Module
 from spacelang.frozen import frozen
 from spacelang.ir.chains import name_of_use
-from spacelang.ir.domain import DATA_SIZE_NAMES
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.space import Choice, Variable
 from spacelang.syntax import ast
 from spacelang.text import Source, Span

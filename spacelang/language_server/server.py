@@ -13,7 +13,7 @@ from pygls import uris
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
-from spacelang.analysis.context import BindingError, check_bindings
+from spacelang.analysis.diagnostic_collector import BindingError, check_bindings
 from spacelang.language_server import completions, hovers, navigation, presentation, problems
 from spacelang.language_server.documents import Document, Documents, PositionEncoding
 

@@ -110,12 +110,12 @@ def minimize_with_proposals(
         begin = made.start_proposals(min(room, at_once - made.pending_count)) if left > 0 else ()
         if not begin and not made.pending_count:
             return made.best
-        told = yield Ask(begin)
-        room = told.idle_workers
-        if told.finished is not None:
-            assert isinstance(told.request, LazyRequest), "a minimizer must start every trial with a lazy request"
-            left -= told.finished.cost
-            made.record_trial(told.request, told.finished)
+        event = yield Ask(begin)
+        room = event.idle_workers
+        if event.finished is not None:
+            assert isinstance(event.request, LazyRequest), "a minimizer must start every trial with a lazy request"
+            left -= event.finished.cost
+            made.record_trial(event.request, event.finished)
 
 
 class _ProposalLoop:

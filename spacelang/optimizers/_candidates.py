@@ -225,7 +225,7 @@ class BracketRuns(Generic[K]):
 
     def _next_training(self) -> tuple[K, int] | None:
         """Return the next training that was not started; None if there is none before a running one has finished."""
-        barren = 0
+        fruitless_starts = 0
         while True:
             while self._waiting:
                 number, rung, place = want = heappop(self._waiting)
@@ -238,11 +238,11 @@ class BracketRuns(Generic[K]):
                     return training
                 else:
                     self._apply_result(want, order)
-            if self._candidates.covers_all_candidates(self._finished) or (self._in_flight and barren):
+            if self._candidates.covers_all_candidates(self._finished) or (self._in_flight and fruitless_starts):
                 return None
             if not (self._start_bracket() if self._remaining is None else self._start_remaining()):
                 return None
-            barren += 1
+            fruitless_starts += 1
 
     def _start_bracket(self) -> bool:
         """Start the next bracket, and return False if nothing can be started at present.

@@ -15,19 +15,19 @@ from spacelang.ir.trial import Request, Trial
 
 
 def run_requests(
-    wishes: Iterator[Request | LazyRequest], note: Callable[[Request | LazyRequest, Trial], None]
+    requests: Iterator[Request | LazyRequest], note: Callable[[Request | LazyRequest, Trial], None]
 ) -> Search:
     """Start a request for each idle worker, and pass each finished trial with its request to `note`, to the end."""
-    told, out = (yield Ask()), 0
+    event, out = (yield Ask()), 0
     while True:
-        begin = tuple(islice(wishes, max(told.idle_workers, not out)))
+        begin = tuple(islice(requests, max(event.idle_workers, not out)))
         out += len(begin)
         if not out:
             return
-        told = yield Ask(begin)
-        if told.finished is not None and told.request is not None:
+        event = yield Ask(begin)
+        if event.finished is not None and event.request is not None:
             out -= 1
-            note(told.request, told.finished)
+            note(event.request, event.finished)
 
 
 def lazy_request(
@@ -59,13 +59,13 @@ class SpeculativeRequests:
         begin: tuple[Request, ...] = (request,)
         while True:
             coming = (each for each in guide.upcoming_requests() if each != request) if self.idle_workers else iter(())
-            told = yield Ask(begin, tuple(islice(coming, self.idle_workers)))
-            if told.finished is not None:
-                self.idle_workers = max(told.idle_workers - 1, 0)
-                return told.finished
-            self.idle_workers = told.idle_workers
-            if told.speculative is not None:
-                guide.on_speculative_trial(told.speculative)
+            event = yield Ask(begin, tuple(islice(coming, self.idle_workers)))
+            if event.finished is not None:
+                self.idle_workers = max(event.idle_workers - 1, 0)
+                return event.finished
+            self.idle_workers = event.idle_workers
+            if event.speculative is not None:
+                guide.on_speculative_trial(event.speculative)
             begin = ()
 
 
@@ -107,29 +107,29 @@ class _InitialTrials:
                 ask = next(search)
                 while True:
                     self._register_requests(ask)
-                    told = self._available_event(ask)
-                    while told is None:
-                        told = yield from self._wait_for_event(ask.speculative)
-                    self._last_idle_workers = told.idle_workers
-                    self._awaited_count -= told.finished is not None
-                    ask = search.send(told)
+                    event = self._available_event(ask)
+                    while event is None:
+                        event = yield from self._wait_for_event(ask.speculative)
+                    self._last_idle_workers = event.idle_workers
+                    self._awaited_count -= event.finished is not None
+                    ask = search.send(event)
             except StopIteration:
                 while self._running:
                     yield from self._wait_for_event()
 
     def _wait_for_event(self, ahead: tuple[Request, ...] = ()) -> SearchCoroutine[SearchEvent | None]:
         """Wait for the next event; return the event for the search, or None if it does not concern the search."""
-        told = yield Ask(self._next_requests, ahead)
-        self._next_requests, self._idle_workers = (), told.idle_workers
-        if told.finished is not None and id(told.request) in self._running:
-            self._running.remove(id(told.request))
-            request = told.finished.request
+        event = yield Ask(self._next_requests, ahead)
+        self._next_requests, self._idle_workers = (), event.idle_workers
+        if event.finished is not None and id(event.request) in self._running:
+            self._running.remove(id(event.request))
+            request = event.finished.request
             if request in self._awaited_requests:
-                return _cached_event(told.finished, told.idle_workers, self._awaited_requests.pop(request))
-            self._trials[request] = told.finished
-            told = SearchEvent(None, told.idle_workers)
+                return _cached_event(event.finished, event.idle_workers, self._awaited_requests.pop(request))
+            self._trials[request] = event.finished
+            event = SearchEvent(None, event.idle_workers)
         # A search that waits for no trial can do nothing without idle workers.
-        return told if told.idle_workers or self._awaited_count else None
+        return event if event.idle_workers or self._awaited_count else None
 
     def _register_requests(self, ask: Ask) -> None:
         """Forward new requests of the search; the initial trials answer the others, each once."""

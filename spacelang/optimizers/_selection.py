@@ -311,9 +311,9 @@ def run_candidates(turn: SelectorCall[K], source: CandidateSource[K]) -> SearchC
         out |= begin
         if not out:
             return
-        told = yield Ask(tuple(begin))
-        room = told.idle_workers
-        if told.finished is not None and told.request is not None:
-            candidate, rows = out.pop(told.request)
-            turn.record(candidate, told.finished)
-            source.record(candidate, rows, told.finished)
+        event = yield Ask(tuple(begin))
+        room = event.idle_workers
+        if event.finished is not None and event.request is not None:
+            candidate, rows = out.pop(event.request)
+            turn.record(candidate, event.finished)
+            source.record(candidate, rows, event.finished)

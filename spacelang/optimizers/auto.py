@@ -15,7 +15,7 @@ from numpy.random import Generator
 from spacelang.files import resource_folder
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.float_limits import unencodable_domains
+from spacelang.ir.domain_questions import unencodable_domains
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -28,8 +28,8 @@ from spacelang.optimizers._scheduling import lazy_request
 from spacelang.plugins import OptionError, option
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio, read_portfolio
-from spacelang.solver.adaptation_to_data import adapt_to_data
 from spacelang.solver.counting import Structures
+from spacelang.solver.nearest_configuration import adapt_to_data
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.targets.mosaic import StructuralTree
 
@@ -143,10 +143,10 @@ class _Run:
                 running[request] = training
             if not running:
                 return
-            told = yield Ask(tuple(begin))
-            idle = told.idle_workers
-            if told.finished is not None and told.request is not None:
-                self._record(running.pop(told.request), told.finished)
+            event = yield Ask(tuple(begin))
+            idle = event.idle_workers
+            if event.finished is not None and event.request is not None:
+                self._record(running.pop(event.request), event.finished)
 
     def _next_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
         race = self._race

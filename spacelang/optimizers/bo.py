@@ -77,12 +77,12 @@ class _Proposals:
             self._started_count += len(begin)
             if not begin and not self._pending:
                 return
-            told = yield Ask(begin)
-            room = told.idle_workers
-            if told.finished is not None and told.request is not None:
-                pipeline = self._pending.pop(told.request)
-                self._turn.record(pipeline, told.finished)
-                self._record(pipeline, told.finished)
+            event = yield Ask(begin)
+            room = event.idle_workers
+            if event.finished is not None and event.request is not None:
+                pipeline = self._pending.pop(event.request)
+                self._turn.record(pipeline, event.finished)
+                self._record(pipeline, event.finished)
 
     def _start_count(self, room: int) -> int:
         """Return how many trials to start: at least one if none is running and any pipeline is left."""

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from spacelang.ir import expr
-from spacelang.ir.domain import Domain, contains, contains_numbers
+from spacelang.ir.domain import Domain, contains
+from spacelang.ir.domain_questions import contains_numbers
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.partial_evaluation import UNKNOWN, assume_inactive, fold_constants, partially_evaluate_value
 from spacelang.ir.space import Branch, Choice, ComputedParameter, Constraint, Hyperparameter, Space, Variable
@@ -63,10 +64,18 @@ class _Restriction:
     def apply(self, space: Space) -> Space:
         kept = (rule for rule in space.constraints if all(address in self._remaining for address in rule.scope))
         told = ((rule, fold_constants(self._expression(rule.expression), naming=True)) for rule in kept)
-        found = (Constraint(expression, rule.forbidden, rule.span) for rule, expression in told)
+        found = (self._rule(rule, expression) for rule, expression in told)
         rules = tuple(rule for rule in found if rule.expression != expr.Constant(not rule.forbidden))
         root = rebuild_tree(space.root, self._hyperparameter, self._choice, self._computed)
         return replace(space, root=root, constraints=rules)
+
+    def _rule(self, rule: Constraint, expression: expr.Expr) -> Constraint:
+        """Return a constraint with this expression; it stays the bound of a range if nothing in it was restricted.
+
+        Otherwise a text with the bound would allow removed values again, as it has no number for this end.
+        """
+        kept = all(self._domain(each) == self._remaining[each].hyperparameter.domain for each in rule.scope)
+        return replace(rule, expression=expression, bound=rule.bound if kept and expression == rule.expression else "")
 
     def _computed(self, computed: ComputedParameter) -> ComputedParameter | None:
         """Return a computed parameter in terms of what remains; None if its value is not defined any more."""

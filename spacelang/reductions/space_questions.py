@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, index_of_part
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
+from spacelang.ir.domain_questions import index_of_part
 from spacelang.ir.expr import INACTIVE, ExpressionValue, Lookup, is_true
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value

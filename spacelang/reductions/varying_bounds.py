@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from spacelang.ir.domain import Grid, Real, subgrid
+from spacelang.ir.domain import Grid, Real
+from spacelang.ir.domain_questions import subgrid
 from spacelang.ir.expr import InactiveValue, Lookup
 from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction

@@ -7,7 +7,8 @@ from typing import Final
 from spacelang.ir import computed_numbers, expr
 from spacelang.ir.computed import has_float
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.space import ComputedParameter, Context, Space, Variable, computed_parameters
+from spacelang.ir.space import ComputedParameter, Context, Space, Variable
+from spacelang.ir.walk import computed_parameters
 from spacelang.targets._exports.python_nodes import literal_source
 
 FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spacelang.catalog.snapshot import BUNDLED
+from spacelang.errors import remedy_in_python
 from spacelang.ir.task import FunctionBound, parse_bound
 from spacelang.report.run_limits import limits_of
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING, stored_objective_names
+from spacelang.runtime.storage.header import WEIGHTS_SETTING, stored_objective_names
+from spacelang.runtime.storage.program_arguments import arguments_to_repeat, named_scorer, scorer_package
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
@@ -58,8 +60,8 @@ def next_steps(
         yield NextStep("report", f"spacelang report {store} -o {_new_file('report', '.html')}")
     if run.state is RunState.RUNNING:
         yield NextStep("watch", f"spacelang watch {store}")
-    elif (function := "sl.search" if is_held_by_program(header) else python_function(header)) is not None:
-        yield NextStep("continue", f"in Python: {repeated_call(function, run.path)}")
+    elif (call := python_call(run, budget, data)) is not None:
+        yield NextStep("continue", f"in Python: {call}")
     elif not is_exhausted(run):
         yield NextStep("continue", resume_command(run, budget, data, trusted))
 
@@ -72,11 +74,37 @@ def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None,
     test = ""
     if has_test_file(header) and readable_test_file(header) is None:
         test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
+    more = f" {larger}" if header.optimizer != TABULATE and (larger := _larger_budget(run, budget)) else ""
+    packages = allowed_packages(header)
+    scorer = [name for name in (scorer_package(header),) if name is not None and name not in packages]
+    trust = f"{_allow_options((*packages, *scorer), trusted)}{_executor_option(header)}"
+    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{trust}{more}{output}"
+
+
+def python_call(run: "StoredRun", budget: str = "", moved: str | None = None) -> str | None:
+    """Return the Python call that continues a run with rows or functions of a program; None if a command does.
+
+    `moved` is a file with the rows, if there is one.
+    """
+    header = run.header
+    if (function := _function_to_repeat(header)) is not None:
+        return f"the same call of `{function}` with `store={str(run.path)!r}, resume=True`"
+    again, is_held = arguments_to_repeat(header), moved is None and is_held_by_program(header)
+    if not again and not is_held:
+        return None
+    if scorer_package(header) is not None:
+        again = (named_scorer(header), *again)
+    rows = ("features", "target") if is_held else ()
+    test = ("test=…",) if has_test_file(header) and readable_test_file(header) is None else ()
+    larger = remedy_in_python(f"`{text}`").strip("`") if (text := _larger_budget(run, budget)) else ""
+    return f"`sl.resume({', '.join(filter(None, (repr(str(run.path)), *rows, *again, *test, larger)))})`"
+
+
+def _larger_budget(run: "StoredRun", budget: str) -> str:
+    """Return the options with which a run continues that has used up its limits: `budget`, by default the double."""
     limits = limits_of(run)
     is_used_up = run.state is RunState.FINISHED or limits.are_used_up_by(run)
-    more = f" {budget or limits.doubled(run)}" if is_used_up and header.optimizer != TABULATE else ""
-    trust = f"{allow_options(header, trusted)}{_executor_option(header)}"
-    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{trust}{more}{output}"
+    return (budget or limits.doubled(run)) if is_used_up else ""
 
 
 def allow_options(header: "RunHeader", trusted: Collection[str] = ()) -> str:
@@ -85,8 +113,12 @@ def allow_options(header: "RunHeader", trusted: Collection[str] = ()) -> str:
     The store may be foreign, so it must not decide what a pasted command imports. Only packages
     with a bundled catalogue and those in `trusted` are named. The user has to fill in the names of others.
     """
+    return _allow_options(allowed_packages(header), trusted)
+
+
+def _allow_options(packages: Collection[str], trusted: Collection[str]) -> str:
     known = {*BUNDLED, *trusted}
-    return "".join(f" --allow {name if name in known else PACKAGE}" for name in allowed_packages(header))
+    return "".join(f" --allow {name if name in known else PACKAGE}" for name in packages)
 
 
 def _executor_option(header: "RunHeader") -> str:
@@ -100,11 +132,9 @@ def allowed_packages(header: "RunHeader") -> list[str]:
     return [name for name in (header.asked or {}).get("allow", ()) if name.replace("-", "_").isidentifier()]
 
 
-def python_function(header: "RunHeader") -> str | None:
-    """Return the function that continues a run with functions or splits of a program, or by ask and tell; else None."""
+def _function_to_repeat(header: "RunHeader") -> str | None:
+    """Return the function that continues a run with functions of a program, or by ask and tell; else None."""
     name = header.data.name
-    if header.settings.keys() & {SCORER_SETTING, WEIGHTS_SETTING} or header.data_options.keys() & {SPLITS, RELATIONS}:
-        return "sl.search"
     if header.data.rows:
         return "sl.search" if any(map(_is_function_bound, header.bounds)) else None
     if name.startswith(ARTIFICIAL_PREFIX):
@@ -112,14 +142,9 @@ def python_function(header: "RunHeader") -> str | None:
     return "sl.ask_and_tell" if name == "ask_and_tell" else "sl.search"
 
 
-def repeated_call(function: str, store: Path) -> str:
-    """Return how to call a function again to continue its run."""
-    return f"the same call of `{function}` with `store={str(store)!r}, resume=True`"
-
-
 def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[str]) -> Iterator[NextStep]:
     header, store = run.header, shell_word(str(run.path))
-    if WEIGHTS_SETTING in header.settings:
+    if WEIGHTS_SETTING in header.settings and WEIGHTS_SETTING not in header.data_options:
         return  # only the program has the weights with which pipelines are fitted
     ranked = " --rank 1" if stored_objective_names(header) else ""
     on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))

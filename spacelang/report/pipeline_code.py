@@ -15,6 +15,7 @@ from spacelang.ir import computed_numbers
 from spacelang.ir import space as ir
 from spacelang.ir.domain import Categorical, Grid, Real, parts
 from spacelang.ir.expr import Reference
+from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value
 from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, used_definitions
 from spacelang.report.computed_code import ComputedCode
@@ -294,7 +295,7 @@ class PipelineCode(PipelineWalk):
                 kind = (NameNode("int"),)
             case _:
                 pass
-        key = self._node(parameter.length).key.removesuffix(ir.length_name(""))
+        key = self._node(parameter.length).key.removesuffix(length_name(""))
         known = catalogue_entry(operator).parameters.get(parameter.name)
         found: Code = self.call_helper("tuple_of", NameNode(GIVEN), LiteralNode(key), *kind)
         if known is not None and isinstance(known.to_python(()), list):

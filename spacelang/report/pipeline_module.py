@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Python reads the encoding of a file from its first two lines, so no foreign name may be written there.
 HEAD: Final = '''"""A scikit-learn pipeline that was found by spacelang, and that does not need spacelang.
 
-    fitted = fit(table, table[LABEL])   # a pandas DataFrame with labels
+    fitted = fit(table, table[LABEL]{weights})   # a pandas DataFrame with labels{and_weights}
     fitted.predict(take(new))           # a DataFrame of new rows
 """
 '''
@@ -66,12 +66,12 @@ def take(features):
 '''
 FIT: Final = '''\
 
-def fit(features, labels):
+def fit({arguments}):
     """Return the pipeline, fitted as a trial fits it: the same rows give the same predictions."""
     random.seed(SEED)
     numpy.random.seed(SEED)  # for steps that use the global random state
     with threadpool_limits(limits=1):  # more threads would add numbers in another order
-        return build().fit(take(features), {labels})
+        return build().fit(take(features), {labels}{weights})
 '''
 
 
@@ -79,7 +79,8 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     """Return the text of a module that builds and fits the unfitted pipeline, or vote, of an objective.
 
     It defines `pipeline` (unfitted), `build()`, `take(table)` and `fit(table, labels)`, and the constants `FEATURES`,
-    `LABEL` (a list for several targets), `SEED` and `CLASSES` (in the order of probabilities). The lines of
+    `LABEL` (a list for several targets), `SEED` and `CLASSES` (in the order of probabilities). After a run with sample
+    weights, `fit` also takes those of its rows. The lines of
     `provenance` become comments; they may contain foreign text. Raises TypeError and BuildError as `pipeline_source`
     does.
     """
@@ -98,8 +99,17 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     constants = "".join(f"{name} = {literal_expression(value)}\n" for name, value in facts.items())
     number = "int" if data.kind == "classification" else "float"
     labels = "numpy.asarray([*labels])" if data.classes else f"numpy.asarray(labels, dtype={number})"
-    parts = (constants, BUILD_CLONE, take, FIT.format(labels=labels))
-    return f"{HEAD}\n{comments}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
+    arguments, weights = "features, labels", ""
+    if data.weights is not None:
+        if not hasattr(pipeline, "steps"):
+            raise TypeError("scikit-learn cannot fit a vote of pipelines with sample weights")
+        option = literal_expression(f"{pipeline.steps[-1][0]}__sample_weight")
+        arguments = f"{arguments}, sample_weight"
+        weights = f", **{{{option}: numpy.asarray(sample_weight, dtype=float)}}"
+    parts = (constants, BUILD_CLONE, take, FIT.format(arguments=arguments, labels=labels, weights=weights))
+    given = {"weights": ", weights", "and_weights": ", and a weight for each row"}
+    head = HEAD.format(**(given if data.weights is not None else dict.fromkeys(given, "")))
+    return f"{head}\n{comments}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
 
 
 AS_CODE = "write the pipeline as Python code, to a file that ends in `.py`"

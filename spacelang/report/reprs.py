@@ -29,7 +29,7 @@ from spacelang.serialization.syntax_nodes import expression_speller, show_expres
 from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
-    from spacelang.report.search_coverage import SearchCoverage
+    from spacelang.report.run_facts import SearchCoverage
     from spacelang.runtime.history import Improvement, Outcome, TrialRecord
     from spacelang.runtime.objective import PositiveClass
 

@@ -53,9 +53,10 @@ MAX_COMMAND_LENGTH: Final = 4_000  # The same for a line to be copied into a she
 def run_summary_document(run: RunSummary) -> dict[str, object]:
     """Return what `runs --json` prints of a run.
 
-    `score` and `test_score` are the scores that the losses stand for, and `score_name` is their name.
+    `score` and `test_score` are the scores that the losses stand for, and `score_name` is their name. A run with
+    several objectives has no loss and no score, because no trial is the best.
     """
-    metric = LossName.of_formula(run.metric)
+    metric, best = LossName.of_formula(run.metric), None if run.objectives else run.best
     return {
         "store": str(run.path),
         "space": run.space,
@@ -63,8 +64,8 @@ def run_summary_document(run: RunSummary) -> dict[str, object]:
         **{name: getattr(run, name) for name in ("optimizer", "seed", "metric", "validation")},
         "state": run.state.value,
         "trials": run.trials,
-        "loss": run.best,
-        "score": metric.maybe_score(run.best),
+        "loss": best,
+        "score": metric.maybe_score(best),
         "score_name": metric.score_name,
         "test_score": None if run.test is None else metric.maybe_score(run.test.loss),
         "feasible": run.feasible,
@@ -81,11 +82,12 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
     first. `configuration`, `trial` and `loss` are those of the first. `budget` is the budget with which the run was
     started: `seconds` summed over all workers. `ensemble` is its number of votes, or None if the store has none.
     `time_note` is a sentence on what did not fit into the time of the run, otherwise empty.
-    `failures` counts failed trials by status, `reasons` by reason. A run with several objectives has its `front`, as in
-    `run --json`, and `best`, `loss` and `score` are those of its first objective.
+    `failures` counts failed trials by status, `reasons` by reason. What `run --json` has as well is described by
+    `grammars/result.schema.json`: a run with several objectives has its `front`, and no best trial.
     """
-    header, failures, test, best = run.header, run.failures, run.test, best_records(run, count)
+    header, failures, test = run.header, run.failures, run.test
     names = stored_objective_names(header)
+    best = [] if names else best_records(run, count)
     return {
         **run_summary_document(summarize_run(run)),
         "rows": header.data.rows,
@@ -107,7 +109,9 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
         "configuration": trial_document(best[0])["configuration"] if best else None,
-        "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
+        "incumbent": []
+        if names
+        else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
         "best": [*map(trial_document, best)],
         "tested": None if test is None else test.trial,
         **({"front": front_document(stored_front(run), names)} if names else {}),

@@ -13,6 +13,7 @@ from spacelang.ir.trial import Measurement, sort_key
 from spacelang.ir.validation import describe_validation_rows
 from spacelang.report.pipeline_lines import front_lines, pipeline_lines
 from spacelang.report.run_facts import (
+    ENDINGS,
     NO_FINAL_WORK,
     FinalWorkResult,
     RunFacts,
@@ -21,7 +22,6 @@ from spacelang.report.run_facts import (
     effort_by_learner,
     effort_by_part,
 )
-from spacelang.report.search_coverage import ENDINGS
 from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,

@@ -88,8 +88,8 @@ def _exit_code(error: SystemExit) -> str:
 def timeout_failure(limit: float, seconds: float) -> Failure:
     """Return the failure of an evaluation that was stopped at its time limit; both arguments are in seconds."""
     # The remaining time of an arm or a sub-problem is a limit with many digits.
-    said = round(limit, 3) or limit
-    return Failure(Status.TIMEOUT, f"{TIMEOUT_PREFIX}{format_quantity(said, SECONDS)}", seconds)
+    shown_limit = round(limit, 3) or limit
+    return Failure(Status.TIMEOUT, f"{TIMEOUT_PREFIX}{format_quantity(shown_limit, SECONDS)}", seconds)
 
 
 def memory_failure(limit: float, taken: float, seconds: float) -> Failure:

@@ -159,8 +159,8 @@ def fit_best_pipeline(
         fit = replace_unreadable_by_failure(fit) if is_wanted else fit
         if fit.status is Status.SUCCESS:
             pipeline = fit.value.open() if is_wanted and fit.value is not None else None
-            wish = UnseenScoreWork(configuration, form, fit.value, has_interval)
-            score = _score_and_bounds(wish, record, objective, executor, seconds, time)
+            score_work = UnseenScoreWork(configuration, form, fit.value, has_interval)
+            score = _score_and_bounds(score_work, record, objective, executor, seconds, time)
             if time is None or model is None:
                 return FinalFit(record, objective.rows, fit.cost, passed_over, pipeline, score)
             rows, note = training_rows(record.trial, objective), _trial_model_note(record, objective, time)
@@ -208,7 +208,7 @@ def score_on_unseen_rows(executor: Executor, job: Job[UnseenScoreWork], rows: in
 
 
 def _score_and_bounds(
-    wish: UnseenScoreWork,
+    work: UnseenScoreWork,
     record: TrialRecord,
     objective: Refittable,
     executor: Executor,
@@ -217,13 +217,13 @@ def _score_and_bounds(
 ) -> TestScore | None:
     allowed = max(seconds, MIN_SECONDS)
     if time is not None:
-        wish = replace(wish, interval_seconds=max(time.seconds_left_for_best_score, 0.0))
+        work = replace(work, interval_seconds=max(time.seconds_left_for_best_score, 0.0))
         allowed = min(allowed, time.job_time_limit)
-    score = score_on_unseen_rows(executor, Job(-MAX_ATTEMPTS - 1, wish, allowed), objective.test_rows)
+    score = score_on_unseen_rows(executor, Job(-MAX_ATTEMPTS - 1, work, allowed), objective.test_rows)
     if score is None or not objective.bounds:
         return score
     # A separate job, so that the score is not lost if this one hangs or crashes.
-    job = Job(-MAX_ATTEMPTS - 2, UnseenBoundsWork(wish.configuration), seconds + MIN_SECONDS)
+    job = Job(-MAX_ATTEMPTS - 2, UnseenBoundsWork(work.configuration), seconds + MIN_SECONDS)
     admit = None if time is None else lambda _: time.allowed_fit_seconds(record.trial, time.seconds_left_for_best_score)
     (found,) = run_jobs(executor, job, admit=admit)
     unknown = (UnseenRowsMeasurement(bound, None, reason=found.reason) for bound in objective.bounds)

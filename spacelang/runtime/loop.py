@@ -76,20 +76,20 @@ class Dispatcher:
         """
         while not self._is_over():
             if self._from_memory:
-                told = self._make_event(self._from_memory.popleft(), is_known=True)
+                event = self._make_event(self._from_memory.popleft(), is_known=True)
             elif self._has_capacity_event():
                 return self._make_event(None)
             elif not self._is_live:
                 if self._starts_session():
                     continue
-                told = self._replay_next()
+                event = self._replay_next()
             elif self._finished_jobs:
-                told = self._finish_job(self._finished_jobs.popleft())
+                event = self._finish_job(self._finished_jobs.popleft())
             elif self._advance():
                 continue
             else:
                 return None
-            return None if self._is_over() else told
+            return None if self._is_over() else event
         return None
 
     def store_remaining_trials(self, *, is_interrupted: bool = False) -> None:
@@ -123,12 +123,12 @@ class Dispatcher:
         """Return the event of the next stored trial; raise DifferentSearchError if this search has not asked for it."""
         record = self.history.trials_to_replay.popleft()
         self._workers = record.workers
-        wish = self._answered_request(record.trial)
-        if wish is None and record.is_speculative:
+        first = self._answered_request(record.trial)
+        if first is None and record.is_speculative:
             return self._report_speculative(record)
-        if wish is None or wish.proposal != record.proposal:
+        if first is None or first.proposal != record.proposal:
             raise DifferentSearchError(record.index)
-        self.queue.remove(self.history.cache_key(wish.request))
+        self.queue.remove(self.history.cache_key(first.request))
         return self._report(record)
 
     def _advance(self) -> bool:
@@ -188,15 +188,15 @@ class Dispatcher:
         began = self.running.pop(key).began
         self._workers = self._worker_count()
         trial = replace(finished.result, request=finished.job.work)
-        wish = self._answered_request(trial)
+        first = self._answered_request(trial)
         # A trial that ends together with the last one of the budget is not reported, even if it is committed.
-        is_told = wish is not None and self.budget.trials_left(self.history.reported_trials) != 0
-        trial, proposal = (trial, None) if wish is None else (replace(trial, request=wish.request), wish.proposal)
+        is_reported = first is not None and self.budget.trials_left(self.history.reported_trials) != 0
+        trial, proposal = (trial, None) if first is None else (replace(trial, request=first.request), first.proposal)
         number, now, how = len(self.history.records) + 1, self.history.now(), (finished.worker, finished.attempts)
-        record = TrialRecord(number, trial, began, now, *how, self._workers, not is_told, proposal)
-        if is_told:
+        record = TrialRecord(number, trial, began, now, *how, self._workers, not is_reported, proposal)
+        if is_reported:
             return self._report(record)
-        if wish is None and key in self._committed:  # it was started speculatively, with less time than is wanted now
+        if first is None and key in self._committed:  # it was started speculatively, with less time than is wanted now
             self.queue.add({key: self._committed[key][0].request})
         return self._report_speculative(record)
 
@@ -226,12 +226,12 @@ class Dispatcher:
             self.answer_time.update_predicted_seconds(held)
         self.listener.trial(held, self.history.best or held)
 
-    def _make_event(self, wish: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
+    def _make_event(self, committed: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
         self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
-        if wish is None:
+        if committed is None:
             return SearchEvent(None, self._idle_workers)
         answer = self.history.answer_from_memory if is_known else self.history.charge_budget_and_get_trial
-        return SearchEvent(answer(wish.request), self._idle_workers, request=wish.asked)
+        return SearchEvent(answer(committed.request), self._idle_workers, request=committed.asked)
 
     @property
     def _idle_workers(self) -> int:
@@ -242,24 +242,24 @@ class Dispatcher:
         """Return the number of workers. A finished job no longer occupies one, even if it was not reported yet."""
         return len(self.executor.free) + len(self.running) - len(self._finished_jobs)
 
-    def _commit(self, wishes: Iterable[CommittedRequest]) -> None:
+    def _commit(self, requests: Iterable[CommittedRequest]) -> None:
         """Register committed requests: answer them from memory, attach them to a running job, or queue them."""
         fresh: dict[Key, Request] = {}
-        for wish in wishes:
-            key = self.history.cache_key(wish.request)
-            if self.history.is_known(wish.request):
-                self._from_memory.append(wish)
+        for committed in requests:
+            key = self.history.cache_key(committed.request)
+            if self.history.is_known(committed.request):
+                self._from_memory.append(committed)
             elif key in self._committed:
-                self._committed[key].append(wish)
+                self._committed[key].append(committed)
             else:
-                self._committed[key] = deque([wish])
+                self._committed[key] = deque([committed])
                 if key not in self.running:
-                    fresh[key] = wish.request
+                    fresh[key] = committed.request
         self.queue.add(fresh)
 
     def _answered_request(self, trial: Trial) -> CommittedRequest | None:
-        wishes = self._committed.get(self.history.cache_key(trial.request))
-        return wishes[0] if wishes and trial.is_answer_to(wishes[0].request) else None
+        requests = self._committed.get(self.history.cache_key(trial.request))
+        return requests[0] if requests and trial.is_answer_to(requests[0].request) else None
 
     def _new_requests(self, requests: Iterable[Request]) -> "Iterable[tuple[Key, Request]]":
         """Yield requests, with keys, that are neither known nor committed."""
@@ -336,15 +336,15 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     different search, and errors of the executor, the search, the listener and the journal. A listener may raise
     CallbackStopError; then the run ends as usual, and the error of the callback is raised afterwards, if there is one.
     """
-    told = SilentListener() if listener is None else listener
+    notified = SilentListener() if listener is None else listener
     kept = NullTrialStorage() if journal is None else journal
     history = History(clock, training_size, kept, scale)
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
     if answer_time is not None:
         answer_time.start_session(kept.seconds, len(executor.free))
-    dispatcher = Dispatcher(executor, budget, history, told, RequestQueue(route), proposals, answer_time)
+    dispatcher = Dispatcher(executor, budget, history, notified, RequestQueue(route), proposals, answer_time)
     failure: Exception | None = None
-    told.started(budget)
+    notified.started(budget)
     try:
         ended = yield from _drive(search, dispatcher, stopwatch)
         dispatcher.store_remaining_trials()
@@ -361,7 +361,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
         answer_time.end_session(len(history.records) - history.earlier_trials)
     outcome = replace(history.make_outcome(ended, len(dispatcher.running)), remarks=tuple(remarks))
     kept.end_session(ended.value, outcome.seconds)
-    told.finished(outcome)
+    notified.finished(outcome)
     if failure is not None:
         raise failure
     return outcome
@@ -380,12 +380,12 @@ def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[En
             # Replayed trials were counted in an earlier session.
             history.search_seconds += 0.0 if history.trials_to_replay else stopwatch() - before
             answered = history.answered_from_memory
-            told = yield from _next_event(dispatcher)
-            if told is None:
+            event = yield from _next_event(dispatcher)
+            if event is None:
                 return EndReason.BUDGET
             known_answers = known_answers + 1 if history.answered_from_memory > answered else 0
             before = stopwatch()
-            ask = search.send(told)
+            ask = search.send(event)
     except StopIteration:
         pass
     return EndReason.EXHAUSTED

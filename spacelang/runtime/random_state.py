@@ -1,6 +1,7 @@
-"""Save, set, seed and compare the global random state of NumPy and `random`."""
+"""Save, set, seed and compare the global random state of NumPy and `random`, and control what else a trial sees."""
 
 import random
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
@@ -43,3 +44,22 @@ def preserve_global_random_state() -> Iterator[None]:
         yield
     finally:
         set_global_random_state(chance)
+
+
+@contextmanager
+def controlled_environment(threads: Any, seed: int) -> Iterator[None]:
+    """Limit code to one of `threads`, silence warnings and seed the global random state; restore all afterwards."""
+    from sklearn import config_context
+
+    with (
+        preserve_global_random_state(),
+        threads.limit(limits=1),
+        warnings.catch_warnings(),
+        np.errstate(),
+        config_context(),
+    ):
+        # Warnings of a trial, such as missing convergence or constant features, show in its loss.
+        warnings.simplefilter("ignore")
+        # Operators without a `random_state` draw from the global generators.
+        seed_global_random_state(seed)
+        yield

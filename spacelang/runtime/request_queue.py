@@ -10,18 +10,9 @@ from typing import Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.search_protocol import LazyRequest
-from spacelang.ir.space import (
-    Choice,
-    ComputedParameter,
-    Hyperparameter,
-    Node,
-    Product,
-    ProductKind,
-    Space,
-    computed_parameters,
-    subtree,
-)
+from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Node, Product, ProductKind, Space, subtree
 from spacelang.ir.trial import Request
+from spacelang.ir.walk import computed_parameters
 from spacelang.runtime.executors import Job
 from spacelang.runtime.history import Key
 

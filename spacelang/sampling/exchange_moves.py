@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spacelang.ir.domain import Categorical, SimpleDomain, contains, parts
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key
-from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
+from spacelang.sampling.value_codes import from_unit_function, to_unit_function
 
 if TYPE_CHECKING:
     from numpy.random import Generator

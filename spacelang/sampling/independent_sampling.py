@@ -9,10 +9,9 @@ from numpy.random import Generator
 from numpy.typing import DTypeLike
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
-from spacelang.ir.float_limits import is_exact_as_floats
+from spacelang.ir.domain_questions import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import prior_code_sampler
-from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import (
     Array,
     CodeSampler,
@@ -20,6 +19,7 @@ from spacelang.sampling.value_codes import (
     code_type,
     codes_at,
     part_index_and_code,
+    unit_scale,
 )
 from spacelang.solver.domain_cells import log_length
 

@@ -10,9 +10,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
 from spacelang.ir.expr import INACTIVE, references
 from spacelang.ir.membership import is_violated, member_or_exclusion
-from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value, are_same, identity_key
-from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, structure_of
+from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, expressions_of, structure_of
 from spacelang.sampling.exchange_moves import MOVE_DEVIATION, ExchangeMoves, draw_unit_positions
 from spacelang.solver.conditioning import Component, is_taken
 from spacelang.solver.counting import Structures

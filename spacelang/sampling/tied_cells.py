@@ -9,12 +9,11 @@ import numpy as np
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
-from spacelang.ir.float_limits import is_exact_as_floats
+from spacelang.ir.domain_questions import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
 from spacelang.sampling.prior_draws import prior_quantiles
-from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import (
     Array,
     ValueCodes,
@@ -22,6 +21,7 @@ from spacelang.sampling.value_codes import (
     codes_at,
     nearest_float,
     part_index_and_code,
+    unit_scale,
 )
 from spacelang.solver.domain_cells import log_length
 from spacelang.solver.linear import difference, inequalities_for

@@ -11,6 +11,7 @@ from typing import Any, Final, assert_never
 from spacelang.ir import space as ir
 from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Grid, Union, contains, describe
+from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
 from spacelang.serialization.definition_hyperparameters import (
@@ -275,7 +276,7 @@ def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path
     """Raise DefinitionError unless the members of a tuple are hyperparameters of the operator that have its names."""
     known = {child.address: child for child in children if isinstance(child, ir.Hyperparameter) and child.is_var}
     numbers = range(1, len(parameter.elements) + 1)
-    names = (ir.length_name(parameter.name), *(ir.element_name(parameter.name, number) for number in numbers))
+    names = (length_name(parameter.name), *(element_name(parameter.name, number) for number in numbers))
     names = names if parameter.choice is None else (parameter.name, *names)
     # A restricted space that excludes all tuples has only the hyperparameter for the other values.
     is_excluded = parameter.choice is not None and not parameter.elements and parameter.length not in known

@@ -10,7 +10,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from spacelang.ir.expr import Active, BranchTest, Expr, Reference, mentioned_addresses, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, length_name, subtree
+from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
+from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter_name_problem

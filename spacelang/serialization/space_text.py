@@ -24,7 +24,14 @@ from spacelang.ir.tuple_parameters import (
     restriction_to,
 )
 from spacelang.ir.validation import WordOption, kind_and_number, options_of
-from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
+from spacelang.ir.walk import (
+    PIPELINE_GROUP,
+    group_name_per_step,
+    is_sequence,
+    join_address,
+    operator_address,
+    value_name,
+)
 from spacelang.serialization.syntax_nodes import (
     ExpressionNames,
     domain_node,
@@ -262,7 +269,7 @@ class _SpaceWriter:
 
     def _value(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
-        if branch.weight != 1.0 or branch.name != ir.value_name(branch.value) or not _has_structures(choice):
+        if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
             raise UnwritableSpaceError(
                 f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
             )

@@ -7,9 +7,9 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir import expr
 from spacelang.ir.chains import with_numbers_of_uses
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import (
     BOOLEANS,
-    DATA_SIZE_NAMES,
     Categorical,
     Domain,
     Grid,
@@ -21,7 +21,8 @@ from spacelang.ir.domain import (
     parts,
     quoted,
 )
-from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Space, TupleParameter, length_name
+from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Space, TupleParameter
+from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value, are_same
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast

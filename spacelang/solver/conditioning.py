@@ -15,7 +15,7 @@ from spacelang.ir import space as ir
 from spacelang.ir.expr import INACTIVE, Active, And, BranchTest, Constant, ExpressionValue, Not, Or, nodes, references
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown
 from spacelang.ir.partial_evaluation import partially_evaluate as left_of
-from spacelang.ir.walk import Structure
+from spacelang.ir.walk import Structure, expressions_of
 from spacelang.solver.elimination import group_variables
 from spacelang.solver.model import SolverModel
 
@@ -51,7 +51,7 @@ class Component:
     @cached_property
     def mentioned_members(self) -> frozenset[str]:
         """The addresses of the hyperparameters that a condition or constraint of the component mentions."""
-        expressions = ir.expressions_of(self.members, self.constraints)
+        expressions = expressions_of(self.members, self.constraints)
         return frozenset(address for expression in expressions for address in references(expression))
 
 
@@ -130,7 +130,7 @@ def _components(space: ir.Space) -> Iterator[Component]:
 def _relevant_decisions(
     space: ir.Space, members: Sequence[ir.Variable], constraints: Sequence[ir.Constraint], context: ir.Context
 ) -> Iterator[RelevantDecision]:
-    expressions = ir.expressions_of(members, constraints)
+    expressions = expressions_of(members, constraints)
     tests = [each for expression in expressions for each in nodes(expression) if isinstance(each, BranchTest)]
     owners = dict.fromkeys(owner for member in members for owner in member.owners[len(context) :])
     known = {address for address, _ in context}

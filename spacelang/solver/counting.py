@@ -10,8 +10,8 @@ from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import mentioned_addresses
-from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
-from spacelang.ir.walk import Structure, default_structure
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
+from spacelang.ir.walk import Structure, default_structure, expressions_of
 from spacelang.solver.domain_cells import is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights

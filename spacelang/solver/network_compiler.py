@@ -10,8 +10,9 @@ from typing import Final
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, SimpleDomain
-from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
+from spacelang.ir.space import Choice, Constraint, Variable
 from spacelang.ir.value import is_number
+from spacelang.ir.walk import expressions_of
 from spacelang.solver import domain_cells, linear, network
 from spacelang.solver.elimination import (
     EXISTS,

@@ -9,7 +9,8 @@ cut. All numbers are exact and of any size.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import SimpleDomain, index_of_part
+from spacelang.ir.domain import SimpleDomain
+from spacelang.ir.domain_questions import index_of_part
 from spacelang.ir.expr import ExpressionValue, InactiveValue
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value

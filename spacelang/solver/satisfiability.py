@@ -9,9 +9,9 @@ from typing import Final
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
 from spacelang.ir.expr import Active, And, BranchTest, Expr, Not, mentioned_addresses, nodes
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, expressions_of
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.ir.walk import with_dependencies
+from spacelang.ir.walk import expressions_of, with_dependencies
 from spacelang.solver.domain_cells import singleton_cells
 from spacelang.solver.elimination import UnionFind, common_context
 from spacelang.solver.linear import possible_truths_of_sum

@@ -71,22 +71,22 @@ def _imputer(data: Profile) -> str:
     if not lacking:
         return ""
     shares = [f"{each.name} {each.missing:.1%}" for each in sorted(lacking, key=lambda column: -column.missing)]
-    said = (
+    note = (
         f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
         "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
         "(`n_missing`) there is nothing to search here."
     )
-    return as_comment(said) + stage_text.IMPUTER
+    return as_comment(note) + stage_text.IMPUTER
 
 
 def _scaler(data: Profile) -> str:
     if not data.columns_with(ColumnContent.NUMBER):
         return ""
-    said = "A stage is a choice between alternatives; `none` leaves the step out. "
+    note = "A stage is a choice between alternatives; `none` leaves the step out. "
     if data.is_sparse:
-        return as_comment(f"{said}Nearly all numbers are 0, and this scaler keeps them 0.") + stage_text.SPARSE_SCALER
-    said += "`int[10, 1000] log` is a range from 10 to 1000 on a logarithmic scale; here the bounds depend on the data."
-    return as_comment(said) + stage_text.SCALER
+        return as_comment(f"{note}Nearly all numbers are 0, and this scaler keeps them 0.") + stage_text.SPARSE_SCALER
+    note += "`int[10, 1000] log` is a range from 10 to 1000 on a logarithmic scale; here the bounds depend on the data."
+    return as_comment(note) + stage_text.SCALER
 
 
 def _encoder(data: Profile) -> str:
@@ -94,18 +94,18 @@ def _encoder(data: Profile) -> str:
     if not categories:
         return ""
     most = max(categories, key=lambda column: column.distinct)
-    said = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
+    note = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
     if most.distinct < MANY_VALUES:
-        return as_comment(said) + stage_text.encoder(data.kind)
-    joined = f"{said} Rare values are merged into one, so that no column is encoded to thousands of columns."
+        return as_comment(note) + stage_text.encoder(data.kind)
+    joined = f"{note} Rare values are merged into one, so that no column is encoded to thousands of columns."
     return as_comment(joined) + stage_text.encoder(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
 
 
 def _text_vectorizer(data: Profile) -> str:
     if not data.texts:
         return ""
-    said = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
-    return as_comment(said) + stage_text.TEXT_VECTORIZER
+    note = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
+    return as_comment(note) + stage_text.TEXT_VECTORIZER
 
 
 def _calendar(data: Profile) -> str:
@@ -117,28 +117,28 @@ def _calendar(data: Profile) -> str:
 def _selector(data: Profile) -> str:
     if len(data.columns_with(ColumnContent.NUMBER)) < MANY_COLUMNS:
         return ""
-    said = (
+    note = (
         "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
         "without it, the default is the first one."
     )
-    return as_comment(said) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
+    return as_comment(note) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
 
 
 def _estimator(data: Profile) -> str:
-    said = [
+    notes = [
         "The body of an estimator has its hyperparameters: `name : values` is searched, and `name = value` is fixed. "
         "`when` says under which condition a hyperparameter is active."
     ]
     if data.rows > KERNEL_ROWS:
         slow = "Neighbours and kernel methods" if data.rows > NEIGHBOUR_ROWS else "Kernel methods"
-        said.append(f"{slow} are left out: they are slow with {data.rows:,} rows.")
+        notes.append(f"{slow} are left out: they are slow with {data.rows:,} rows.")
     if data.is_imbalanced:
-        said.append("`class_weight = balanced` gives rare classes as much weight as frequent ones.")
-    said.append(
+        notes.append("`class_weight = balanced` gives rare classes as much weight as frequent ones.")
+    notes.append(
         "To try another library, write for example `use lightgbm` below the `space` line, add its operators here, and "
         "run with `--allow lightgbm`."
     )
-    return as_comment(" ".join(said)) + stage_text.estimator(_learners(data), weighs=data.is_imbalanced)
+    return as_comment(" ".join(notes)) + stage_text.estimator(_learners(data), weighs=data.is_imbalanced)
 
 
 def _pipeline(data: Profile) -> str:
@@ -153,15 +153,15 @@ def _pipeline(data: Profile) -> str:
     given = [f"{kind}: {part}" for kind, part in parts.items() if part]
     first = numbers if parts["numeric"] and len(given) == 1 else f"columns({', '.join(given)})"
     steps = [first, *(["selector"] if _selector(data) else []), "estimator"]
-    said = "Columns of each type are processed separately, and the results are joined." if len(given) > 1 else ""
-    return f"{as_comment(said) if said else ''}pipeline = {' -> '.join(steps)}\n"
+    note = "Columns of each type are processed separately, and the results are joined." if len(given) > 1 else ""
+    return f"{as_comment(note) if note else ''}pipeline = {' -> '.join(steps)}\n"
 
 
 def _constraint(data: Profile) -> str:
     if not data.columns_with(ColumnContent.NUMBER):
         return ""
-    said = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
-    return as_comment(said) + stage_text.scaling_constraint(_learners(data))
+    note = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
+    return as_comment(note) + stage_text.scaling_constraint(_learners(data))
 
 
 def _learners(data: Profile) -> list[Learner]:
@@ -188,9 +188,9 @@ def _task(data: Profile) -> str:
             when = "such rows belong together" if other.is_group else "later rows are to be predicted"
             lines.append(as_comment(f"{other.finding}, but {other.reason}. If {when}, write:", "  "))
             lines.append(as_comment(f"validate {other.text}", "  "))
-    said = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."
+    note = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."
     return f"""\
-{as_comment(said)}task {data.kind} {{
+{as_comment(note)}task {data.kind} {{
   maximize {_metric(data)}
 {"".join(lines)}  limit trial 60s 4GB
   limit run 10min

@@ -36,7 +36,7 @@ def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
     # Learners for few rows only are left to spaces that are written for one data set.
     among = [each for each in learners(kind) if each.package in wanted and (each.most_rows or inf) >= NEIGHBOUR_ROWS]
     uses = "".join(f"use {each.package}\n" for each in among if each.package)
-    said = (
+    parts = (
         (HEADER, f'space {space_name(kind)} "Tables with columns of all kinds, for {kind}"\n\n{uses}'),
         ("Numbers: fill in missing values.", stage_text.IMPUTER),
         ("Numbers: bring all columns to the same scale.", stage_text.SCALER),
@@ -48,7 +48,7 @@ def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
         ("Columns of each type are processed separately, and the results are joined.", PIPELINE),
         ("Distances and gradients need columns on the same scale.", stage_text.scaling_constraint(among)),
     )
-    return format_text("\n".join(f"{as_comment(comment) if comment else ''}{text}" for comment, text in said))
+    return format_text("\n".join(f"{as_comment(comment) if comment else ''}{text}" for comment, text in parts))
 
 
 HEADER: Final = (

@@ -13,8 +13,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from spacelang.frozen import frozen
 from spacelang.syntax import ast
-from spacelang.syntax.lr_driver import LrDriver, Token, UnexpectedToken
-from spacelang.syntax.parser_tables import load
+from spacelang.syntax.parser_tables import LrDriver, Token, UnexpectedToken, load
 from spacelang.text import Source, Span
 
 Child: TypeAlias = Any  # A token, or a node that another method returned, depending on the grammar rule

@@ -12,7 +12,7 @@ from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.syntax.builder import ParsedItems, read
-from spacelang.syntax.lr_driver import UnexpectedToken
+from spacelang.syntax.parser_tables import UnexpectedToken
 from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, locate
 from spacelang.text import Source
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.syntax import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
 from spacelang.spelling_suggestions import nearest_name
-from spacelang.syntax.lr_driver import UnexpectedToken
-from spacelang.syntax.parser_tables import END
+from spacelang.syntax.parser_tables import END, UnexpectedToken
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
-from spacelang.ir.float_limits import FLOAT_LIMIT_REASON, unencodable_domains
-from spacelang.ir.space import Space, computed_parameters, operators
+from spacelang.ir.domain_questions import FLOAT_LIMIT_REASON, unencodable_domains
+from spacelang.ir.space import Space, operators
+from spacelang.ir.walk import computed_parameters
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
 from spacelang.targets._checked_decoding import checked_decoder

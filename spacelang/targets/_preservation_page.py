@@ -41,13 +41,21 @@ everything that is not *exact* or *rewritten* is an error.
 | --- | --- |
 | `configspace` | a `ConfigurationSpace`, for SMAC and other tools that use ConfigSpace |
 | `hyperopt` | a dictionary of `hp.choice` and other `hp` expressions, for `fmin` |
+| `nevergrad` | a `ng.p.Dict`, the `parametrization` of an optimizer |
 | `optuna` | a function that takes a trial and returns its configuration, to be called by an objective |
+| `ray` | a flat dictionary of `tune.choice` and other distributions, for `param_space` of a `Tuner` |
 | `sklearn` | a list of dictionaries, for `RandomizedSearchCV` and, with `search=grid`, `GridSearchCV` |
 
 `spacelang compile SPACE --target optuna --format python` writes a Python module that does not need spacelang. Its
 function `decode` turns a result of the library into a configuration, and `build` turns a configuration into a pipeline.
 The module for `sklearn` also has an `Estimator` for the searches of scikit-learn, and that for hyperopt has
 `trials(points)`, which `fmin` evaluates first.
+
+Nevergrad and Ray Tune get one flat dictionary of parameters, because their search algorithms need all parameters in
+every trial (Ray Tune's `OptunaSearch` does not resolve nested choices). `decode` reads only the active ones, and tests
+conditions on their values. `default` of a module has values for all parameters: suggest it with
+`optimizer.suggest(default)`, respectively with `points_to_evaluate=[default]`. On a log scale, Nevergrad returns it up
+to the 12th digit. The extra `ray` installs Ray Tune; `tests/benchmarks/ray_spaces.py` tries its search algorithms.
 
 `spacelang compile SPACE --target irace -o parameters.txt` writes a file for irace 4. Before irace 4, put the lines
 below `[forbidden]` into a file of their own (`forbiddenFile`) and `digits` into the scenario, and remove both sections.

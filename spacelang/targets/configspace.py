@@ -13,9 +13,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import Choice, Hyperparameter, expressions_of
+from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value, to_python_scalar
-from spacelang.ir.walk import Assignment
+from spacelang.ir.walk import Assignment, expressions_of
 from spacelang.plugins import option
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.quantile_relations import QuantileReduction
@@ -51,7 +51,8 @@ AS_STRINGS = rewritten("values of mixed types, `none` and tuples are written as 
 SCALED = rewritten("a range of very small or large numbers is scaled by a power of two")
 LOG_WEIGHTS = rewritten("the values of a short stepped range are weighted on the log scale")
 CUT_AT_LIMITS = rewritten(
-    "an integer range is cut where conditions or constraints compare it; parts are weighted by size"
+    "an integer range is cut where only nested choices express a comparison, or if it is logarithmic beyond "
+    "10,000,000; parts are weighted by size"
 )
 UNIFORM_INDICES = approximated("the indices of a long stepped range are drawn uniformly, not on the log scale")
 UNFOLDED = rewritten("built into categorical hyperparameters, so that excluded configurations do not exist")

@@ -52,9 +52,9 @@ class SimulatedWorkers:
     def accept(self, ask: Ask) -> None:
         """Start as many requests of an ask as there are workers: first the committed ones, then speculative ones."""
         self.ask = ask
-        for wish in map(self.proposals.commit, ask.requests):
-            request = wish.request
-            self.unreported.setdefault(request, deque()).append(wish.asked)
+        for committed in map(self.proposals.commit, ask.requests):
+            request = committed.request
+            self.unreported.setdefault(request, deque()).append(committed.asked)
             if request in self.finished_speculative:
                 self.finished_requested.append(self.finished_speculative.pop(request))
             elif (request, False) in self.running:

@@ -62,9 +62,9 @@ class EventLog:
             ask = next(search)
             while True:
                 self.asks.append(ask)
-                told = yield ask
-                self.events.append(told)
-                ask = search.send(told)
+                event = yield ask
+                self.events.append(event)
+                ask = search.send(event)
         except StopIteration:
             return
 
@@ -76,12 +76,12 @@ class EventLog:
     @property
     def finished_trials(self) -> list[Trial]:
         """The trials of committed requests that the search was notified of."""
-        return [told.finished for told in self.events if told.finished is not None]
+        return [event.finished for event in self.events if event.finished is not None]
 
     @property
     def seconds_and_memos(self) -> list[tuple[float | None, str] | None]:
         """The allowed seconds and the `repr` of the memo (for exact floats) of each event's trial, None without one."""
-        requests = [None if told.finished is None else told.finished.request for told in self.events]
+        requests = [None if event.finished is None else event.finished.request for event in self.events]
         return [None if each is None else (each.seconds, repr(each.memo)) for each in requests]
 
     def events_of_first_trials(self, count: int) -> list[SearchEvent]:
@@ -89,21 +89,21 @@ class EventLog:
         return events_of_first_trials(self.events, count)
 
 
-def events_of_first_trials(tolds: Sequence[SearchEvent], count: int) -> list[SearchEvent]:
+def events_of_first_trials(events: Sequence[SearchEvent], count: int) -> list[SearchEvent]:
     """Return the events before the first event of trial number `count` + 1.
 
     A trial is recognized by its request and its cost. So trials of cost 0 are not counted, and a repeated trial with
     more time must have another cost.
     """
     seen: set[tuple[Request, float]] = set()
-    for place, told in enumerate(tolds):
-        trial = told.finished or told.speculative
+    for place, event in enumerate(events):
+        trial = event.finished or event.speculative
         if trial is None or not trial.cost or (trial.request, trial.cost) in seen:
             continue
         if len(seen) == count:
-            return [*tolds[:place]]
+            return [*events[:place]]
         seen.add((trial.request, trial.cost))
-    return [*tolds]
+    return [*events]
 
 
 __getattr__ = make_module_getattr(

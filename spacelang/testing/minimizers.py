@@ -174,13 +174,13 @@ class MinimizerConformance(ConformanceSuite):
     def test_a_killed_and_resumed_run_makes_bit_identical_proposals(self, workers: int) -> None:
         """Check that a resumed run proposes bit-identical points, as far as they had been started before the kill."""
         bowl = QuadraticBowl(BOXES["mixed"], 5, True, idle_workers=workers)
-        journal, heard = MemoryTrialStorage(), EventLog()
-        run_search(self.search(bowl), SimulatedExecutor(bowl.evaluate, workers=workers), journal=journal, heard=heard)
+        journal, log = MemoryTrialStorage(), EventLog()
+        run_search(self.search(bowl), SimulatedExecutor(bowl.evaluate, workers=workers), journal=journal, heard=log)
         whole = memos_by_proposal(journal.appended)
         for stop in range(0, len(whole), 3):
             later, again = journal.killed_after(stop), QuadraticBowl(bowl.box, 5, True, idle_workers=workers)
             run_search(self.search(again), SimulatedExecutor(again.evaluate, workers=workers), journal=later)
-            begun = len(whole) if workers == 1 else count_proposals_started(heard, stop)
+            begun = len(whole) if workers == 1 else count_proposals_started(log, stop)
             resumed = memos_by_proposal([*later.earlier, *later.appended])
             both = {each for each in whole.keys() & resumed.keys() if each <= begun}
             assert {each: resumed[each] for each in both} == {each: whole[each] for each in both}
@@ -219,10 +219,10 @@ def log_running_trials(asking: SearchCoroutine[Point], out: list[int]) -> Search
     while True:
         under_way += len(ask.requests)
         out.append(under_way)
-        told = yield ask
-        under_way -= told.finished is not None
+        event = yield ask
+        under_way -= event.finished is not None
         try:
-            ask = asking.send(told)
+            ask = asking.send(event)
         except StopIteration:
             return
 
@@ -238,8 +238,8 @@ def points_from_memo(trial: Trial, width: int) -> list[Point]:
 
 def count_proposals_started(heard: EventLog, count: int) -> int:
     """Return how many proposals had been started when `count` trials were reported and the search had answered."""
-    told = list(accumulate(int(each.finished is not None) for each in heard.events))
-    asks = heard.asks[: told.index(count) + 2] if count else heard.asks[:1]
+    finished_counts = list(accumulate(int(each.finished is not None) for each in heard.events))
+    asks = heard.asks[: finished_counts.index(count) + 2] if count else heard.asks[:1]
     return sum(len(ask.requests) for ask in asks)
 
 

@@ -77,18 +77,18 @@ class ResumeTests(SearchTests):
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
         def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
-            journal, told, initial = MemoryTrialStorage(), EventLog(), sample_members(space, order % 4)
+            journal, log, initial = MemoryTrialStorage(), EventLog(), sample_members(space, order % 4)
             route = configuration_prefix
             crew = ShuffledWorkers(evaluate, workers, order)
-            whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=route)
+            whole = self.run(space, crew, initial=initial, journal=journal, heard=log, route=route)
             for place, (stop, others) in enumerate(kills):
                 count = len(journal.earlier)
                 journal = journal.killed_after(min(max(stop, count), count + len(journal.appended)))
                 again, crew = EventLog(), ShuffledWorkers(evaluate, others, order + place)
                 outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
-                before = told.events_of_first_trials(len(journal.earlier))
+                before = log.events_of_first_trials(len(journal.earlier))
                 assert again.events[: len(before)] == before
-                assert again.seconds_and_memos[: len(before)] == told.seconds_and_memos[: len(before)]
+                assert again.seconds_and_memos[: len(before)] == log.seconds_and_memos[: len(before)]
                 assert outcome.records[: len(journal.earlier)] == tuple(journal.earlier)
                 assert is_numbered_without_duplicates(outcome.records)
                 assert {Request(each) for each in initial} <= {each.trial.request for each in outcome.records}
@@ -96,7 +96,7 @@ class ResumeTests(SearchTests):
                     assert outcome.ended == whole.ended
                     needed = (len(each.records) - each.wasted_speculative for each in (outcome, whole))
                     assert len({*needed}) == 1
-                told = again
+                log = again
 
         kills = st.lists(st.tuples(st.integers(0, TRIALS), WORKER_COUNTS), min_size=1, max_size=3)
         self.check_law(law, 1 / 4, space=spaces(), order=st.integers(0, 99), kills=kills)
@@ -104,9 +104,9 @@ class ResumeTests(SearchTests):
     @WORKERS
     @pytest.mark.parametrize("space", [nested_space(), continuous_space()], ids=space_name)
     def test_a_resumed_run_equals_one_whose_trials_were_restarted(self, space: Space, workers: int) -> None:
-        first, heard = MemoryTrialStorage(), EventLog()
-        self.run(space, SimulatedExecutor(evaluate_with_varied_cost, workers=workers), journal=first, heard=heard)
-        if any(ask.speculative for ask in heard.asks):
+        first, log = MemoryTrialStorage(), EventLog()
+        self.run(space, SimulatedExecutor(evaluate_with_varied_cost, workers=workers), journal=first, heard=log)
+        if any(ask.speculative for ask in log.asks):
             pytest.skip("the optimizer makes speculative requests, which need not be repeated after a resumption")
         for stop in range(1, len(first.appended), 2 + self.stops):
             anew, resumed = EventLog(), EventLog()
@@ -117,10 +117,10 @@ class ResumeTests(SearchTests):
 
     @WORKERS
     def test_every_started_request_is_reported_once(self, workers: int) -> None:
-        heard = EventLog()
+        log = EventLog()
         crew = SimulatedExecutor(evaluate_with_varied_cost, workers=workers)
-        outcome = self.run(plain_space(2, 3, 2), crew, EXHAUSTIVE_TRIALS, heard=heard)
-        assert Counter(told.request for told in heard.events if told.finished) == Counter(heard.committed_requests)
+        outcome = self.run(plain_space(2, 3, 2), crew, EXHAUSTIVE_TRIALS, heard=log)
+        assert Counter(event.request for event in log.events if event.finished) == Counter(log.committed_requests)
         assert outcome.ended is EndReason.EXHAUSTED
         assert is_numbered_without_duplicates(outcome.records)
 

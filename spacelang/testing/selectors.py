@@ -92,12 +92,12 @@ class SelectorCalls:
                 ask = next(asking)
                 while True:
                     out += len(ask.requests)
-                    told = yield ask
-                    room = told.idle_workers
-                    if told.finished is not None:
+                    event = yield ask
+                    room = event.idle_workers
+                    if event.finished is not None:
                         out -= 1
-                        self.trials[-1].append(told.finished)
-                    ask = asking.send(told)
+                        self.trials[-1].append(event.finished)
+                    ask = asking.send(event)
             except StopIteration as end:
                 assert not out, "no trial is running when the selector returns"
                 self.results.append(end.value)
@@ -300,12 +300,12 @@ class SelectorConformance(ConformanceSuite):
             run_search(search, crew, EXHAUSTIVE_TRIALS, journal=journal, heard=heard)
             return made_of
 
-        first, told = MemoryTrialStorage(), EventLog()
-        whole = session(first, told)
+        first, log = MemoryTrialStorage(), EventLog()
+        whole = session(first, log)
         for stop in range(1, len(first.appended), 7):
             again = EventLog()
             resumed = session(first.killed_after(stop), again)
-            before = told.events_of_first_trials(stop)
+            before = log.events_of_first_trials(stop)
             assert again.events[: len(before)] == before
             assert workers > 1 or resumed.results == whole.results
 
@@ -313,8 +313,10 @@ class SelectorConformance(ConformanceSuite):
     def test_it_stops_after_its_seconds(self, workers: int) -> None:
         for seconds in (0.5, 1.0, 7.0, 20.0):
             made_of = self.run_calls(plain_space(4, 4, 4), replace(EVERY, seconds=seconds), workers=workers)
-            told = len(made_of.trials[0])
-            assert seconds <= told <= seconds + max(workers, 3), "trials take one second, and started ones finish"
+            finished_count = len(made_of.trials[0])
+            assert seconds <= finished_count <= seconds + max(workers, 3), (
+                "trials take one second, and started ones finish"
+            )
 
     @pytest.mark.parametrize(
         "call",

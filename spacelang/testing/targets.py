@@ -221,12 +221,12 @@ def check_declared_verdicts(report: Iterable[_lowering.ReportEntry], keeps: Pres
 
 def check_constructs_reported(form: LoweringResult[Any, Any], space: Space) -> None:
     """Check that the report covers every construct of the space at all its places."""
-    told: Counter[str] = Counter()
+    report_counts: Counter[str] = Counter()
     for entry in (each for each in form.report if not each.is_about_form):
-        told[entry.construct] += len(entry.spans)
+        report_counts[entry.construct] += len(entry.spans)
     there = {construct.value: len(spans) for construct, spans in _lowering.constructs_of(space).items()}
-    assert told.keys() == there.keys()
-    assert all(told[construct] >= places for construct, places in there.items())
+    assert report_counts.keys() == there.keys()
+    assert all(report_counts[construct] >= places for construct, places in there.items())
 
 
 def check_round_trip(form: LoweringResult[Any, Any], members: Iterable[Configuration]) -> None:

@@ -23,7 +23,7 @@ PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
 
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 SAMPLES = 1_000 if IS_FULL else 100
-SLOW = {} if IS_FULL else {"hyperopt": 30}
+SLOW = {} if IS_FULL else {"hyperopt": 30, "nevergrad": 10}
 """How often a slow library draws in the reduced form: hyperopt takes about 10 s for a thousand samples of one space."""
 ALL = (*NAMES, "imported")
 

@@ -20,7 +20,7 @@ stage e =
   | DecisionTreeClassifier { max_depth : {none} | int[2, 9] = none }
 forbid scaler is none and e is SVC
 """
-TOOLS = ("optuna", "hyperopt", "sklearn", "configspace")
+TOOLS = ("optuna", "hyperopt", "sklearn", "configspace", "nevergrad")
 
 HEAD = """
 import json, sys, warnings
@@ -77,6 +77,13 @@ facade = RandomFacade(scenario, lambda point, seed: loss(module, module.decode(p
 best = facade.optimize()
 keep("SMAC", module, module.decode(best), facade.runhistory.get_cost(best))
 """,
+    "nevergrad": """
+import nevergrad, by_nevergrad as module
+optimizer = nevergrad.optimizers.OnePlusOne(parametrization=module.parametrization, budget=4)
+optimizer.suggest(module.default)
+best = optimizer.minimize(lambda values: loss(module, module.decode(values)))
+keep("OnePlusOne", module, module.decode(best.value), best.loss)
+""",
 }
 LAST = """
 assert not [name for name in sys.modules if name.startswith("spacelang.")]
@@ -100,7 +107,7 @@ def test_every_tool_runs_from_its_module_without_spacelang(folder: Path) -> None
     ended = subprocess.run(command, cwd=folder, env=environment(), check=False, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-    assert [*found] == ["study", "fmin", "RandomizedSearchCV", "HalvingRandomSearchCV", "SMAC"]
+    assert [*found] == ["study", "fmin", "RandomizedSearchCV", "HalvingRandomSearchCV", "SMAC", "OnePlusOne"]
     space = sl.parse(SPACE)
     for name, configuration in found.items():
         assert space.build(configuration), name  # raises for what is no member

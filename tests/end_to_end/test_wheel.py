@@ -80,7 +80,7 @@ def test_the_wheel_holds_what_the_package_needs_and_no_more(wheel: Path, copy: P
     with ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.partition("/")[0].endswith(".dist-info")}
     assert {"spacelang/py.typed", "spacelang/grammars/spacelang.lark", "spacelang/spaces/mosaic.space"} <= names
-    assert {f"spacelang/grammars/{name}.schema.json" for name in ("archive", "compiled")} <= names
+    assert {f"spacelang/grammars/{name}.schema.json" for name in ("archive", "compiled", "result")} <= names
     assert "spacelang/catalog/snapshots/sklearn.json" in names
     kept = {path for folder in INSTALLED for path in files_of(copy, folder)}
     kept = {path for path in kept if not path.startswith("grammars/vscode/")}

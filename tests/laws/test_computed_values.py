@@ -19,8 +19,8 @@ from spacelang.ir.computed import computed_value
 from spacelang.ir.domain import Grid, Real, contains
 from spacelang.ir.expr import INACTIVE, Arithmetic, Call, Constant, Expr, Reference
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import Hyperparameter, Space, Variable, computed_parameters
-from spacelang.ir.walk import Assignment
+from spacelang.ir.space import Hyperparameter, Space, Variable
+from spacelang.ir.walk import Assignment, computed_parameters
 from spacelang.reductions.restriction import restrict_space
 from spacelang.report.computed_code import ComputedCode
 from spacelang.serialization.definition import from_json, to_json

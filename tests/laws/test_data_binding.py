@@ -29,9 +29,9 @@ from spacelang.runtime.errors import BuildError, DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.preparation import plan_preparation
 from spacelang.serialization.definition import from_json, to_json
-from spacelang.solver.adaptation_to_data import adapt_to_data, with_keys_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
+from spacelang.solver.nearest_configuration import adapt_to_data, with_keys_of
 from spacelang.targets import TARGETS
 from spacelang.text import Source
 

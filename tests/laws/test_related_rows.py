@@ -12,10 +12,10 @@ from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, 
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.related_columns import relate_rows
-from spacelang.runtime.data.splitters import splits_as_texts, with_stored_splits
+from spacelang.runtime.data.splitters import rows_as_texts, with_stored_splits
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
-from spacelang.runtime.evaluation.splits import RowRelations, Split
+from spacelang.runtime.evaluation.splits import Split
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.runtime.storage.header import DataFacts, RunHeader
@@ -115,7 +115,7 @@ def all_rows(fold: Fold) -> Any:
 @given(st.lists(st.lists(st.integers(0, 2**40), min_size=1), min_size=1, max_size=3))
 def test_splits_come_back_from_a_store(found: list[list[int]]) -> None:
     splits = [Split(np.array(rows), np.array(rows[::-1])) for rows in found]
-    texts = splits_as_texts(splits, RowRelations())
+    texts = rows_as_texts(splits, make_table(np.zeros((1, 1)), [0]), None)
     facts = DataFacts("data", 1, 1, "")
     validation = "the 5 splits of K of Fold (3) (rows 0)"
     header = RunHeader("s", "", "", facts, "m", validation, (), 1, 0, "random", data_options=texts)

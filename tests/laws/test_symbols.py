@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spacelang.analysis import CheckContext, CheckResult, check
-from spacelang.ir.domain import DATA_SIZE_NAMES, Grid
+from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.domain import Grid
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter
 from spacelang.solver.defaults import default_configuration

@@ -17,9 +17,8 @@ from trying import IS_FULL
 from spacelang.files import resource_folder
 from spacelang.syntax import ast
 from spacelang.syntax.builder import Builder
-from spacelang.syntax.lr_driver import LrDriver, Token
 from spacelang.syntax.parser import ParseResult, parse
-from spacelang.syntax.parser_tables import END, lark_parser, load
+from spacelang.syntax.parser_tables import END, LrDriver, Token, lark_parser, load
 from spacelang.syntax.printer import format_file
 from spacelang.text import Source
 from tests.laws import trees

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import spacelang as sl
-from spacelang.analysis.context import BindingError
+from spacelang.analysis.diagnostic_collector import BindingError
 from spacelang.api.compilation import CompilationError
 from spacelang.errors import (
     OPTIONS_WITHOUT_VALUE,

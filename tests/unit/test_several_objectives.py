@@ -9,16 +9,19 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 from sklearn.datasets import load_iris
 
 import spacelang as sl
 from spacelang.api.sklearn_search import task_scorer
 from spacelang.cli._app import run
+from spacelang.files import resource_folder
 from spacelang.ir.loss_name import LossName
 from spacelang.report.pipeline_lines import format_objective, score_names
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store
 
+SCHEMA: dict[str, Any] = json.loads((resource_folder("grammars") / "result.schema.json").read_text(encoding="utf-8"))
 STAGES = """\
 stage scaler = none | StandardScaler
 stage estimator = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, 30] = 5 }
@@ -256,6 +259,31 @@ def test_the_commands_show_the_front(
     assert page.count("accuracy against") == 2
     assert not any(text in page for text in ("incumbent", "The best pipelines", "--test")), "there is no single best"
     assert page.count("<circle") >= 2 * len(found["front"])
+
+
+@pytest.mark.parametrize("objectives", ["1 - accuracy", "1 - accuracy, pickled_size"])
+def test_the_commands_agree_in_their_json(
+    objectives: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `run` and `show` have in common is the same, and as the schema describes it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.space").write_text(f"{STAGES}task classification {{ minimize {objectives} }}\n")
+    options = ("--data", "sklearn:iris", "--trials", "4", "--optimizer", "random", "--workers", "0", "--json")
+    run(["run", "mine.space", *options, "--store", "run.db"])
+    made = json.loads(capsys.readouterr().out)
+    run(["show", "run.db", "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    run(["runs", "run.db", "--json"])
+    (listed,) = json.loads(capsys.readouterr().out)
+    common = SCHEMA["properties"].keys()
+    assert common >= (made.keys() & shown.keys()) - {"metric", "initial", "ensemble"}, "these three differ in meaning"
+    for key in common:
+        assert made.get(key) == shown.get(key), key
+        assert listed.get(key, shown.get(key)) == shown.get(key), key
+    for document in (made, shown):
+        Draft202012Validator(SCHEMA).validate(document)
+        wrong = document | {"front": document.get("front", [{}]), "loss": 0.5}
+        assert not Draft202012Validator(SCHEMA).is_valid(wrong)
 
 
 def test_costs_are_shown_with_units_and_scores_in_their_own_direction() -> None:

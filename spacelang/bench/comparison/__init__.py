@@ -288,8 +288,8 @@ def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAM
     """Return `count` logarithmic times to `end`, from the first score or, if it is too early or late, a fixed share."""
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
     last = max(end, SMALLEST_TIME)
-    tells = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE
-    found: ranks.Array = np.geomspace(first if tells else last * DEFAULT_START_SHARE, last, count)
+    is_usable = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE
+    found: ranks.Array = np.geomspace(first if is_usable else last * DEFAULT_START_SHARE, last, count)
     return found
 
 

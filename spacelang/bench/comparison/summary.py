@@ -75,9 +75,9 @@ def summary_html(results: Results) -> str:
     if all(run.reason for run in results.runs):
         return f"<div>{escape(make_visible(verdict(results)))}</div>"
     formulas = " and ".join(dict.fromkeys(results.formulas.values()))
-    said = verdict(results) if formulas == "loss" else f"{verdict(results)} (losses are {formulas})"
+    sentence = verdict(results) if formulas == "loss" else f"{verdict(results)} (losses are {formulas})"
     table = summary_frame(results).rename(index=make_visible, columns=make_visible)
-    return f"<div>{escape(make_visible(said))}{table.to_html(float_format='{:.4g}'.format, na_rep='')}</div>"
+    return f"<div>{escape(make_visible(sentence))}{table.to_html(float_format='{:.4g}'.format, na_rep='')}</div>"
 
 
 def summary_latex(results: Results) -> str:

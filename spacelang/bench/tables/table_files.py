@@ -18,7 +18,7 @@ import numpy as np
 from spacelang.bench.tables import FAILED_LOSS, ConfigurationList, LossTable, StageProduct, TableMetadata
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import minimum_data_size
+from spacelang.ir.data_binding import minimum_data_size
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import DataError
 from spacelang.spelling_suggestions import format_suggestion

@@ -26,7 +26,7 @@ from spacelang.runtime.storage.header import DataFacts
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ObjectCodec, ObjectKey
 from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
-from spacelang.solver.adaptation_to_data import dropped_keys_sentence, member_without_dropped_keys
+from spacelang.solver.nearest_configuration import dropped_keys_sentence, member_without_dropped_keys
 
 KIND: Final = "archive"
 VERSION: Final = 1  # The version of the document's format

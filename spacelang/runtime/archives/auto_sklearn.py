@@ -146,14 +146,14 @@ class ComponentMapping:
 
 def translate(given: SourceParameters, columns: float) -> TargetValues:
     """Return the translated configuration, perhaps no member of the space; raise UntranslatableError with a reason."""
-    said: TargetValues = {"imputation": _required(given, f"{NUMERIC}:imputation:strategy")}
-    said |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
-    said |= _encoding(given)
-    said |= _component(given, "feature_preprocessor", "preprocessor", PREPROCESSORS, columns)
-    said |= _component(given, "classifier", "estimator", CLASSIFIERS, columns)
-    if said.get("estimator.solver") == "lsqr":
-        del said["estimator.tol"]  # this solver has no tolerance
-    return said | _weights(given)
+    target_values: TargetValues = {"imputation": _required(given, f"{NUMERIC}:imputation:strategy")}
+    target_values |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
+    target_values |= _encoding(given)
+    target_values |= _component(given, "feature_preprocessor", "preprocessor", PREPROCESSORS, columns)
+    target_values |= _component(given, "classifier", "estimator", CLASSIFIERS, columns)
+    if target_values.get("estimator.solver") == "lsqr":
+        del target_values["estimator.tol"]  # this solver has no tolerance
+    return target_values | _weights(given)
 
 
 def _required(given: SourceParameters, key: str) -> str:
@@ -169,15 +169,15 @@ def _component(
     if chosen not in known:
         raise UntranslatableError(f"the space has no equivalent of `{chosen}`")
     component = known[chosen]
-    said: TargetValues = {stage: component.alternative}
+    target_values: TargetValues = {stage: component.alternative}
     own = {key.removeprefix(f"{prefix}:{chosen}:"): text for key, text in given.items()}
     for name, text in own.items():
         if ":" in name or name in component.ignored:
             continue  # a parameter of another component
         if name not in component.rules:
             raise UntranslatableError(f"`{chosen}` has no parameter `{name}` in the space")
-        said |= {f"{stage}.{key}": value for key, value in component.rules[name](text, columns).items()}
-    return said
+        target_values |= {f"{stage}.{key}": value for key, value in component.rules[name](text, columns).items()}
+    return target_values
 
 
 def _encoding(given: SourceParameters) -> TargetValues:

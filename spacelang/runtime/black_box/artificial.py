@@ -23,17 +23,9 @@ from typing import Any, Final, assert_never
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import (
-    Choice,
-    Hyperparameter,
-    Node,
-    Operator,
-    Product,
-    ProductKind,
-    Space,
-    operator_and_fixed_operators,
-)
+from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.walk import operator_and_fixed_operators
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, BlackBoxObjective
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.storage.header import DataFacts

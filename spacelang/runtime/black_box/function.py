@@ -39,9 +39,9 @@ class FunctionObjective(BlackBoxObjective):
             return exception_failure(error, self.clock() - started).result_of(request)
         seconds = self.clock() - started
         try:
-            said = {"cost": seconds} | _as_dictionary(given, [each.name for each in self.goals])
+            answer = {"cost": seconds} | _as_dictionary(given, [each.name for each in self.goals])
             return trial_from_answer(
-                request, said["loss"], said["cost"], said.get("constraints"), self.bounds, self.goals
+                request, answer["loss"], answer["cost"], answer.get("constraints"), self.bounds, self.goals
             )
         except InvalidFunctionResultError as error:
             return Trial(request, None, seconds, Status.INVALID, str(error))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
 
-from spacelang.ir.float_limits import EXACT_INTEGER_LIMIT
+from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
 from spacelang.runtime.data.table_files import FETCH_AGAIN, TRUNCATED_REMEDY
 from spacelang.runtime.data.tables import INDEX_TYPE, SparseTable
 from spacelang.runtime.errors import DataError
@@ -151,12 +151,12 @@ def read_arff(text: str, name: str) -> pd.DataFrame | SparseTable:
 
 def _parse(text: str, name: str) -> pd.DataFrame | SparseTable:
     lines = ((number, line.strip()) for number, line in enumerate(io.StringIO(text, newline=None), start=1))
-    told = ((number, line) for number, line in lines if line and not line.startswith("%"))
-    attributes = _header(told, name)
-    first = next(told, None)
+    content_lines = ((number, line) for number, line in lines if line and not line.startswith("%"))
+    attributes = _header(content_lines, name)
+    first = next(content_lines, None)
     if first is None:
         raise DataError(f"`{name}` has a header but no rows", TRUNCATED_REMEDY)
-    rows = chain([first], told)
+    rows = chain([first], content_lines)
     return _sparse(attributes, rows, name) if first[1].startswith("{") else _dense(attributes, rows, name)
 
 

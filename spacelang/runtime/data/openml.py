@@ -291,8 +291,8 @@ def to_data_error(error: Exception, client: Any, reference: str, *, known: bool)
         case client.exceptions.OpenMLPrivateDatasetError() | client.exceptions.OpenMLNotAuthorizedError():
             return DataError(f"`{reference}` is not public on `{server}`", "set your API key for the client")
         case client.exceptions.OpenMLServerException():
-            said = _quote_answer(str(error.message), client.config.apikey)
-            return DataError(f"`{server}` has no `{reference}`: it answers {said} (code {error.code})")
+            answer = _quote_answer(str(error.message), client.config.apikey)
+            return DataError(f"`{server}` has no `{reference}`: it answers {answer} (code {error.code})")
         case client.exceptions.OpenMLHashException():
             return DataError(f"the download of `{reference}` from `{server}` does not match its checksum", TRY_LATER)
         case RequestException():

@@ -39,8 +39,8 @@ class ReadOptions:
     @property
     def non_default_text_file_options(self) -> dict[str, str]:
         """The options for text files that differ from the defaults, by pandas' names."""
-        said = {"sep": self.sep, "encoding": self.encoding, "decimal": self.decimal}
-        return {name: value for name, value in said.items() if value != getattr(DEFAULT_OPTIONS, name)}
+        options = {"sep": self.sep, "encoding": self.encoding, "decimal": self.decimal}
+        return {name: value for name, value in options.items() if value != getattr(DEFAULT_OPTIONS, name)}
 
     def applicable_to(self, reference: str) -> "ReadOptions":
         """Return the options that apply to the file of a reference; most of them are only for `.csv` files."""
@@ -53,11 +53,11 @@ class ReadOptions:
     @property
     def command_options(self) -> str:
         """The options as command-line arguments, each with a space before it; empty if all are at their defaults."""
-        said = {
+        options = {
             **self.non_default_text_file_options,
             **({"drop-columns": format_drop_columns_option(self.drop_columns)} if self.drop_columns else {}),
         }
-        return "".join(f" --{name} {shell_word(displayed_separator(value))}" for name, value in said.items())
+        return "".join(f" --{name} {shell_word(displayed_separator(value))}" for name, value in options.items())
 
 
 DEFAULT_OPTIONS: Final = ReadOptions()

@@ -1,5 +1,6 @@
 """The settings of an evaluation, and the folds that all trials share: split, prepared and in a fixed order of rows."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, assert_never
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir import task
+from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
 from spacelang.ir.validation import (
     CrossValidation,
     DeclaredValidation,
@@ -341,3 +343,18 @@ class EvaluationSettings:
 
 
 DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings
+
+
+def size_symbols(folds: Sequence[Fold], dataset: Dataset, preparation: Preparation) -> dict[str, int]:
+    """Return the numbers of the symbols of the data (see `DataObjective.size_symbols`)."""
+    rows = min(len(fold.training_target) for fold in folds)
+    columns = min(int(fold.training.shape[1]) for fold in folds)
+    classes, features = len(dataset.classes), dataset.features
+    sizes = {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
+    kinds = Counter(column.kind for column in preparation.columns or ())
+    others = kinds.total() - kinds["numeric"]
+    counted = {name: kinds[kind] for name, kind in KINDS_BY_SIZE_NAME.items()}
+    has_names = isinstance(features, pd.DataFrame)
+    missing = preparation.missing if has_names else np.unique(features.indices[np.isnan(features.data)])
+    # One-hot encoding makes several numeric columns of one.
+    return {**sizes, **counted, "n_numeric": columns - others, "n_missing": len(missing)}

@@ -2,22 +2,18 @@
 
 import json
 import time
-import warnings
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar, overload
 
-import numpy as np
 import pandas as pd
 
 from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
@@ -43,29 +39,17 @@ from spacelang.runtime.pipelines.catalogue_access import class_of
 from spacelang.runtime.pipelines.decoding import decode_labels
 from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
-from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
+from spacelang.runtime.random_state import controlled_environment
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
 from spacelang.runtime.run_deadline import WorkSizes
+from spacelang.runtime.scoring import pipeline_scorer
 from spacelang.runtime.scoring.measures import mean
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
-from spacelang.runtime.scoring.pipeline_scorer import (
-    FoldScores,
-    HeldOutRows,
-    held_out_rows,
-    make_pipeline_scorer,
-    measure_loss_seconds,
-)
+from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
 from spacelang.runtime.scoring.user_functions import describe_scorer
-from spacelang.runtime.storage.header import (
-    MISSING_VALUES_SETTING,
-    OBJECTIVES_SETTING,
-    SCORER_SETTING,
-    SHOWN_DIGITS,
-    WEIGHTS_SETTING,
-    DataFacts,
-    objectives_text,
-)
+from spacelang.runtime.storage import header
+from spacelang.runtime.storage.header import DataFacts, objectives_text
 
 V = TypeVar("V")
 SEED_COUNT: Final = 2**32  # The number of seeds that scikit-learn and the global generator of NumPy accept
@@ -92,7 +76,7 @@ class DataObjective:
         self._space, self.dataset, self.tested, self._clock = space, dataset, tested, clock
         self._settings = folds.DEFAULT_SETTINGS if settings is None else settings
         self._import_operators()  # import errors are raised before the first trial
-        self._scorer = make_pipeline_scorer(self._settings, dataset, clock)
+        self._scorer = pipeline_scorer.make_pipeline_scorer(self._settings, dataset, clock)
         self.metric: Metric = self._scorer.metric
         self.objective_names: tuple[LossName, ...] = self._scorer.objective_names
         self.bounds: tuple[AnyBound, ...] = self._scorer.all_bounds
@@ -152,16 +136,16 @@ class DataObjective:
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self.objective_names:
-            found[OBJECTIVES_SETTING] = objectives_text(self.objective_names)
+            found[header.OBJECTIVES_SETTING] = objectives_text(self.objective_names)
         if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
-            found[SCORER_SETTING] = scorer
+            found[header.SCORER_SETTING] = scorer
         if self.dataset.weights is not None:
-            found[WEIGHTS_SETTING] = describe_weights(self.dataset.weights)
+            found[header.WEIGHTS_SETTING] = describe_weights(self.dataset.weights)
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
-            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
+            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[: header.SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
-            found[MISSING_VALUES_SETTING] = numbered
+            found[header.MISSING_VALUES_SETTING] = numbered
         return found | self.dataset.relations.descriptions
 
     @cached_property
@@ -173,14 +157,13 @@ class DataObjective:
     @cached_property
     def scale(self) -> LossScale | None:
         """The scale of losses, by the metric or the best constant prediction; None: centered on the first success."""
-        metric = self.metric
-        losses = loss_range(metric.name, metric.formula, len(self.dataset.classes))
+        losses = loss_range(self.metric.name, self.metric.formula, len(self.dataset.classes))
         return make_scale(losses, lambda: self.constant_loss)
 
     @property
     def held_out(self) -> HeldOutRows:
         """The rows that `Trial.predictions` are for, with their true targets."""
-        return held_out_rows(self._folds, self.dataset)
+        return pipeline_scorer.held_out_rows(self._folds, self.dataset)
 
     @cached_property
     def work_sizes(self) -> WorkSizes:
@@ -194,7 +177,7 @@ class DataObjective:
             test_rows=tested,
             resamples=resample_count(tested) if tested else 0,
             preparation_seconds=self._preparation_seconds,
-            loss_seconds=measure_loss_seconds(self.held_out, self.metric),
+            loss_seconds=pipeline_scorer.measure_loss_seconds(self.held_out, self.metric),
             has_bounds=bool(self.bounds),
         )
 
@@ -209,23 +192,7 @@ class DataObjective:
         Rows and columns are the fewest of any training part, so that limits hold in all folds. Missing values are
         counted in all rows that trials may use, so that 0 holds in all folds, too.
         """
-        rows = min(len(fold.training_target) for fold in self._folds)
-        columns = min(int(fold.training.shape[1]) for fold in self._folds)
-        classes = len(self.dataset.classes)
-        sizes = {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
-        kinds = Counter(column.kind for column in self.columns or ())
-        others = kinds.total() - kinds["numeric"]
-        counted = {name: kinds[kind] for name, kind in KINDS_BY_SIZE_NAME.items()}
-        features = self.dataset.features
-        has_names = isinstance(features, pd.DataFrame)
-        missing = self.preparation.missing if has_names else np.unique(features.indices[np.isnan(features.data)])
-        # One-hot encoding makes several numeric columns of one.
-        return {**sizes, **counted, "n_numeric": columns - others, "n_missing": len(missing)}
-
-    @property
-    def columns(self) -> tuple[DataColumn, ...] | None:
-        """The columns that pipelines get, as far as their names are known; None if they take an array."""
-        return self.preparation.columns
+        return folds.size_symbols(self._folds, self.dataset, self.preparation)
 
     @property
     def cached_bytes(self) -> int:
@@ -285,18 +252,19 @@ class DataObjective:
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=has_user_functions)
                     fit_seconds += time.perf_counter() - began
                     judged.append(self._scorer.score(fitted, fold, request.fidelity))
-                    if _is_hopeless(request, judged):
+                    if request.stop_above is not None and mean([each.loss for each in judged]) > request.stop_above:
                         break
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
-            reason, alone = reason_of(error, pipelines[len(judged)]), _unshared_seconds(failure.seconds, account)
+            reason, alone = reason_of(error, pipelines[len(judged)]), account.unshared_seconds(failure.seconds)
             return replace(failure.result_of(request), reason=reason, cost_alone=alone)
         cost = self._clock() - started
         is_partial = len(judged) < len(self._folds)
-        alone = _unshared_seconds(cost, account)
+        alone = account.unshared_seconds(cost)
         trial = self._scorer.make_trial(request, judged, cost, alone, is_partial=is_partial)
-        is_whole = trial.loss is not None and not is_partial
-        if self._models is not None and is_whole and self._know_all_classes(pipelines):
+        # Scikit-learn has no vote for models of several targets.
+        can_vote = trial.loss is not None and not is_partial and not self.dataset.has_several_targets
+        if self._models is not None and can_vote and self._know_all_classes(pipelines):
             self._models.store(trial, pipelines, fit_seconds, max(cost - fit_seconds, 0.0))
         return trial
 
@@ -346,12 +314,7 @@ class DataObjective:
         return make_vote_of_fitted({f"fold_{number}": each for number, each in enumerate(ready, start=1)}, labels)
 
     def _know_all_classes(self, pipelines: Sequence[Any]) -> bool:
-        """Return True if the fitted pipelines are of a regression, or have learned all classes of the data.
-
-        Models of several targets cannot be kept: scikit-learn has no vote for them.
-        """
-        if self.dataset.has_several_targets:
-            return False
+        """Return True if the fitted pipelines are of a regression, or have learned all classes of the data."""
         count = len(self.dataset.classes)
         return count == 0 or all(len(getattr(each, "classes_", ())) == count for each in pipelines)
 
@@ -365,9 +328,8 @@ class DataObjective:
                     value: Any = final_fit.SerializedPayload(pipeline) if work.returns_pipeline else None
                 case final_fit.LoadTrialModelWork():
                     models = read_models(Path(work.path))
-                    value = final_fit.SerializedPayload(
-                        self.combine_fold_models(models, work.form, is_member=work.is_member)
-                    )
+                    pipeline = self.combine_fold_models(models, work.form, is_member=work.is_member)
+                    value = final_fit.SerializedPayload(pipeline)
                 case final_fit.HeldOutPredictionsWork():
                     scorer = replace(self._scorer, classes=len(self.dataset.classes))
                     request = Request(work.configuration, work.fidelity)
@@ -406,14 +368,9 @@ class DataObjective:
             return measure_bounds(self._scorer, pipeline, fold, self._settings.seed, groups)
 
     def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:
-        return build(
-            self._space,
-            configuration,
-            preparation=self.preparation,
-            first=make_table_step(self.preparation) if form is PipelineInput.GIVEN else None,
-            random_state=self.random_state,
-            n_jobs=None,
-        )
+        space, preparation, seed = self._space, self.preparation, self.random_state
+        first = make_table_step(preparation) if form is PipelineInput.GIVEN else None
+        return build(space, configuration, preparation=preparation, first=first, random_state=seed, n_jobs=None)
 
     def _build(self, configuration: Configuration) -> Any:
         return build(self._space, configuration, table=self.preparation.table, random_state=self.random_state)
@@ -439,28 +396,5 @@ class DataObjective:
         vars(self).update(state)
         _ = self._threads
 
-    @contextmanager
-    def _controlled_environment(self) -> Iterator[None]:
-        """Limit code to one thread, silence warnings and seed the global random generators; restore all afterwards."""
-        from sklearn import config_context
-
-        with (
-            preserve_global_random_state(),
-            self._threads.limit(limits=1),
-            warnings.catch_warnings(),
-            np.errstate(),
-            config_context(),
-        ):
-            # Warnings of a trial, such as missing convergence or constant features, show in its loss.
-            warnings.simplefilter("ignore")
-            # Operators without a `random_state` draw from the global generators.
-            seed_global_random_state(self.random_state)
-            yield
-
-
-def _is_hopeless(request: Request, judged: Sequence[FoldScores]) -> bool:
-    return request.stop_above is not None and mean([each.loss for each in judged]) > request.stop_above
-
-
-def _unshared_seconds(cost: float, account: CacheTimeAccount) -> float | None:
-    return max(cost - account.spent, 0.0) + account.saved if account.saved else None
+    def _controlled_environment(self) -> AbstractContextManager[None]:
+        return controlled_environment(self._threads, self.random_state)

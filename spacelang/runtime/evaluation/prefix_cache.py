@@ -39,6 +39,10 @@ class CacheTimeAccount:
     saved: float = 0.0
     spent: float = 0.0
 
+    def unshared_seconds(self, cost: float) -> float | None:
+        """Return the seconds that a trial of this cost would have taken alone; None if the cache saved it none."""
+        return max(cost - self.spent, 0.0) + self.saved if self.saved else None
+
 
 @dataclass(slots=True, eq=False)
 class FittedStep:

@@ -17,7 +17,8 @@ import pandas as pd
 from spacelang.catalog import Role
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import Categorical, parts
-from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators, products
+from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators
+from spacelang.ir.walk import products
 from spacelang.runtime.data.tables import ColumnContent, Features, content_of, is_free_text
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry

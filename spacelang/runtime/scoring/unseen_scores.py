@@ -176,12 +176,12 @@ def _loss_of_rows(answers: CachedPredictions, target: Any, metric: Metric, class
 def _prediction_table(answers: CachedPredictions, rows: int, classes: int) -> Any:
     """Return the predictions that the metric used as an input of the vectorized losses, or None if they do not fit."""
     match answers.only_cached_prediction():
-        case ["predict", said] if said.shape == (rows,):
-            return np.eye(classes)[said] if classes else said
-        case ["predict_proba", said] if said.shape == (rows, classes):
-            return said
-        case ["decision_function", said] if said.shape == (rows,):
-            return np.column_stack([-said, said])
+        case ["predict", found] if found.shape == (rows,):
+            return np.eye(classes)[found] if classes else found
+        case ["predict_proba", found] if found.shape == (rows, classes):
+            return found
+        case ["decision_function", found] if found.shape == (rows,):
+            return np.column_stack([-found, found])
     return None
 
 

@@ -20,11 +20,13 @@ from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
 SHOWN_DIGITS: Final = 12  # The number of digits of a fingerprint that are shown
-SCORER_SETTING: Final = "scorer"  # The name of the setting that identifies a scorer of a program
-WEIGHTS_SETTING: Final = "sample_weight"  # The name of the setting that identifies the weights of a run
+SCORER_SETTING: Final = "scorer"
+WEIGHTS_SETTING: Final = "sample_weight"
+"""Names of settings, which identify a scorer and weights of a program, and of the data options that hold both."""
 SPLITS: Final = "splits"
 RELATIONS: Final = "relations"
-"""Names of data options: the splits of a splitter, and the groups or times that the program gave."""
+GROUP_NAME: Final = "group name"
+"""Names of data options: the splits of a splitter, and the groups or times that the program gave, with their name."""
 MAX_SHOWN_DIFFERENCES: Final = 8  # The maximum number of differences between two spaces that are listed
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """The packages whose versions are stored, besides that of Python."""
@@ -77,7 +79,7 @@ class RunHeader:
     Not compared are the names of space and data, and:
 
     - `meta_features` are the finite meta-features of the training rows, if there are any.
-    - `data_options` say how the data was given (`runtime/data/read_options.py`).
+    - `data_options` say how the data was given (`runtime/data/read_options.py`), and hold what a program gave with it.
     - `asked` has the other command-line options that belong to the run (`is_stored`). It is None in stores of
       earlier versions.
     - `versions` are the versions of packages.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.domain import literal
 from spacelang.ir.trial import TestScore
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.header import DataFacts, stored_objective_names
 from spacelang.runtime.storage.records import APPLICATION_ID, METRICS_SETTING, RunState
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
@@ -38,7 +38,8 @@ class RunSummary:
 
     `best` is the lowest loss, None without a success, and `feasible` says if that trial satisfies all bounds. `started`
     is in UTC (ISO 8601), empty for a run that was killed before it started. `seconds` is the duration of the run so
-    far. `test` is the score of the best pipeline on test rows, None without one.
+    far. `test` is the score of the best pipeline on test rows, None without one. `objectives` are the formulas of
+    several objectives, of which `best` is the lowest value of the first one, although no trial is the best.
     """
 
     path: Path
@@ -55,6 +56,7 @@ class RunSummary:
     started: str
     seconds: float
     test: TestScore | None = None
+    objectives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def summarize_run(run: StoredRun) -> RunSummary:
         started=sessions[0].started if sessions else "",
         seconds=run.seconds,
         test=None if test is None else test.score,
+        objectives=tuple(each.formula for each in stored_objective_names(header)),
     )
 
 

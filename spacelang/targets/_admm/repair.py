@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from spacelang.ir import domain as domains
+from spacelang.ir import domain_questions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, SimpleDomain
 from spacelang.ir.membership import first_exclusion, is_violated
@@ -91,7 +92,9 @@ class MemberRepair:
         given = {node.address: wanted(node) for node in space.hyperparameters}
         for number, network in enumerate(model.by_context.get((), ())):
             if _is_violated(space, network, given):
-                own = tuple(domains.index_of_part(cells, given[address]) for address, cells in network.cells.items())
+                own = tuple(
+                    domain_questions.index_of_part(cells, given[address]) for address, cells in network.cells.items()
+                )
                 elimination = self._cached_elimination(component, situation, number, own)
                 for moved in _changed_values(network, elimination, given):
                     given |= moved
@@ -203,7 +206,7 @@ def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) ->
         found = replace(start, upper=float(upper), upper_open=False) if upper < to_fraction(cell.upper) else start
         return found if found.lower <= found.upper and domains.contains(found, found.representative) else None
     low, high = max(0, math.ceil(cell.position(lower))), min(cell.last_index, math.floor(cell.position(upper)))
-    return None if low > high else domains.subgrid(cell, low, high)
+    return None if low > high else domain_questions.subgrid(cell, low, high)
 
 
 def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:

@@ -175,6 +175,14 @@ MAX_JOINT_VALUES: Final = 4_000
 """The maximum number of joint values of several hyperparameters that are enumerated for one comparison."""
 MIN_RELATIVE_WIDTH: Final = 1e-9
 """A range of floats narrower than this, relative to the size of its numbers, is not compared with numbers."""
+LOG_MARGIN: Final = 1e-8
+"""The relative distance of a limit to a logarithmic integer.
+
+It exceeds the rounding errors of logarithms by far, and is less than 1e-5, the tolerance for integers in ConfigSpace.
+"""
+LOG_DECIMALS: Final = 9  # The number of decimals of such a limit
+MAX_LOG_INTEGER: Final = 10**7
+"""The largest logarithmic integer that is compared: the next one is farther away than ten times `LOG_MARGIN`."""
 _SIGN_FOR_TRUTH: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "=="]]] = {
     ("<", True): "<", ("<=", True): "<=", (">", True): ">", (">=", True): ">=", ("==", True): "==",
     ("<", False): ">=", ("<=", False): ">", (">", False): "<=", (">=", False): "<", ("!=", False): "==",
@@ -230,6 +238,11 @@ def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: 
     return disjunction(*found)
 
 
+def is_comparable(part: SimpleDomain) -> bool:
+    """Return True unless a range of integers is logarithmic and has numbers whose logarithms are too close."""
+    return not isinstance(part, Grid) or not part.log or part.greatest <= MAX_LOG_INTEGER
+
+
 def _cells_form(
     piece: cs.HyperparameterPiece, wanted: list[SimpleDomain], count: int, activity: Mapping[str, NormalForm]
 ) -> NormalForm:
@@ -237,11 +250,10 @@ def _cells_form(
         return NEVER
     if len(wanted) == count:
         return activity[piece.name]
-    # ConfigSpace compares the logarithms of integers, which have rounding errors; in narrow ranges, these count too.
     own = piece.parameter
+    # In narrow ranges, the rounding errors of ConfigSpace count.
     is_narrow = own.upper - own.lower < MIN_RELATIVE_WIDTH * max(1.0, abs(own.lower), abs(own.upper))
-    is_scaled = isinstance(piece.reduction, ScaledRangeReduction)
-    if (own.log and not is_scaled) or (own.kind.endswith("float") and is_narrow):
+    if (own.kind.endswith("float") and is_narrow) or not is_comparable(piece.part):
         raise InexpressibleError
     found = join_pieces(piece.part, wanted)
     runs = found.parts if not isinstance(found, Grid | Real | Categorical) else (found,)
@@ -249,15 +261,17 @@ def _cells_form(
 
 
 def _run_form(piece: cs.HyperparameterPiece, run: SimpleDomain) -> NormalForm:
-    part = piece.part
+    part, own = piece.part, piece.parameter
+    if isinstance(run, Grid) and own.log:
+        return _log_run_form(own, int(run.least), int(run.greatest))
     if run.size == 1:
         return (frozenset((ThresholdTest(piece.name, "==", _scaled_number(piece, run.representative)),)),)
     found: list[NormalForm] = []
     if isinstance(run, Grid):
         first, last = _scaled_number(piece, run.least), _scaled_number(piece, run.greatest)
-        if first > piece.parameter.lower:
+        if first > own.lower:
             found.append((frozenset((ThresholdTest(piece.name, ">", first - 1),)),))
-        if last < piece.parameter.upper:
+        if last < own.upper:
             found.append((frozenset((ThresholdTest(piece.name, "<", last + 1),)),))
     else:
         assert isinstance(run, Real)
@@ -267,6 +281,20 @@ def _run_form(piece: cs.HyperparameterPiece, run: SimpleDomain) -> NormalForm:
         if (run.upper, run.upper_open) != (part.upper, part.upper_open):
             found.append(_bound_form(piece, "<", run.upper, run.upper_open))
     return conjunction(*found)
+
+
+def _log_run_form(own: cs.FlatHyperparameter, first: int, last: int) -> NormalForm:
+    """Return where a logarithmic integer lies between two of its values, or is one of them.
+
+    ConfigSpace compares logarithms, which differ from those of its draws by rounding errors. It takes numbers that are
+    almost integers, and a comparison with one of them is exact: `n > 3.99999996` for `n >= 4`.
+    """
+    found: list[Test] = []
+    if first > own.lower:
+        found.append(ThresholdTest(own.name, ">", round(first * (1 - LOG_MARGIN), LOG_DECIMALS)))
+    if last < own.upper:
+        found.append(ThresholdTest(own.name, "<", round(last * (1 + LOG_MARGIN), LOG_DECIMALS)))
+    return (frozenset(found),)
 
 
 def _bound_form(piece: cs.HyperparameterPiece, sign: Literal["<", ">"], number: float, is_open: bool) -> NormalForm:

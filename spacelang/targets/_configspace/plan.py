@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from spacelang.ir import expr
-from spacelang.ir.domain import Domain, Grid, SimpleDomain, Union, contains, parts
+from spacelang.ir.domain import Domain, SimpleDomain, Union, contains, parts
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import Value
 from spacelang.reductions.space_questions import VariableNames
@@ -203,9 +203,9 @@ class DirectNetworkConverter:
         self.codes[address] = self.plan.add_domain(node, self._cut_domain(node), active)
 
     def _cut_domain(self, node: Hyperparameter) -> Domain:
-        """Return the domain, cut where ConfigSpace would compare logarithms of integers, which have rounding errors."""
+        """Return the domain, cut where ConfigSpace would compare logarithms of integers that are too close."""
         cells = self.cells[node.address]
-        blurred = [part for part in parts(node.domain) if isinstance(part, Grid) and part.log]
+        blurred = [part for part in parts(node.domain) if not dnf.is_comparable(part)]
         if not blurred or len(cells) > MAX_CELLS:
             return node.domain
         found: list[SimpleDomain] = []

@@ -39,6 +39,14 @@ class CallNode:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MethodNode:
+    """A call of a method of an object without arguments."""
+
+    owner: "Code"
+    method: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class InfixNode:
     """Two operands with an arithmetic sign, a comparison, `and` or `or` between them."""
 
@@ -77,7 +85,7 @@ class ItemNode:
     key: "Code"
 
 
-Code: TypeAlias = LiteralNode | NameNode | CallNode | InfixNode | NotNode | ListNode | DictNode | ItemNode
+Code: TypeAlias = LiteralNode | NameNode | CallNode | MethodNode | InfixNode | NotNode | ListNode | DictNode | ItemNode
 
 _DIVIDE: Final = {"*": operator.mul, "/": operator.truediv}
 _COMPARE: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -140,6 +148,8 @@ def children(code: Code) -> tuple[Code, ...]:
             return (code.left, code.right)
         case NotNode():
             return (code.operand,)
+        case MethodNode():
+            return (code.owner,)
         case ItemNode():
             return (code.container, code.key)
         case CallNode() | ListNode() | DictNode():
@@ -179,10 +189,11 @@ def _evaluate_node(part: Code, value: Callable[[Code], Any], names: Mapping[str,
         case CallNode():
             named = {name: value(argument) for name, argument in part.named}
             return _look_up(part.function, names)(*map(value, part.arguments), **named)
-        case InfixNode():
-            return OPERATORS[part.sign](value(part.left), value(part.right))
-        case NotNode():
-            return not value(part.operand)
+        case MethodNode():
+            return getattr(value(part.owner), part.method)()
+        case InfixNode() | NotNode():
+            operands = map(value, children(part))
+            return OPERATORS[part.sign](*operands) if isinstance(part, InfixNode) else not next(operands)
         case ListNode():
             return (tuple if part.is_tuple else list)(map(value, part.items))
         case DictNode():
@@ -300,6 +311,8 @@ def _format_flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> 
             return f"{left} {code.sign} {right}"
         case NotNode():
             return f"not {_format_flat(code.operand, names)}"
+        case MethodNode():
+            return f"{_format_flat(code.owner, names)}.{code.method}()"
         case ItemNode():
             return f"{_format_flat(code.container, names)}[{_format_flat(code.key, names)}]"
         case CallNode() | ListNode() | DictNode():

@@ -22,8 +22,8 @@ from spacelang.ir.domain import (
     members,
     parts,
 )
+from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
 from spacelang.ir.expr import Expr
-from spacelang.ir.float_limits import EXACT_INTEGER_LIMIT
 from spacelang.ir.space import Choice, Constraint, Space
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import (

@@ -9,8 +9,8 @@ from spelled import checked, decision, found, space
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import value_name
 from spacelang.ir.value import Value, are_same
+from spacelang.ir.walk import value_name
 from spacelang.runtime.pipelines.build import build
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text

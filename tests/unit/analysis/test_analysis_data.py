@@ -3,7 +3,7 @@
 import pytest
 
 from spacelang.analysis import CheckContext, CheckResult, check
-from spacelang.analysis.context import BindingError, check_bindings
+from spacelang.analysis.diagnostic_collector import BindingError, check_bindings
 from spacelang.ir.domain import describe
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter

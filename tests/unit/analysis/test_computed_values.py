@@ -9,9 +9,9 @@ import pytest
 import spacelang as sl
 from spacelang.ir.computed import computed_value
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import Space, computed_parameters
+from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.ir.walk import Assignment
+from spacelang.ir.walk import Assignment, computed_parameters
 from spacelang.report.pipeline_module import module_with_builder
 from spacelang.runtime.request_queue import PrefixKeys
 from spacelang.serialization.difference import differences

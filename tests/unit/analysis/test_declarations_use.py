@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from spacelang.analysis import declarations
-from spacelang.analysis.context import CheckContext
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog import packages
 from spacelang.catalog.catalogue import Catalogues
@@ -223,7 +222,7 @@ def test_nothing_is_imported_without_permission_or_need() -> None:
         import sys
         from spacelang.analysis import declarations
         from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-        from spacelang.analysis.context import CheckContext
+        from spacelang.analysis.diagnostic_collector import CheckContext
         from spacelang.catalog import load, packages
         from spacelang.syntax.parser import parse
         from spacelang.text import Source

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from spacelang.catalog import Catalogue, Parameter, load, parameter_restrictions
+from spacelang.catalog import Catalogue, Parameter, load, rules
 from spacelang.catalog.catalogue import TUPLE_PARAMETERS, join_elements
 from spacelang.catalog.introspect import introspect_sklearn, refresh
 from spacelang.catalog.packages import operator_class
@@ -69,11 +69,11 @@ def deliberate(name: str, parameter: Parameter, value: Value) -> str | None:
     """Why the catalogue may be stricter than scikit-learn here."""
     if isinstance(value, bool):
         return "a boolean is no number in a space, though it is one in Python"
-    if parameter.name in parameter_restrictions.RULE_OVERRIDES:
+    if parameter.name in rules.RULE_OVERRIDES:
         return "an override of the policy"
     if parameter.refusal_reason(value) is not None:
         return "a value that opens files"
-    if isinstance(value, tuple) and parameter.name in parameter_restrictions.HOLDS_OBJECTS:
+    if isinstance(value, tuple) and parameter.name in rules.HOLDS_OBJECTS:
         return "its lists hold dictionaries or operators"
     if isinstance(value, tuple | str) and parameter.name == "cv":
         return "splits by row numbers belong to one data set"

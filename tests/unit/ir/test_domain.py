@@ -15,9 +15,9 @@ from spacelang.ir.domain import (
     contains,
     describe,
     grid,
-    is_finite,
     literal,
 )
+from spacelang.ir.domain_questions import is_finite
 
 HUGE = 2**63 + 1
 

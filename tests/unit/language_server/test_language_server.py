@@ -16,8 +16,7 @@ from spacelang.language_server.documents import Document, Documents, PositionEnc
 from spacelang.language_server.names import SymbolKind
 from spacelang.solver.counting import Structures
 from spacelang.syntax.builder import Builder
-from spacelang.syntax.lr_driver import LrDriver
-from spacelang.syntax.parser_tables import load
+from spacelang.syntax.parser_tables import LrDriver, load
 from spacelang.syntax.sources import bundled_names
 from spacelang.text import Source
 

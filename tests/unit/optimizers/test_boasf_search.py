@@ -22,7 +22,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers.boasf import arm_score, softmax_shares, survival_probabilities, surviving_arms
 from spacelang.plugins import OptionError, plugin_identity
-from spacelang.report.search_coverage import unsupported_features
+from spacelang.report.run_facts import unsupported_features
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate

@@ -32,7 +32,7 @@ from spacelang.optimizers.optuna import Optuna
 from spacelang.optimizers.smac import Smac
 from spacelang.optimizers.tpe import Tpe
 from spacelang.plugins import OptionError, PluginRegistry
-from spacelang.report.search_coverage import coverage_of, unsupported_features
+from spacelang.report.run_facts import coverage_of, unsupported_features
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction

@@ -24,7 +24,7 @@ from spacelang.report.stored_runs import MAX_LENGTH, document, text
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.history import History, NullTrialStorage
-from spacelang.runtime.storage.header import RELATIONS, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
+from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.records import row_digest
 from spacelang.runtime.storage.store import Store, StoreError
@@ -366,11 +366,20 @@ def test_pipelines_with_weights_have_no_command(tmp_path: Path) -> None:
     assert "predict" not in steps
 
 
-@pytest.mark.parametrize("name", [SPLITS, RELATIONS])
-def test_splits_of_a_program_are_resumed_by_it(name: str, tmp_path: Path) -> None:
-    stored(tmp_path / "run.db", data_options={name: "{}"})
-    with pytest.raises(StoreError, match="functions or splits of a program"):
-        open_resumable_run(tmp_path / "run.db")
+def test_what_a_store_holds_of_a_program_is_not_given_again(tmp_path: Path) -> None:
+    """Of a scorer and weights that it does not hold, the Python call names each that is not given."""
+    mine = '{"scorer": "mine:gain"}'
+    settings = {SCORER_SETTING: "gain, content 1", WEIGHTS_SETTING: "80 weights, content 2"}
+    stored(tmp_path / "held.db", data_options={SPLITS: "[]", RELATIONS: "{}", SCORER_SETTING: mine})
+    stored(tmp_path / "both.db", settings=settings)
+    assert open_resumable_run(tmp_path / "held.db").command.endswith(" --allow PACKAGE --time 10s")
+    call = f'`sl.resume({str(tmp_path / "both.db")!r}, metric=gain, sample_weight=…, time="10s")`'
+    assert told(tmp_path / "both.db")[0].splitlines()[-1] == f"  in Python: {call}"
+    for given, missing in (((), "the scorer and the sample weights"), (("metric",), "the sample weights")):
+        with pytest.raises(StoreError, match=f"does not hold {missing} of its program") as caught:
+            open_resumable_run(tmp_path / "both.db", given)
+        assert caught.value.help == f"resume it in Python by {call}".replace("80 weights", "…")
+    assert open_resumable_run(tmp_path / "both.db", ("metric", "sample_weight")).trials
 
 
 def test_data_that_has_moved_is_named_as_the_user_did(tmp_path: Path) -> None:
@@ -396,11 +405,12 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
         place = tmp_path / f"{name}.db"
         call = f"the same call of `sl.{function}` with `store={str(place)!r}, resume=True`"
         assert lines[name][-1] == f"  in Python: {call}"
-        with pytest.raises(StoreError, match="functions or splits of a program") as caught:
+        with pytest.raises(StoreError, match="functions of a program") as caught:
             open_resumable_run(place)
         assert caught.value.help == f"resume it in Python by {call}"
     assert f"  spacelang resume {tmp_path / 'formula.db'} --time " in lines["formula"][-1]
-    assert lines["held"][-1].startswith("  in Python: the same call of `sl.search` with `store=")
+    call = f"sl.resume({str(tmp_path / 'held.db')!r}, features, target"
+    assert lines["held"][-1] == f'  in Python: `{call}, time="10s")`'
     assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
     with pytest.raises(DataError, match="on rows of a program"):
         open_resumable_run(tmp_path / "held.db").data(None)

@@ -15,8 +15,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.report.run_document import document
-from spacelang.report.run_facts import RunFacts
-from spacelang.report.search_coverage import coverage_of
+from spacelang.report.run_facts import RunFacts, coverage_of
 from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess

@@ -116,8 +116,12 @@ def test_a_run_is_resumed_with_the_same_scorer_only(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     again = reopen_run(tmp_path / "run.db", data=str(tmp_path / "rows.csv"))
     assert again.fit_pipeline(again.trial_of_rank(1)).predict(again.objective.dataset.features).shape == labels.shape
+    assert not again.is_metric_known
     with pytest.raises(InputError, match="only the program of the run has"):
         again.select_ensemble()
+    trusted = reopen_run(tmp_path / "run.db", data=str(tmp_path / "rows.csv"), allow=[__name__])
+    assert trusted.is_metric_known
+    assert trusted.select_ensemble(2).members
 
 
 def test_functions_that_differ_in_their_values_are_other_scorers() -> None:

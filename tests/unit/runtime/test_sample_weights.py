@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import spacelang as sl
 from spacelang.api.stored_runs import reopen_run
+from spacelang.report.pipeline_module import pipeline_module_text
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines import PipelineInput
@@ -111,7 +113,13 @@ def test_a_run_is_resumed_with_the_same_weights_only(tmp_path: Path) -> None:
         sl.search(sl.parse(WEIGHTED), features, labels, **more)
     lines = ["x0,x1,target", *(f"{one},{other},{label}" for (one, other), label in zip(features, labels, strict=True))]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match="the run used sample weights, which its store does not have"):
-        reopen_run(tmp_path / "run.db", data=str(tmp_path / "rows.csv"))
+    again = reopen_run(tmp_path / "run.db", data=str(tmp_path / "rows.csv"))
+    assert (again.objective.dataset.weights == weights).all()
+    text = pipeline_module_text(again.unfitted_pipeline(again.trial_of_rank(1)), again.objective, ())
+    module: dict[str, Any] = {}
+    exec(text, module)
+    table = pd.read_csv(tmp_path / "rows.csv")
+    fitted, whole = module["fit"](table, table["target"], weights), again.fit_pipeline(again.trial_of_rank(1))
+    assert (fitted.predict(module["take"](table)) == whole.predict(table[["x0", "x1"]])).all()
     with pytest.raises(ValueError, match="`sample_weight` cannot be used with an objective: leave it out"):
         sl.search(sl.parse(WEIGHTED), objective=len, sample_weight=weights, trials=1)

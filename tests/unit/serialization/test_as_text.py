@@ -7,7 +7,7 @@ import pytest
 
 from spacelang.analysis import CheckContext, check
 from spacelang.files import resource_folder
-from spacelang.ir.domain import BOOLEANS
+from spacelang.ir.domain import BOOLEANS, Domain, Grid
 from spacelang.ir.expr import BranchTest
 from spacelang.ir.space import (
     Branch,
@@ -81,6 +81,32 @@ forbid first is whitened and second is none and PCA_2.n_components == 2
     again = read(as_text(space))
     assert again.root == space.root
     assert again.constraints == space.constraints
+
+
+@pytest.mark.parametrize(
+    ("restricted", "wanted"),
+    [
+        ({}, ("int[lo, 9]", "float[0.0, 1 - a]", "int[0, 2 * d]")),
+        ({"e.A.hi": Grid(4, 9, 1)}, ("int[4, 9]", "float[0.0, 1 - a]", "int[0, 2 * d]")),
+        ({"e.A.lo": Grid(1, 3, 1)}, ("int[1, 9]", "float[0.0, 1 - a]", "int[0, 2 * d]")),
+        ({"e.A.other": Grid(1, 2, 1)}, ("int[lo, 9]", "float[0.0, 1 - a]", "int[0, 2 * d]")),
+    ],
+)
+def test_a_bound_stays_where_nothing_in_it_is_restricted(
+    restricted: dict[str, Domain], wanted: tuple[str, ...]
+) -> None:
+    """Otherwise it becomes a constraint, because its range has a number of its own at this end."""
+    space = read(
+        "abstract A { lo : int[1, 9], hi : int[lo, 9] = 9, a : float[0, 1], b : float[0, 1 - a] = 0\n"
+        "d : int[0, 4], c : {9} | int[0, 2 * d] = 9, other : int[1, 5] }\nstage e = A | GaussianNB"
+    )
+    part = restrict_space(space, {"e": ["A"]}, restricted)
+    assert part is not None
+    text = as_text(part)
+    assert all(each in text for each in wanted)
+    assert text.count("require") == (wanted[0] != "int[lo, 9]")
+    again = read(text)
+    assert (again.root, again.constraints) == (part.root, part.constraints)
 
 
 def test_alternatives_of_any_name_come_back() -> None:

@@ -1,4 +1,4 @@
-"""Domains at the edges of what the tools' numbers hold: hyperopt, optuna and scikit-learn draw members alone."""
+"""Domains at the edges of what the tools' numbers hold: the tools draw members alone."""
 
 import math
 from typing import Any
@@ -21,6 +21,8 @@ from spacelang.targets import TARGETS
 from spacelang.targets._lowering import LoweringResult, RefusedError
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
+NAMES = ("hyperopt", "nevergrad", "optuna", "ray", "sklearn")
+DRAWS = {"nevergrad": 100}  # which takes a millisecond for each
 LARGEST = 1.7e308
 DOMAINS: dict[str, Domain] = {
     "open at both ends": Real(0.0, 1.0, lower_open=True, upper_open=True),
@@ -66,7 +68,7 @@ def values_of(domain: Domain, label: str) -> list[Value]:
     return [domain.representative, *ENDS.get(label, [])]
 
 
-@pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("label", DOMAINS)
 def test_values_come_back_and_draws_are_inside(name: str, label: str) -> None:
     domain = DOMAINS[label]
@@ -76,7 +78,7 @@ def test_values_come_back_and_draws_are_inside(name: str, label: str) -> None:
         encoding = compiled.encode(configuration)
         assert compiled.accepts(encoding)
         assert compiled.decode(encoding) == configuration
-    drawn = [compiled.decode(each)["s.x0"] for each in compiled.sample(300, np.random.default_rng(0))]
+    drawn = [compiled.decode(each)["s.x0"] for each in compiled.sample(DRAWS.get(name, 300), np.random.default_rng(0))]
     for value in drawn:
         assert contains(domain, value)
         assert type(value) in {type(each) for each in values_of(domain, label)} or isinstance(domain, Union)
@@ -84,7 +86,7 @@ def test_values_come_back_and_draws_are_inside(name: str, label: str) -> None:
         assert {repr(value) for value in drawn} == {repr(value) for value in values_of(domain, label)}
 
 
-@pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_comparison_of_large_ranges_is_refused_with_its_line(name: str) -> None:
     large = Grid(1, 10**6)
     space = crafted.one(large, large, large, constraints=[crafted.require(Compare("<", crafted.x(0), crafted.x(1)))])
@@ -97,7 +99,7 @@ def test_a_comparison_of_large_ranges_is_refused_with_its_line(name: str) -> Non
     assert form_of(name, constant)
 
 
-@pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
     st.floats(1e-12, 1e12), st.floats(1.0001, 1e6), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 2**31)
@@ -112,7 +114,7 @@ def test_no_range_is_left_by_rounding(
         assert brute.accepts(space, dict(compiled.decode(encoding)))
 
 
-@pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_space_without_anything_to_say_has_one_configuration(name: str) -> None:
     compiled = form_of(name, crafted.space_of())
     (drawn,) = compiled.sample(1, np.random.default_rng(0))

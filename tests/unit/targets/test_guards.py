@@ -30,7 +30,7 @@ stage e = M { a : int[0, 2] = 1, b : float[-1, 0.5] step 0.5 = 0.5
 
 
 @pytest.mark.parametrize("text", [BY_CONSTRAINT, BY_CONDITION, STEPS], ids=["constraint", "condition", "steps"])
-@pytest.mark.parametrize("target", ["hyperopt", "irace", "optuna"])
+@pytest.mark.parametrize("target", ["hyperopt", "irace", "optuna", "ray"])
 def test_conditions_hold_for_exactly_the_members(target: str, text: str) -> None:
     found = sl.parse(text).verify(target, count=120, draws=0)
     assert [law.broken_by for law in found.laws] == [""] * 4

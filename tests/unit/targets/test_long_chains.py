@@ -16,13 +16,13 @@ def space() -> sl.Space:
 
 
 @pytest.mark.parametrize(
-    "target", ["admm", "boasf", "configspace", "hyperopt", "irace", "mosaic", "optuna", "random", "sklearn"]
+    "target", ["admm", "boasf", "configspace", "hyperopt", "irace", "mosaic", "optuna", "random", "ray", "sklearn"]
 )
 def test_chains_of_conditions_compile(space: sl.Space, target: str) -> None:
     compiled = space.compile(target)
     for configuration in (space.default(), *space.sample(3)):
         assert compiled.decode(compiled.encode(configuration)) == configuration
-    if target in ("hyperopt", "optuna"):
+    if target in ("hyperopt", "optuna", "ray"):
         compile(compiled.form.to_python(), "module", "exec")  # Python reads at most 200 nested brackets
 
 

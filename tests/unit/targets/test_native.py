@@ -17,7 +17,14 @@ stage e = KNeighborsClassifier { n_neighbors : int[1, 9] log = 5, p : {1, 2} = 2
 forbid scaler is none and e is GaussianNB
 """
 )
-TOOLS = {"configspace": "ConfigurationSpace", "hyperopt": "dict", "optuna": "method", "sklearn": "list"}
+TOOLS = {
+    "configspace": "ConfigurationSpace",
+    "hyperopt": "dict",
+    "nevergrad": "Dict",
+    "optuna": "method",
+    "ray": "dict",
+    "sklearn": "list",
+}
 
 
 def shown(form: Any, encodings: Any) -> list[str]:
@@ -27,6 +34,9 @@ def shown(form: Any, encodings: Any) -> list[str]:
 @pytest.mark.parametrize("name", TARGETS.names())
 def test_every_tool_has_its_object_under_one_name(name: str) -> None:
     form = SPACE.compile(name).form
+    assert hasattr(type(form), "native") == (name in TOOLS)
+    if name == "ray":
+        pytest.importorskip("ray", reason='ray is not installed: `pip install "spacelang[ray]"`')
     assert isinstance(form, NativeForm) == (name in TOOLS)
     if name in TOOLS:
         assert type(form.native).__name__ == TOOLS[name]

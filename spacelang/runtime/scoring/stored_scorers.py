@@ -1,0 +1,109 @@
+"""Scorers in stores: a scorer of an importable function and plain arguments is named there, and never pickled."""
+
+import json
+from collections.abc import Collection
+from functools import reduce
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from spacelang.catalog.packages import allow_import
+from spacelang.runtime.errors import InputError, describe_exception
+from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, describe_scorer
+from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
+from spacelang.runtime.storage.program_arguments import METRICS
+
+UNREADABLE: Final = InputError("the store names its scorer in a way that cannot be read", "pass it again: `metric=…`")
+
+
+def scorer_as_text(scorer: Scorer) -> str | None:
+    """Return the JSON by which a store names a scorer; None if it must be passed again to resume the run.
+
+    A scorer of `make_scorer` is the name of its function with its arguments, another one the name of itself:
+
+    >>> from sklearn.metrics import fbeta_score, make_scorer
+    >>> scorer_as_text(make_scorer(fbeta_score, beta=2))
+    '{"function": "sklearn.metrics:fbeta_score", "keywords": {"beta": 2}, "response_method": "predict", "sign": 1}'
+    >>> scorer_as_text(make_scorer(lambda labels, answers: 0.0)) is None
+    True
+    """
+    is_made = all(hasattr(scorer, name) for name in SCORER_FIELDS)
+    function, sign, keywords, method = (getattr(scorer, name, None) for name in SCORER_FIELDS)
+    if (name := _import_name(function if is_made else scorer)) is None:
+        return None
+    facts = {"function": name, "keywords": keywords, "sign": sign, "response_method": method}
+    try:
+        text = json.dumps(facts if is_made else {"scorer": name}, sort_keys=True)
+        again = _scorer_of(json.loads(text))
+    except (TypeError, ValueError):
+        return None
+    return text if describe_scorer(again) == describe_scorer(scorer) else None
+
+
+def stored_scorer(header: RunHeader, allowed: Collection[str] = ()) -> Scorer | None:
+    """Return the scorer of a stored run; None if its store holds none.
+
+    The store may be foreign, so that functions are only imported from `sklearn.metrics` and packages that the caller
+    allows. Raises InputError for others, and if the function does not exist.
+    """
+    if (text := header.data_options.get(SCORER_SETTING)) is None:
+        return None
+    try:
+        facts = json.loads(text)
+        module, _, path = (facts.get("scorer") or facts["function"]).partition(":")
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise UNREADABLE from None
+    if not (path and all(each.isidentifier() for each in (*module.split("."), *path.split(".")))):
+        raise UNREADABLE
+    package, shown = module.partition(".")[0], f"`{module}.{path}`"
+    if module == METRICS:
+        if path not in import_module(METRICS).__all__:
+            raise UNREADABLE
+    elif package not in allowed:
+        what = f"the scorer of the run is {shown}, and the package `{package}` is not allowed here"
+        raise InputError(
+            what, f"if you trust it, add `--allow {package}`; in Python, `metric=` takes the scorer itself"
+        )
+    elif find_spec(package) is None and not allow_import(package, Path.cwd()):
+        raise InputError(f"the scorer of the run is {shown}, and `{package}` is not installed", "install it")
+    try:
+        return _scorer_of(facts)
+    except Exception as error:  # a module may raise anything
+        what = f"the scorer {shown} of the run cannot be made: {describe_exception(error)}"
+        raise InputError(what, "pass it in Python: `metric=…`") from error
+
+
+def _import_name(function: Any) -> str | None:
+    """Return `module:name` of a function that another program can import; None for others, also of `__main__`."""
+    module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not (isinstance(module, str) and isinstance(path, str)) or module == "__main__":
+        return None
+    for home in (METRICS, module) if module.startswith(f"{METRICS}.") else (module,):
+        try:
+            if _imported(f"{home}:{path}") is function:
+                return f"{home}:{path}"
+        except (ImportError, AttributeError):
+            continue
+    return None
+
+
+def _imported(name: str) -> Any:
+    module, _, path = name.partition(":")
+    return reduce(getattr, path.split("."), import_module(module))
+
+
+def _scorer_of(facts: dict[str, Any]) -> Scorer:
+    from sklearn.metrics import make_scorer
+
+    if "scorer" in facts:
+        found: Scorer = _imported(facts["scorer"])
+        return found
+    method = facts["response_method"]
+    made: Scorer = make_scorer(
+        _imported(facts["function"]),
+        response_method=tuple(method) if isinstance(method, list) else method,
+        greater_is_better=facts["sign"] > 0,
+        **facts["keywords"],
+    )
+    return made

@@ -1,0 +1,215 @@
+"""Compiled spaces as flat parameters, for libraries whose spaces have no conditions: every trial has all parameters.
+
+The function `decode` of such a form asks the questions of the space, and reads only the parameters that are active.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
+from spacelang.ir.space import Choice
+from spacelang.ir.value import is_number, to_python_scalar
+from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter
+from spacelang.solver.counting import Structures
+from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
+from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
+from spacelang.targets._exports.value_tests import is_testable
+from spacelang.targets._lowering import LoweringResult, PreservationTable, rewritten
+from spacelang.targets._reduction_chain import (
+    BELOW_CHOICES,
+    TOO_ENTANGLED,
+    build_questions,
+    build_report,
+    even_draws_entries,
+    names_entry,
+    unfolded_condition_findings,
+)
+from spacelang.text import unique_name
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Values: TypeAlias = dict[str, Any]
+"""The values of all parameters by name; `decode` ignores those that are not active."""
+IGNORED: Final = (
+    rewritten("every parameter is drawn; `decode` ignores those whose condition does not hold"),
+    BELOW_CHOICES,
+    TOO_ENTANGLED,
+)
+"""The verdicts on conditions."""
+_ROUNDING: Final = 1e-12  # The relative error with which libraries compute the ends of ranges on a log scale
+
+
+@dataclass(frozen=True, slots=True)
+class FlatParameter:
+    """A parameter of a library: `code` makes it, and `answer` computes the answer to its question from its value.
+
+    The answer is the label of a case or piece, or a member of the domain from which the question draws.
+    """
+
+    name: str
+    code: py.Code
+    answer: py.Code
+    can_be: Callable[[Any], bool]  # True for the values that the library may give the parameter
+    exponent: int = 0  # Values are multiplied by 2 to this power in the library
+
+
+F = TypeVar("F", bound="FlatParameters")
+
+
+def lower_to_flat_parameters(
+    structures: Structures,
+    accepts: Callable[[SimpleDomain], bool],
+    keeps: PreservationTable,
+    make_form: Callable[[Questions], F],
+) -> LoweringResult[F, Values]:
+    """Return the flat parameters of a space for a library that accepts the given domains."""
+    unfolded = partial(unfold_with_guards, is_testable=is_testable)
+    named = build_questions(structures, accepts, keeps, unfolded=unfolded)
+    report = build_report(named, keeps, unfolded_condition_findings(named, BELOW_CHOICES))
+    form = make_form(named)
+    entries = (*report, names_entry(named), *even_draws_entries(named))
+    return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, entries)
+
+
+class FlatParameters(LibraryFunctionForm):
+    """A compiled space whose parameters are all drawn in every trial."""
+
+    argument: ClassVar[str]  # The name of the argument of `decode` in generated modules
+    reserved: ClassVar[frozenset[str]] = frozenset()  # Names that the library reads in another way
+
+    @abstractmethod
+    def make_set(self, part: Categorical) -> py.Code:
+        """Return the code of a parameter whose values are those of a set."""
+
+    @abstractmethod
+    def make_number(self, name: str, part: Grid | Real) -> FlatParameter:
+        """Return the parameter with which the library draws the numbers of a range."""
+
+    @abstractmethod
+    def sample(self, count: int, rng: "Generator") -> list[Values]:
+        """Draw `count` points like the random search of the library."""
+
+    @cached_property
+    def parameters(self) -> Mapping[str, FlatParameter]:
+        """The parameters by the names of their questions."""
+        names: set[str] = set()
+        found: dict[str, FlatParameter] = {}
+        for question, asked in self.questions.by_name.items():
+            # Libraries join the keys of nested dictionaries with slashes.
+            word = question.replace("/", "_")
+            name = unique_name(f"{word}_" if word in self.reserved else word, names, "_")
+            names.add(name)
+            found[question] = self._make_parameter(name, asked)
+        return found
+
+    @property
+    def parameter_codes(self) -> py.DictNode:
+        """The code of a dictionary of all parameters by name."""
+        return py.DictNode(tuple((each.name, each.code) for each in self.parameters.values()))
+
+    def value_of(self, name: str) -> py.Code:
+        """Return the code of the value of a parameter in generated modules."""
+        return py.ItemNode(py.NameNode(self.argument), py.LiteralNode(name))
+
+    def encode(self, configuration: Configuration) -> Values:
+        """Return the values of all parameters for a member; parameters that are not active have their defaults."""
+        answers = {**self._answers_if_inactive, **self.questions.encode(configuration)}
+        found: Values = {}
+        for question, each in self.parameters.items():
+            asked, answer = self.questions.by_name[question], answers[question]
+            label = answer if isinstance(asked, DrawnPiece) else labels_of(asked)[answer]
+            found[each.name] = math.ldexp(label, each.exponent) if each.exponent else label
+        return found
+
+    def decode(self, values: Mapping[str, Any]) -> Configuration:
+        """Return the member to which the values of the active parameters lead; raise ValueError if one is missing."""
+        names = {self.argument: values, "round": round, "min": min, "max": max}
+
+        def answer(question: str, asked: Question) -> Any:
+            each = self.parameters[question]
+            if each.name not in values:
+                raise ValueError(f"`{each.name}` has no value")
+            found = to_python_scalar(py.evaluate(each.answer, names))
+            return found if isinstance(asked, DrawnPiece) else labels_of(asked).index(found)
+
+        return Configuration(self.questions.ask_values(answer))
+
+    def accepts(self, values: Mapping[str, Any]) -> bool:
+        """Return True if the library can draw exactly these values."""
+        several = {each.name: each for each in self.parameters.values()}
+        return values.keys() == several.keys() and all(several[name].can_be(value) for name, value in values.items())
+
+    def decode_functions(self, summary: str) -> list[str]:
+        """Return the source of `decode` and of the functions that it calls."""
+        writer = FunctionWriter(self.questions, "decode", self.argument, lambda name, _: self.parameters[name].answer)
+        return writer.functions(summary)
+
+    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
+        """Return the names of the library functions that make the parameters of a part."""
+        asked = [self.questions.forks[id(part)]] if isinstance(part, Fork) else self.questions.draws[id(part)].questions
+        used = (name for question in asked for name in sorted(py.names_used(self.parameters[question].code)))
+        return ", ".join(dict.fromkeys(used))
+
+    @cached_property
+    def _answers_if_inactive(self) -> dict[str, Any]:
+        """The answer to each question with the default of its variable, or with another value if it lacks the default.
+
+        These are the values of parameters that are not active in an encoded configuration.
+        """
+        found: dict[str, Any] = {}
+        for part in self.questions.every_part:
+            if isinstance(part, FreeHyperparameter):
+                draw, default = self.questions.draws[id(part)], part.node.default
+                if draw.choice:
+                    found[draw.choice] = next(
+                        (place for place, piece in enumerate(draw.pieces) if contains(piece.part, default)), 0
+                    )
+                for piece in draw.pieces:
+                    if isinstance(piece, DrawnPiece):
+                        inside = default if contains(piece.part, default) else piece.part.representative
+                        found[piece.name] = piece.reduction.encode(inside)
+            elif isinstance(part, Fork) and id(part) in self.questions.forks:
+                node = part.node
+                wanted = node.branches[node.default].name if isinstance(node, Choice) else None
+                branches = [case.branch for case in part.cases]
+                found[self.questions.forks[id(part)]] = branches.index(wanted) if wanted in branches else 0
+        return found
+
+    def _make_parameter(self, name: str, asked: Question) -> FlatParameter:
+        domain = asked.domain if isinstance(asked, DrawnPiece) else Categorical(labels_of(asked))
+        if isinstance(domain, Categorical):
+            return FlatParameter(name, self.make_set(domain), self.value_of(name), partial(contains, domain))
+        return self.make_number(name, domain)
+
+
+def is_log_step(part: SimpleDomain) -> bool:
+    """Return True for numbers with steps on a log scale, which are drawn as floats and rounded."""
+    return isinstance(part, Grid) and part.log and part.step != 1
+
+
+def clipped(number: py.Code, part: Grid | Real) -> py.Code:
+    """Return the code of a number, or of the end of its range that is nearest."""
+    return py.call("min", py.call("max", number, part.least), part.greatest)
+
+
+def nearest_member(number: py.Code, part: Grid) -> py.Code:
+    """Return the code of the member of a grid that is nearest to a number."""
+    place = py.call("round", py.infix(py.infix(number, "-", part.lower), "/", part.step))
+    return py.grid_member_code(part, py.call("min", py.call("max", place, 0), part.last_index))
+
+
+def within(lower: float, upper: float, value: Any) -> bool:
+    """Return True if a number lies between two ends, up to rounding errors."""
+    ends = (lower, upper)
+    return is_number(value) and (
+        lower <= value <= upper or any(math.isclose(value, end, rel_tol=_ROUNDING) for end in ends)
+    )

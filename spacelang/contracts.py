@@ -71,7 +71,6 @@ short example of each kind.
 from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import (
     Ask,
@@ -86,7 +85,7 @@ from spacelang.ir.search_protocol import (
 )
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound, Limits
-from spacelang.ir.trial import LossScale, Measurement, Request, SortKey, Status, Trial, Work, sort_key
+from spacelang.ir.trial import LossName, LossScale, Measurement, Request, SortKey, Status, Trial, Work, sort_key
 from spacelang.minimizers import (
     MINIMIZERS,
     Box,

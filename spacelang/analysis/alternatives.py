@@ -46,6 +46,19 @@ def alternatives_of(structure: ast.Structure) -> list[Alternative]:
     return found
 
 
+def without_brackets(structure: ast.Structure) -> ast.Structure:
+    """Return a structure without brackets around it that have neither a name nor annotations."""
+    while isinstance(structure, ast.Parenthesised) and structure.alias is None and not structure.annotations:
+        structure = structure.part
+    return structure
+
+
+def is_joined(structure: ast.Structure, sign: str) -> bool:
+    """Return True if a sign joins the parts of a structure, which may be in brackets."""
+    structure = without_brackets(structure)
+    return isinstance(structure, ast.JoinedStructures) and structure.sign == sign
+
+
 @frozen
 class _Optional:
     span: Span

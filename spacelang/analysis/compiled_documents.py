@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
-from spacelang.analysis import computed_checks, declarations, parameter_checks, roles, tasks
+from spacelang.analysis import computed_checks, declarations, operator_lists, parameter_checks, roles, tasks
 from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckContext, DiagnosticCollector
 from spacelang.analysis.domains import common_value
 from spacelang.analysis.goals import ScorerReader
@@ -132,10 +132,11 @@ def _structures(
     catalogue = _catalogues(space, start, surroundings, report)
     if report.has_errors:
         return None
-    _CatalogueChecker(catalogue, report).check(space)
+    checker = _CatalogueChecker(catalogue, report)
+    checker.check(space)
     if report.has_errors:
         return None
-    return _counted_structures(space)
+    return _counted_structures(space, checker.operator_lists, report)
 
 
 def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> Catalogues:
@@ -145,12 +146,16 @@ def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: D
     return declarations.read_catalogues(used, surroundings, report)
 
 
-def _counted_structures(space: Space) -> Structures:
-    """Return the structures of the space. Raise `DefinitionError` if there are none or the default is excluded."""
+def _counted_structures(space: Space, lists: list[str], report: DiagnosticCollector) -> Structures:
+    """Return the structures of the space, after reporting empty lists (the addresses of their decisions are given).
+
+    Raise `DefinitionError` if there are no structures or the default is excluded.
+    """
     path = "definition.constraints"
     try:
         structures = Structures(space)
         count = structures.count
+        operator_lists.check(space, lists, report)
     except UndecidableError:
         raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
     except TooManyConnectedVariablesError:
@@ -170,6 +175,7 @@ class _CatalogueChecker:
         self._report = report
         self._finder = OperatorFinder(catalogue, report)
         self._computed: dict[str, tuple[ParameterChecker, Span]] = {}
+        self.operator_lists: list[str] = []  # The addresses of decisions between lists of operators
 
     def check(self, space: Space) -> None:
         for operator in operators(space.root):
@@ -234,6 +240,8 @@ class _CatalogueChecker:
 
     def _decision(self, choice: Choice, entry: CatalogueEntry, judge: ParameterChecker) -> None:
         judge.check_branches(choice.branches, self._entry)
+        if judge.parameter is not None and judge.parameter.takes_operator_list:
+            self.operator_lists.append(choice.address)
         for branch in choice.branches:
             if isinstance(branch.node, Hyperparameter):
                 self._hyperparameter(branch.node, entry, judge)

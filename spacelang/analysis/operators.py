@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeGuard
+from typing import Final, Protocol, TypeGuard
 
 from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks, tuples
 from spacelang.analysis.alternatives import Alternative
@@ -35,10 +35,21 @@ from spacelang.syntax import ast
 from spacelang.text import Span, parameter_name_problem
 
 ReadOperator = Callable[[ast.DottedName, ast.Body | None, drafts.AddressPrefix], ir.Operator]
-ReadAlternatives = Callable[
-    [Sequence[Alternative], drafts.AddressPrefix, ReadOperator], tuple[tuple[ir.Branch, ...], int]
-]
 MAX_LISTED: Final = 12
+
+
+class ReadAlternatives(Protocol):
+    """A function that returns the branches of a decision and the index of the default."""
+
+    def __call__(
+        self,
+        several: Sequence[Alternative],
+        place: drafts.AddressPrefix,
+        read_operator: ReadOperator | None = None,
+        *,
+        are_lists: bool = False,
+    ) -> tuple[tuple[ir.Branch, ...], int]:
+        """Return the branches and the index; with `are_lists`, alternatives joined by `&` are lists of operators."""
 
 
 class OperatorReader:
@@ -440,11 +451,14 @@ class BodyReader:
         columns = self._operators.draft.columns
         if columns:
             self._operators.draft.columns = None  # an operator may pass other columns to those inside it
-        branches, default = self._operators.read_alternatives(several, place, read)
+        are_lists = judge.parameter is not None and judge.parameter.takes_operator_list
+        branches, default = self._operators.read_alternatives(several, place, read, are_lists=are_lists)
         self._operators.draft.columns = columns
         branches = self._with_range(written, branches, judge)
         alternatives.check_duplicate_values(branches, self._report)
         judge.check_branches(branches, self._operators.entry_of)
+        if are_lists:
+            self._operators.draft.operator_lists.append(place.address)
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]

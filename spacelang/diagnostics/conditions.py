@@ -161,12 +161,19 @@ class DefaultExcluded(Diagnostic):
     alternative or the one marked with `@default`; the default of a hyperparameter follows `=`:
 
         stage scaler = StandardScaler | none @default
+
+    A member `A?` of a list is in the list by default, and `(none | A)` is not.
     """
 
     code = "SL507"
     MESSAGE = "the default configuration is excluded"
     LABEL = "by this constraint"
-    HELPS = ("choose other defaults (`@default` marks an alternative), or loosen the constraint",)
+    HELPS = (
+        "write `(none | {member})` instead of `{member}?` to leave the member out by default, or loosen the constraint",
+        "choose other defaults (`@default` marks an alternative), or loosen the constraint",
+    )
+
+    member: str | None = None
 
 
 class WrongComparison(Diagnostic):

@@ -10,6 +10,7 @@ from typing import Final
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, SimpleDomain
+from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Choice, Constraint, Variable
 from spacelang.ir.value import is_number
 from spacelang.ir.walk import expressions_of
@@ -71,7 +72,8 @@ class _NetworkCompiler:
         self.tied = tied
         self.depth = len(tied.context)
         self.members = {member.address: member for member in tied.members}
-        expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
+        self.constraints = tuple(map(self._inside_context, tied.constraints))
+        expressions = (*expressions_of((), self.constraints), *expressions_of(tied.members, ()))
         self.atoms = tuple(
             dict.fromkeys(atom for expression in expressions for atom in domain_cells.atoms_of(expression))
         )
@@ -108,6 +110,14 @@ class _NetworkCompiler:
             return replace(plain, factors=tuple(self.factors))
         possible = eliminate(FactorGraph(self.states, tuple(self.factors)), (self.states, EXISTS)).total
         return plain if possible else plain.without_states()
+
+    def _inside_context(self, constraint: Constraint) -> Constraint:
+        """Return a constraint whose decisions in the context of the network are known."""
+        known = {owner: branch for owner, branch in self.tied.context if owner not in self.members}
+        if known.keys().isdisjoint(expr.mentioned_addresses(constraint.expression)):
+            return constraint
+        left = partially_evaluate(constraint.expression, lambda address: known.get(address, UNKNOWN))
+        return replace(constraint, expression=left)
 
     def _is_enumerable(self, atom: expr.Expr) -> bool:
         domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
@@ -173,12 +183,11 @@ class _NetworkCompiler:
 
     def _add_constraints(self) -> None:
         sizes = {
-            frozenset(expr.mentioned_addresses(c.expression)): self._joint_size(c.expression)
-            for c in self.tied.constraints
+            frozenset(expr.mentioned_addresses(c.expression)): self._joint_size(c.expression) for c in self.constraints
         }
         if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
             raise network.TooManyConnectedVariablesError(self.tied.constraints)
-        tests_of = map(self._constraint_test, self.tied.constraints)
+        tests_of = map(self._constraint_test, self.constraints)
         for names, tests in group_by_key(
             (tuple(sorted(set(expr.mentioned_addresses(test)))), test) for test in tests_of
         ).items():
@@ -289,7 +298,7 @@ class _NetworkCompiler:
     def _feasibility_factor(self, truths: Sequence[str]) -> Factor:
         """Return a factor of the joint states of cells and truths for which some values in the cells exist."""
         addresses = tuple(dict.fromkeys(address for name in truths for address in expr.references(self.ranges[name])))
-        required = {atom: truth for constraint in self.tied.constraints for atom, truth in self._required(constraint)}
+        required = {atom: truth for constraint in self.constraints for atom, truth in self._required(constraint)}
         table: Table = {}
         for states, worths in self._joint_states(addresses):
             inside = {

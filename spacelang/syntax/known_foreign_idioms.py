@@ -25,6 +25,7 @@ from spacelang.syntax.foreign_idiom import (
     suggest_union_with_ranges,
     suggest_valid_name,
 )
+from spacelang.syntax.operator_list_idioms import OPERATOR_LIST_IDIOMS
 from spacelang.syntax.tuple_idioms import TUPLE_IDIOMS
 
 _SEARCHED_CHARACTERS: Final = 400
@@ -497,7 +498,7 @@ _TASKS: Final = (
     make_idiom(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
-    *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
-    *_RELATIONS,
+    *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *OPERATOR_LIST_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS,
+    *_EXPRESSIONS, *_DOMAINS, *_RELATIONS,
 )  # fmt: skip
 """All idioms, the most certain ones first."""

@@ -21,8 +21,7 @@ from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.space import Choice, Context, Node, Operator, Product, ProductKind, Space, children_of
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.sampling.batch_builder import Batch
-from spacelang.sampling.exchange_moves import MOVE_DEVIATION
-from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.neighbours import MOVE_DEVIATION, Neighbourhood
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter

@@ -93,6 +93,7 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
 | `configspace` | relations and forbidden clauses | yes | where clauses cannot express it | `native`, `quantiles` |
 | `irace` | forbidden combinations, if a tenth of the draws are valid | yes | yes | `native`, `quantiles` |
 | `hyperopt` | no | yes, decoded by `configuration` | yes | `quantiles` |
+| `nevergrad`, `ray` | no | yes | yes | `quantiles` |
 | `sklearn` | no | yes, decoded by `decode` | yes | `cases` |
 
 With `native` and `cases`, values that constraints connect are drawn one after the other, so that the draws of Optuna

@@ -98,7 +98,7 @@ def test_plain_relations_become_one_line_for_each_hyperparameter(lines: str) -> 
     assert asked == len(space.checked.hyperparameters)
 
 
-TARGETS = ("configspace", "hyperopt", "irace", "optuna", "sklearn")
+TARGETS = ("configspace", "hyperopt", "irace", "nevergrad", "optuna", "ray", "sklearn")
 
 
 def assert_nearly_equal(found: Any, member: Any) -> None:

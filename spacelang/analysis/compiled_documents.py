@@ -35,7 +35,7 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -156,8 +156,6 @@ def _counted_structures(space: Space, lists: list[str], report: DiagnosticCollec
         structures = Structures(space)
         count = structures.count
         operator_lists.check(space, lists, report)
-    except UndecidableError:
-        raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
     except TooManyConnectedVariablesError:
         raise DefinitionError(path, "has constraints that relate too many decisions to be decided exactly") from None
     if not count:

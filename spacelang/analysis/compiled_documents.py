@@ -12,7 +12,7 @@ from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
-from spacelang.diagnostics import files as problems
+from spacelang.diagnostics import reading as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size

@@ -8,8 +8,8 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.values import InvalidValue, literal_value
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName, DuplicateValue
+from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.diagnostics.structure import MisplacedAnnotation
-from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.frozen import frozen
 from spacelang.ir.domain import KEYWORDS, contains, literal
 from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter
@@ -44,6 +44,19 @@ def alternatives_of(structure: ast.Structure) -> list[Alternative]:
         else:
             found.append(_alternative(part))
     return found
+
+
+def without_brackets(structure: ast.Structure) -> ast.Structure:
+    """Return a structure without brackets around it that have neither a name nor annotations."""
+    while isinstance(structure, ast.Parenthesised) and structure.alias is None and not structure.annotations:
+        structure = structure.part
+    return structure
+
+
+def is_joined(structure: ast.Structure, sign: str) -> bool:
+    """Return True if a sign joins the parts of a structure, which may be in brackets."""
+    structure = without_brackets(structure)
+    return isinstance(structure, ast.JoinedStructures) and structure.sign == sign
 
 
 @frozen

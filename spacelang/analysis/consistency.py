@@ -5,7 +5,7 @@ from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis import draw_checks
+from spacelang.analysis import draw_checks, operator_lists
 from spacelang.analysis.conflicts import (
     Conflict,
     check_removed_values,
@@ -26,7 +26,7 @@ from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.solver.summed_ranges import required_equations, shares_of_whole
 from spacelang.text import Span
@@ -47,11 +47,9 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
         if not report.has_errors:
+            operator_lists.check(space, draft.operator_lists, report)
             check_removed_values(space, draft.written_constraints, report)
             draw_checks.check(structures, report)
-    except UndecidableError as error:
-        report.add(problems.TooComplexToDecide(error.atom.span))
-        return None
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
         return None
@@ -386,4 +384,11 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
         if variable.key in choices
     ]
     premises = report.symbols.binding_notes(report.symbols.mentioned_in(constraint.span))
-    report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises)))
+    member = next((variable.node.name for variable in named if _is_present_by_default(variable.node)), None)
+    report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises), member=member))
+
+
+def _is_present_by_default(node: Choice | Hyperparameter) -> bool:
+    """Return True if a decision is a member of a list that is written as `A?`."""
+    is_optional = isinstance(node, Choice) and node.default > 0 and node.name in node.branch_indices
+    return is_optional and node.span.text.endswith("?")

@@ -8,12 +8,13 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.operands import OperandReader
+from spacelang.analysis.operator_lists import presence_of_members
 from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative
+from spacelang.diagnostics.reading import TooLarge
 from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
 from spacelang.ir.expr import (
@@ -295,6 +296,9 @@ class ExpressionReader:
             if isinstance(side, Choice):
                 test = f"{side.key} is {other.span.text}"
                 remedy = {"==": f"write `{test}`", "!=": f"write `not {test}`"}.get(written.operator)
+                if presence_of_members(side, written.span) and not isinstance(other, ast.DottedName | ast.Text):
+                    place = written.left if side is left else written.right
+                    remedy = f"count the members of a list: `count({place.span.text})`"
                 self._operands.refuse(written, f"`{side.key}` is a decision: test it with `is`", remedy)
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):

@@ -76,8 +76,18 @@ class NameResolver:
         return self._draft.definition(name, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
-        """Return the address that a name stands for; alternatives may be left out if only one address fits."""
-        address = scope.addresses.get(name) or scope.names.address(name)
+        """Return the address that a name stands for; alternatives may be left out if only one address fits.
+
+        The first word of a path is a stage or, if the path has no meaning then, a sibling.
+        """
+        address = self._completed(scope.addresses.get(name) or scope.names.address(name), scope)
+        first, _, rest = name.partition(".")
+        if address in self._variables or not rest or first not in scope.addresses:
+            return address
+        below = self._completed(f"{scope.addresses[first]}.{rest}", scope)
+        return below if below in self._variables else address
+
+    def _completed(self, address: str, scope: Scope) -> str:
         found = () if address in self._variables else self._completions(address, scope)
         return found[0] if len(found) == 1 else address
 

@@ -7,6 +7,7 @@ from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, re
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
+from spacelang.analysis.operator_lists import presence_of_members
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -72,15 +73,28 @@ class OperandReader:
     def _call(self, written: ast.FunctionCall) -> Expr | None:
         if written.function.text == "length":
             return self._length(written)
+        listed = self._presence_of_members(written)
         if written.function.text == "len":
-            hint = f"write `length({', '.join(each.span.text for each in written.arguments)})`"
+            function = "length" if listed is None else "count"
+            hint = f"write `{function}({', '.join(each.span.text for each in written.arguments)})`"
             self._report.add(UnknownFunction(written.function.span, name="len", hint=hint))
             return None
         if written.function.text != "count":
             return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
+        if listed is not None:
+            return Call("count", listed, written.span)
         found = [self._read_condition(argument) for argument in written.arguments]
         terms = tuple(term for term in found if term is not None)
         return Call("count", terms, written.span) if len(terms) == len(found) else None
+
+    def _presence_of_members(self, written: ast.FunctionCall) -> tuple[Expr, ...] | None:
+        """Return the presence of each member of the list that is the only argument of a call, or None if it is none."""
+        match written.arguments:
+            case (ast.DottedName() as name,) if self.is_known(name):
+                found = self._names.find(name, self.scope)
+                return presence_of_members(found, written.span) or None if isinstance(found, Choice) else None
+            case _:
+                return None
 
     def _length(self, written: ast.FunctionCall) -> Expr | None:
         """Return the length of the tuple that is the only argument of a call, or None after reporting a mistake."""
@@ -94,7 +108,10 @@ class OperandReader:
                 found = None
         if found is None:
             problem = f"`{written.arguments[0].span.text}` is not a tuple"
-            self.refuse(written, problem, "`length` takes the name of one parameter with the domain `tuple[…] of …`")
+            remedy = "`length` takes the name of one parameter with the domain `tuple[…] of …`"
+            if self._presence_of_members(written) is not None:
+                remedy = f"count the members of a list: `count({written.arguments[0].span.text})`"
+            self.refuse(written, problem, remedy)
             return None
         whole = ast.DottedName(
             (*name.words[:-1], replace(name.words[-1], text=length_name(name.words[-1].text))), written.span

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.operator_lists import members_of, optional_member
 from spacelang.analysis.values import suggest_value
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Deprecation, NoDefault, Parameter, Role
 from spacelang.catalog.rules import ANOTHER_NAME_OF, spell_value
@@ -12,7 +13,7 @@ from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import SingleEstimatorInsteadOfList
 from spacelang.ir.domain import Grid, Real, literal
-from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
 from spacelang.ir.value import Value
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
@@ -20,9 +21,6 @@ from spacelang.text import Span
 
 EntryOf = Callable[[Operator], CatalogueEntry | None]
 """A function that returns the catalogue entry of an operator, or None if it is unknown."""
-_NO_OPTIONAL_MEMBERS: Final = (
-    "members of the list cannot be optional: write lists as alternatives, such as `(A & B) | A`"
-)
 _CONSTANTS: Final[Mapping[str, Value]] = {
     "yes": True, "on": True, "True": True, "no": False, "off": False, "False": False, "null": None, "nil": None,
     "None": None, "nothing": None,
@@ -66,7 +64,7 @@ class ParameterChecker:
                 value=literal(value),
                 expected="expected operators" if parameter.takes_operator_list else f"expected {expected}",
                 near=suggest_value(value, parameter.accepted_values) or _meant_value(value, span.text, parameter),
-                hint=_NO_OPTIONAL_MEMBERS if value is None and parameter.takes_operator_list else hint,
+                hint=_list_hint(value, parameter) if parameter.takes_operator_list else hint,
                 instead=f"{parameter.name} : A | B" if parameter.takes_operators and _looks_like_class(value) else None,
                 notes=self._report.symbols.binding_notes(self._report.symbols.mentioned_in(span)),
             )
@@ -143,17 +141,28 @@ class ParameterChecker:
                 else:
                     self._check_node(branch.node, branch, entry_of)
             return
-        alone = next(
-            (b for b in branches if not (isinstance(b.node, Product) and b.node.kind is ProductKind.PARALLEL)), None
-        )
-        if alone is not None:
+        others = [branch for branch in branches if not members_of(branch)]
+        if others:
             # Report it once, even if several alternatives have this mistake.
-            self._report.add(SingleEstimatorInsteadOfList(alone.span, operator=entry.name, parameter=parameter.name))
+            alone = next((branch for branch in others if branch.node != SKIPPED_STEP), others[0])
+            kind = "no list" if alone.node == SKIPPED_STEP else "a single operator"
+            self._report.add(
+                SingleEstimatorInsteadOfList(alone.span, operator=entry.name, parameter=parameter.name, kind=kind)
+            )
             return
         for branch in branches:
-            assert isinstance(branch.node, Product)
-            for side in branch.node.children:
-                self._check_node(side, branch, entry_of)
+            for member in members_of(branch):
+                self._check_member(member, branch, entry_of)
+
+    def _check_member(self, member: Node, branch: Branch, entry_of: EntryOf) -> None:
+        """Report the operators that a member of a list (in `branch`) may become and that the parameter rejects."""
+        optional = optional_member(member)
+        if optional is None:
+            self._check_node(member, branch, entry_of)
+            return
+        for inner in optional.branches:
+            if inner.node != SKIPPED_STEP:
+                self._check_node(inner.node, inner, entry_of)
 
     def report_condition_on_required_operator(self, condition: Span) -> None:
         """Report a condition on a choice of operators that cannot be `none` where the condition fails."""
@@ -220,6 +229,13 @@ def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None
     else:
         return None
     return spell_value(meant) if parameter.check_value(meant) is None else None
+
+
+def _list_hint(value: Value, parameter: Parameter) -> str:
+    """Return how a list of operators is written, if a parameter was given `none` or a single value instead."""
+    if value is None:
+        return "write an optional member as `A?` or `(A -> B)?`, and lists as alternatives, such as `(A & B) | (A & C)`"
+    return f"join operators with `&` in parentheses: `{parameter.name} : (A & B)`"
 
 
 def _looks_like_class(value: Value) -> bool:

@@ -6,12 +6,13 @@ from dataclasses import field, replace
 from itertools import permutations
 from typing import Final, Protocol
 
-from spacelang.analysis import alternatives, annotations, chains
+from spacelang.analysis import alternatives, chains
 from spacelang.analysis.alternatives import Alternative, alternatives_of, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader, ReadOperator
+from spacelang.analysis.values import read_annotations, span_of
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import (
@@ -28,7 +29,7 @@ from spacelang.ir.space import COLUMN_KINDS, MAX_PERMUTED_STEPS
 from spacelang.ir.walk import PIPELINE_GROUP
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
-from spacelang.syntax.inline_printer import step_labels, structure_title
+from spacelang.syntax.inline_printer import name_of_single_step, step_labels, structure_title
 from spacelang.text import Span, unique_name
 
 STEPS: Final = "steps of the pipeline"  # What an annotation marks here, as messages name it
@@ -40,6 +41,8 @@ class StructureContext:
 
     place: AddressPrefix
     taken: dict[str, Span] = field(default_factory=dict)
+    is_list: bool = False
+    """True for the members of a list of operators, joined by `&`."""
 
 
 class _Stages(Protocol):
@@ -83,7 +86,7 @@ class StructureReader:
             case ast.OperatorReference():
                 return self._steps_by_name(structure, spot)
             case ast.NoneStep():
-                annotations.read_annotations(structure.annotations, STEPS, self._report)
+                read_annotations(structure.annotations, STEPS, self._report)
                 return []
             case ast.Repeat():
                 return self._chain(structure, None)
@@ -98,7 +101,8 @@ class StructureReader:
         match structure:
             case ast.JoinedStructures(sign="&", parts=parts):
                 self._stages.around.append("&")
-                sides = tuple(self.node(part, spot) for part in parts)
+                inside = replace(spot, is_list=False)
+                sides = tuple(self._member(part, inside) if spot.is_list else self.node(part, spot) for part in parts)
                 self._stages.around.pop()
                 return ir.Product(ir.ProductKind.PARALLEL, sides, structure.span)
             case ast.JoinedStructures() | ast.OptionalStructure():
@@ -114,7 +118,12 @@ class StructureReader:
         return steps[0] if len(steps) == 1 else ir.Product(ir.ProductKind.SEQUENCE, tuple(steps), structure.span)
 
     def read_alternatives(
-        self, several: Sequence[Alternative], place: AddressPrefix, read_operator: ReadOperator | None = None
+        self,
+        several: Sequence[Alternative],
+        place: AddressPrefix,
+        read_operator: ReadOperator | None = None,
+        *,
+        are_lists: bool = False,
     ) -> tuple[tuple[ir.Branch, ...], int]:
         """Return the branches of a decision and the index of the default; report duplicates and annotations."""
         branches: list[ir.Branch] = []
@@ -127,14 +136,16 @@ class StructureReader:
             names[alternative.name] = alternative
             if alternative.alias is not None:
                 alternatives.check_name(alternative.alias, self._report)
-            advice = annotations.read_annotations(alternative.annotations, "alternatives", self._report)
+            advice = read_annotations(alternative.annotations, "alternatives", self._report)
             if advice.default:
-                mark = annotations.span_of("default", alternative.annotations)
+                mark = span_of("default", alternative.annotations)
                 if default is not None:
                     self._report.add(alternatives.second_default_diagnostic(mark, default[1]))
                 default = default or (len(branches), mark)
             self._operators.draft.branches.append((place.address, alternative.name))
-            node = self._branch(alternative, place.alternative(alternative.name), read_operator or self._operators.read)
+            is_list = are_lists and alternatives.is_joined(alternative.structure, "&")
+            spot = StructureContext(place.alternative(alternative.name), is_list=is_list)
+            node = self._branch(alternative, spot, read_operator or self._operators.read)
             self._operators.draft.branches.pop()
             branches.append(ir.Branch(alternative.name, node, advice.weight, alternative.span, alternative.value))
         return tuple(branches), 0 if default is None else default[0]
@@ -147,8 +158,8 @@ class StructureReader:
         package, *_, plain = (word.text for word in (*written.name.words, written.name.words[-1]))
         return replace(alternative, name=plain) if self._operators.is_catalogue_name(package) else alternative
 
-    def _branch(self, alternative: Alternative, place: AddressPrefix, read_operator: ReadOperator) -> ir.Node:
-        written = alternative.structure
+    def _branch(self, alternative: Alternative, spot: StructureContext, read_operator: ReadOperator) -> ir.Node:
+        written, place = alternative.structure, spot.place
         if isinstance(written, ast.NoneStep):
             return ir.SKIPPED_STEP
         if isinstance(written, ast.OperatorReference):
@@ -159,7 +170,6 @@ class StructureReader:
             if not is_step:
                 # Expressions may name things inside it, with or without the name of the alternative.
                 self._operators.draft.dubious.update((place.address, place.key))
-        spot = StructureContext(place)
         alias = alternative.alias
         # A quoted name is used for the alternative only: the decision inside needs a plain word.
         if (
@@ -185,7 +195,7 @@ class StructureReader:
         return rest in home.damaged
 
     def _steps_by_name(self, written: ast.OperatorReference, spot: StructureContext) -> list[ir.Node]:
-        annotations.read_annotations(written.annotations, STEPS, self._report)
+        read_annotations(written.annotations, STEPS, self._report)
         if self._is_damaged(written):
             return []
         stage, imported = self._stage_of(written), self._imported_module(written)
@@ -229,16 +239,14 @@ class StructureReader:
 
     def _group(self, group: ast.Parenthesised, spot: StructureContext) -> list[ir.Node]:
         """Return the steps of a group with a name or annotations, which go to the decision or the addresses inside."""
-        part: ast.Structure = group.part
+        part = alternatives.without_brackets(group.part)
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
-            annotations.read_annotations(group.annotations, STEPS, self._report)
+            read_annotations(group.annotations, STEPS, self._report)
             return self.steps(part, self._stages.top_level(spot))
-        while isinstance(part, ast.Parenthesised) and part.alias is None and not part.annotations:
-            part = part.part
-        if isinstance(part, ast.OptionalStructure) or (isinstance(part, ast.JoinedStructures) and part.sign == "|"):
-            advice = annotations.read_annotations(group.annotations, "stages", self._report)
+        if isinstance(part, ast.OptionalStructure) or alternatives.is_joined(part, "|"):
+            advice = read_annotations(group.annotations, "stages", self._report)
             return [replace(self._choice(part, spot, group.alias), first=advice.first)]
-        annotations.read_annotations(group.annotations, STEPS, self._report)
+        read_annotations(group.annotations, STEPS, self._report)
         if group.alias is None:
             return self.steps(part, spot)
         if isinstance(part, ast.Permute):
@@ -264,9 +272,26 @@ class StructureReader:
         is_choice = isinstance(part, ast.OptionalStructure) or part.sign == "|"
         return self._choice(part, spot, alias) if is_choice else self.node(part, spot)
 
-    def _choice(self, structure: ast.Structure, spot: StructureContext, alias: ast.Word | None) -> ir.Choice:
-        name = self._numbered("choice", spot, structure.span) if alias is None else ""
-        called = name or self.assign_name(structure_title(structure), alias, structure.span, spot)
+    def _member(self, written: ast.Structure, spot: StructureContext) -> ir.Node:
+        """Return a member of a list. `A?` is present by default, and named `A` like `(none | A)`."""
+        part, alias = alternatives.without_brackets(written), None
+        if isinstance(part, ast.Parenthesised) and not part.annotations:
+            alias = part.alias
+            part = alternatives.without_brackets(part.part)
+        is_present = isinstance(part, ast.OptionalStructure)
+        if not is_present and not alternatives.is_joined(part, "|"):
+            return self.node(written, spot)
+        found = self._choice(part, spot, alias, name_of_single_step(part))
+        return replace(found, default=1) if is_present and found.default == 0 and len(found.branches) > 1 else found
+
+    def _choice(
+        self, structure: ast.Structure, spot: StructureContext, alias: ast.Word | None, wanted: str | None = None
+    ) -> ir.Choice:
+        """Return a decision named after its alias, else with the `wanted` name, else `choice_` and a number."""
+        if alias is None and wanted is None:
+            called = self._numbered("choice", spot, structure.span)
+        else:
+            called = self.assign_name(wanted or structure_title(structure), alias, structure.span, spot)
         place = spot.place.child(called)
         branches, default = self.read_alternatives(alternatives_of(structure), place)
         span = structure.span if alias is None else alias.span
@@ -282,10 +307,8 @@ class StructureReader:
 
     def _chain(self, written: ast.Repeat, alias: ast.Word | None) -> list[ir.Node]:
         """Return the decision of a chain as a list, which is empty after a mistake was reported."""
-        annotations.read_annotations(written.annotations, STEPS, self._report)
-        used = written.part
-        while isinstance(used, ast.Parenthesised) and used.alias is None and not used.annotations:
-            used = used.part
+        read_annotations(written.annotations, STEPS, self._report)
+        used = alternatives.without_brackets(written.part)
         found: ir.Choice | None = None
         if not isinstance(used, ast.OperatorReference):
             self._report.add(chains.no_stage_diagnostic(used))
@@ -293,7 +316,7 @@ class StructureReader:
             stage = self._stage_of(used)
             if stage is not None:
                 self._check_no_body(used, "a stage")
-                annotations.read_annotations(used.annotations, STEPS, self._report)
+                read_annotations(used.annotations, STEPS, self._report)
                 found = self._stages.use_chain(*stage, written, used.alias if alias is None else alias)
             elif self._operators.is_operator(used.name) or self._imported_module(used) is not None:
                 self._report.add(chains.no_stage_diagnostic(used))
@@ -304,7 +327,7 @@ class StructureReader:
         return [] if found is None else [found]
 
     def _columns(self, written: ast.ColumnSplit, spot: StructureContext) -> ir.Product:
-        annotations.read_annotations(written.annotations, STEPS, self._report)
+        read_annotations(written.annotations, STEPS, self._report)
         found = [self._selector(selector) for selector, _ in written.parts]
         everything = tuple(dict.fromkeys(each for each in found if each is not None))
         selectors: dict[ir.ColumnSelector, Span] = {}
@@ -353,7 +376,7 @@ class StructureReader:
 
     def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
         """Return a permutation: the decision on the order of its steps, and the steps."""
-        annotations.read_annotations(written.annotations, STEPS, self._report)
+        read_annotations(written.annotations, STEPS, self._report)
         wanted = "order" if alias is None else structure_title(written)
         called = self.assign_name(wanted, alias, written.span, spot)
         place = spot.place.child(called)

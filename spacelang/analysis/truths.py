@@ -1,10 +1,11 @@
 """Truth values: tests that tell them from other expressions, advice where one is expected, and counts of true ones."""
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.files import TooLarge
+from spacelang.diagnostics.reading import TooLarge
 from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, nodes, with_children
 from spacelang.ir.partial_evaluation import UNKNOWN, fold_constants, partially_evaluate
 from spacelang.syntax import ast
@@ -38,6 +39,8 @@ def comparison_remedy(written: ast.Expression) -> str:
     return f"write `{tests}`, with stages in place of the dots"
 
 
+TRUE: Final = Constant(True)
+FALSE: Final = Constant(False)
 MAX_PARTS: Final = 10_000  # The maximum number of parts of the combinations that replace a comparison
 
 
@@ -54,7 +57,7 @@ def expand_counts(atom: Expr, report: DiagnosticCollector) -> Expr | None:
     if any(way is None for way in ways):
         return None
     known = [partially_evaluate(way, lambda _: UNKNOWN) for way in ways if way is not None]
-    found = _Expansion(count.arguments, known, atom).expand()
+    found = _Expansion(atom).expand(count.arguments, known)
     if found is None:
         limit = f"{MAX_PARTS:,} combinations of its conditions"
         report.add(TooLarge(count.span, what="this count", limit=limit))
@@ -68,32 +71,52 @@ def _with_number(expression: Expr, count: Call, number: int) -> Expr:
 
 
 class _Expansion:
-    """The decision tree over the counted conditions, whose leaves say what a comparison is for each number."""
+    """An expansion of a comparison, given what it is for each number of counted conditions that hold."""
 
-    def __init__(self, terms: tuple[Expr, ...], ways: list[Expr], atom: Expr) -> None:
-        self._terms, self._ways, self._atom = terms, ways, atom
-        truths = [way == Constant(True) for way in ways]
-        is_known = all(isinstance(way, Constant) for way in ways)
-        self._rises = is_known and truths == sorted(truths)
-        self._falls = is_known and truths == sorted(truths, reverse=True)
+    def __init__(self, atom: Expr) -> None:
+        self._span = atom.span
         self._left = MAX_PARTS
 
-    def expand(self) -> Expr | None:
-        found = self._tree(0, 0)
+    def expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr | None:
+        """Return an expression that is `ways[number]` if `number` of the terms hold; None if it has too many parts."""
+        found = self._expand(terms, ways)
         return None if self._left < 0 else fold_constants(found)
 
-    def _tree(self, place: int, number: int) -> Expr:
-        """Return the comparison if `number` of the terms before `place` hold."""
-        possible = self._ways[number : number + len(self._terms) - place + 1]
-        if all(way == possible[0] for way in possible):
-            return possible[0]
-        term = self._terms[place]
-        self._left -= sum(1 for _ in islice(nodes(term), MAX_PARTS)) + 2
-        if self._left < 0:
-            return possible[0]
-        more, same = self._tree(place + 1, number + 1), self._tree(place + 1, number)
-        span = self._atom.span
-        # A comparison that holds for a number and all larger ones holds with one more term wherever it does without.
-        with_term = more if self._falls else And((term, more), span)
-        without_term = same if self._rises else And((Not(term, term.span), same), span)
-        return Or((with_term, without_term), span)
+    def _expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr:
+        """Return the expression. The halves of the terms are apart in it, because solvers tabulate halves."""
+        if self._left < 0 or all(way == ways[0] for way in ways):
+            return ways[0]
+        if len(terms) == 1:
+            self._left -= sum(1 for _ in islice(nodes(terms[0]), MAX_PARTS)) + 2
+            with_term, without = And((terms[0], ways[1])), And((Not(terms[0], terms[0].span), ways[0]))
+            return Or((with_term, without), self._span)
+        half = len(terms) // 2
+        first, rest = terms[:half], terms[half:]
+        parts = [
+            And(
+                (self._expand(first, [Constant(number in numbers) for number in range(half + 1)]), remaining),
+                self._span,
+            )
+            for numbers, others in _cases(ways, half)
+            if (remaining := self._expand(rest, others)) != FALSE
+        ]
+        return Or(tuple(parts), self._span)
+
+
+def _cases(ways: list[Expr], half: int) -> Iterator[tuple[range, list[Expr]]]:
+    """Yield numbers of `half` conditions that hold, and what the comparison then is for each number of the others.
+
+    A comparison that holds for a number and all larger ones is true for at least that number, whatever the rest is.
+    """
+    truths = [way == TRUE for way in ways]
+    is_known = all(isinstance(way, Constant) for way in ways)
+    rises, falls = is_known and truths == sorted(truths), is_known and truths == sorted(truths, reverse=True)
+    size = len(ways) - half
+    left = half
+    while left >= 0:
+        others = ways[left : left + size]
+        last = left
+        while left and ways[left - 1 : left - 1 + size] == others:
+            left -= 1
+        yield range(0 if falls else left, half + 1 if rises else last + 1), others
+        left -= 1

@@ -12,7 +12,7 @@ from spacelang.api.options import INTEGER, options_of
 from spacelang.api.run_options import ResumeOptions, RunOptions, SearchResumeOptions
 from spacelang.api.search_data import DefaultSpace, TabularData
 from spacelang.api.space import Space, SpaceError, parse_for_data
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.ir.validation import KINDS
 from spacelang.report.next_steps import TABULATE, is_exhausted, python_call, resume_command
 from spacelang.report.run_limits import LIMITS, RunLimits, limits_of
@@ -22,13 +22,13 @@ from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import EXECUTORS
 from spacelang.runtime.storage.header import GROUP_NAME, UNNAMED_SPACE, RunHeader
-from spacelang.runtime.storage.program_arguments import arguments_to_repeat
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
     StoredRun,
+    arguments_to_repeat,
     has_test_file,
     is_held_by_program,
     named_data,
@@ -120,7 +120,7 @@ class ResumableRun:
 
         Those that the data has already are kept. Raises DataError if the data has other rows.
         """
-        from spacelang.runtime.data.splitters import stored_splitter, with_stored_relations
+        from spacelang.runtime.data.row_relations import stored_splitter, with_stored_relations
 
         if not isinstance(data, TabularData):
             return data

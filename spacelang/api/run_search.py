@@ -29,7 +29,7 @@ from spacelang.runtime.budget import Budget, parse_duration
 from spacelang.runtime.objective import positive_class_of
 
 if TYPE_CHECKING:
-    from spacelang.ir.loss_name import LossName
+    from spacelang.ir.trial import LossName
     from spacelang.runtime.archives.archive import ArchiveSuggestions
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
@@ -219,8 +219,7 @@ def _space_and_reason(
 def table_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
-    from spacelang.runtime.data.related_columns import with_groups
-    from spacelang.runtime.data.splitters import with_row_numbers_as_times
+    from spacelang.runtime.data.row_relations import with_groups, with_row_numbers_as_times
     from spacelang.runtime.evaluation.fitting import check_weights
 
     if features is None or target is None:

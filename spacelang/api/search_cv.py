@@ -43,8 +43,7 @@ from spacelang.api.space import Space, open_space
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.related_columns import group_codes
-from spacelang.runtime.data.splitters import with_row_numbers_as_times
+from spacelang.runtime.data.row_relations import group_codes, with_row_numbers_as_times
 from spacelang.runtime.errors import BuildError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import Split

@@ -107,7 +107,7 @@ class TabularData(EvaluationData):
         """
         from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.splitters import rows_as_texts
+        from spacelang.runtime.data.row_relations import rows_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
         from spacelang.runtime.scoring.stored_scorers import scorer_as_text
@@ -127,7 +127,7 @@ class TabularData(EvaluationData):
 
         A given validation takes precedence over that of the table, and that over the task.
         """
-        from spacelang.runtime.data.related_columns import relate_rows
+        from spacelang.runtime.data.row_relations import relate_rows
 
         task, table = experiment.space.task, self.table
         validation = experiment.validation or table.validation or (None if task is None else task.validation)
@@ -141,8 +141,7 @@ class TabularData(EvaluationData):
         import pandas as pd
 
         from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
-        from spacelang.runtime.data.related_columns import check_related_test_rows, relate_test_rows
-        from spacelang.runtime.data.splitters import split_by
+        from spacelang.runtime.data.row_relations import check_related_test_rows, relate_test_rows, split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import (

@@ -23,11 +23,11 @@ from spacelang.api.experiment import Experiment
 from spacelang.api.resuming import stored_space
 from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
-from spacelang.runtime.data.splitters import related_table, validation_of, with_stored_splits
+from spacelang.runtime.data.row_relations import related_table, validation_of, with_stored_splits
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError

@@ -10,6 +10,7 @@ from spacelang.catalog import rules
 from spacelang.catalog.rules import ELEMENT_RULES
 from spacelang.errors import installed_version
 from spacelang.frozen import frozen
+from spacelang.ir.space import LIST_PARAMETER
 from spacelang.ir.value import Value
 
 
@@ -108,7 +109,7 @@ class Parameter:
     @property
     def takes_operator_list(self) -> bool:
         """True if the value is a list of estimators, such as `estimators` of a voting ensemble."""
-        return self.name == "estimators" and self.accepts == (rules.InstanceOf(("objects",)),)
+        return self.name == LIST_PARAMETER and self.accepts == (rules.InstanceOf(("objects",)),)
 
     @property
     def expected(self) -> str:

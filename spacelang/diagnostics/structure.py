@@ -211,10 +211,30 @@ class SingleEstimatorInsteadOfList(Diagnostic):
 
     code = "SL621"
     MESSAGE = "`{parameter}` of `{operator}` takes a list of operators"
-    LABEL = "this is a single operator"
+    LABEL = "this is {kind}"
     HELPS = ("join them with `&` in parentheses: `{parameter} : (A & B)`",)
 
     operator: str
+    parameter: str
+    kind: str = "a single operator"
+
+
+class EmptyOperatorList(Diagnostic):
+    """All members of a list of operators are optional, and nothing excludes the list without any.
+
+    State how many members the list has at least:
+
+        VotingClassifier {
+          estimators : (GaussianNB? & SVC? & LogisticRegression?)
+          require count(estimators) >= 2
+        }
+    """
+
+    code = "SL624"
+    MESSAGE = "the list `{parameter}` may be empty"
+    LABEL = "all of its members are optional"
+    HELPS = ("add `require count({parameter}) >= 1`, or leave out a `?`",)
+
     parameter: str
 
 

@@ -213,6 +213,8 @@ def order_name(labels: Sequence[str]) -> str:
 
 Node: TypeAlias = Hyperparameter | Operator | Product | Choice
 SKIPPED_STEP = Product(ProductKind.SEQUENCE)  # The node of `none`: the step is skipped
+LIST_PARAMETER: Final = "estimators"
+"""The name of the parameters of operators of libraries whose value is a list of operators."""
 RANGE_NAME: Final = "range"
 """The name of an alternative of a nested decision that is a range; its value is a hyperparameter."""
 

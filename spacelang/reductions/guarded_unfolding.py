@@ -27,8 +27,8 @@ from spacelang.reductions.unfolding import (
     Unfolding,
     all_parts,
 )
+from spacelang.solver.constraint_contexts import common_context
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import common_context
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
 

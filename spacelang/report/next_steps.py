@@ -12,15 +12,17 @@ from spacelang.report.run_limits import limits_of
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.executors import EXECUTORS
 from spacelang.runtime.storage.header import WEIGHTS_SETTING, stored_objective_names
-from spacelang.runtime.storage.program_arguments import arguments_to_repeat, named_scorer, scorer_package
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
+    arguments_to_repeat,
     has_test_file,
     is_held_by_program,
     named_data,
+    named_scorer,
     readable_data,
     readable_test_file,
+    scorer_package,
     stored_data_options,
 )
 from spacelang.text import shell_word, unique_name

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.errors import import_optional
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.report.page.curves import curve_axes
 from spacelang.report.page.importance import MIN_TRIALS, importances
 from spacelang.report.page.parallel_coordinates import VALUES_END, ParallelAxis, parallel_plot

@@ -42,7 +42,7 @@ from spacelang.serialization.syntax_nodes import (
     make_word,
 )
 from spacelang.syntax import ast
-from spacelang.syntax.inline_printer import structure_title
+from spacelang.syntax.inline_printer import name_of_single_step, structure_title
 from spacelang.text import NO_SPAN, format_number, unique_name
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue whose operators need no prefix and no `use` line
@@ -180,19 +180,36 @@ class _SpaceWriter:
         written = ast.Permute(parts, (), NO_SPAN, tuple(given))
         return written if natural else _group(written, order.name)
 
-    def _choice(self, choice: ir.Choice, prefix: str) -> ast.Structure:
+    def _list(self, members: Sequence[ir.Node], prefix: str) -> ast.Structure:
+        """Return a list of operators: only there, `?` makes a member that is present by default."""
+        return _joined(
+            "&",
+            [
+                self._choice(node, prefix, in_list=True)
+                if isinstance(node, ir.Choice) and node.address == join_address(prefix, node.name)
+                else self._step(node, prefix)
+                for node in members
+            ],
+        )
+
+    def _choice(self, choice: ir.Choice, prefix: str, *, in_list: bool = False) -> ast.Structure:
         if choice.repeats:
             return self._chain(choice)
         if choice.address in self._stage_of:
             return self._stage(choice)
-        natural = self._reserve_name(FIRST_CHOICE_NAME, choice.name, choice.address, prefix) and not choice.first
-        written = self._alternatives(choice)
-        if not natural or len(written) == 1:
+        is_present = in_list and choice.default == 1 and not choice.first
+        written = self._alternatives(replace(choice, default=0) if is_present else choice)
+        optional: ast.Structure | None = None
+        if written[0] == _NONE and len(written) > 1 and (choice.default > 0 or not in_list) and not choice.first:
+            rest = _joined("|", written[1:])
+            optional = ast.OptionalStructure(_group(rest) if _joining_sign(rest) else rest, NO_SPAN)
+        usual = name_of_single_step(ast.JoinedStructures("|", written, NO_SPAN)) if in_list else None
+        natural = self._reserve_name(usual or FIRST_CHOICE_NAME, choice.name, choice.address, prefix)
+        if optional is not None and (natural or in_list):
+            return optional if natural else _group(optional, choice.name)
+        if not natural or choice.first or len(written) == 1:
             return _group(ast.JoinedStructures("|", written, NO_SPAN), choice.name, _annotations(first=choice.first))
-        if written[0] != _NONE:
-            return _joined("|", written)
-        rest = _joined("|", written[1:])
-        return ast.OptionalStructure(_group(rest) if _joining_sign(rest) else rest, NO_SPAN)
+        return _joined("|", written)
 
     def _stage(self, choice: ir.Choice) -> ast.Structure:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
@@ -237,7 +254,7 @@ class _SpaceWriter:
     def _alternatives(self, choice: ir.Choice) -> tuple[Alternative, ...]:
         return tuple(self._alternative(branch, choice) for branch in choice.branches)
 
-    def _alternative(self, branch: ir.Branch, choice: ir.Choice) -> Alternative:
+    def _alternative(self, branch: ir.Branch, choice: ir.Choice, *, is_list: bool = False) -> Alternative:
         is_default = branch is choice.branches[choice.default] and choice.default > 0
         marks = _annotations(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
@@ -251,7 +268,8 @@ class _SpaceWriter:
             # The name of an alternative leaves out the package of its operator.
             alias = None if node.name == branch.name else make_word(branch.name)
             return ast.OperatorReference(_operator_name(node), alias, self._body(node, prefix), marks, NO_SPAN)
-        own = self._structure(node, prefix)
+        is_parallel = isinstance(node, ir.Product) and node.kind is ir.ProductKind.PARALLEL
+        own = self._list(ir.children_of(node), prefix) if is_list and is_parallel else self._structure(node, prefix)
         if structure_title(own) != branch.name or isinstance(node, ir.Operator) or _joining_sign(own) in ("|", "?"):
             # With a single pair of brackets the name would apply to the operator or decision itself.
             return _group(own if _joining_sign(own) in ("->", "&") else _group(own), branch.name, marks)
@@ -260,12 +278,12 @@ class _SpaceWriter:
             return own
         return _group(own, None, marks)
 
-    def _nested_alternative(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
+    def _nested_alternative(self, branch: ir.Branch, choice: ir.Choice, *, is_list: bool) -> ast.Domain:
         if branch.value is not None:
             return self._value(branch, choice)
         if isinstance(branch.node, ir.Hyperparameter):
             return self._range(branch, branch.node, choice)
-        return self._alternative(branch, choice)
+        return self._alternative(branch, choice, is_list=is_list)
 
     def _value(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
@@ -334,7 +352,7 @@ class _SpaceWriter:
         members: list[ast.Member] = [
             self._tuple(child, siblings, shadowing)
             if isinstance(child, TupleDescription)
-            else self._member(child, siblings, shadowing)
+            else self._member(child, siblings, shadowing, is_abstract=operator.catalogue == ir.ABSTRACT_CATALOGUE)
             for child in children_with_tuples(operator)
         ]
         for name, fixed in operator.fixed:
@@ -347,10 +365,13 @@ class _SpaceWriter:
             members.append(ast.ParameterFormula(make_word(computed.name), written, NO_SPAN))
         return ast.Body(tuple(members), NO_SPAN) if members else None
 
-    def _member(self, child: ir.Hyperparameter | ir.Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+    def _member(
+        self, child: ir.Hyperparameter | ir.Choice, siblings: set[str], shadowing: set[str], *, is_abstract: bool = True
+    ) -> ast.Parameter:
         name = make_word(child.name)
         if isinstance(child, ir.Choice):
-            parts = tuple(self._nested_alternative(branch, child) for branch in child.branches)
+            is_list = child.name == ir.LIST_PARAMETER and not is_abstract
+            parts = tuple(self._nested_alternative(branch, child, is_list=is_list) for branch in child.branches)
             usual = child.branches[child.default]
             plain = usual.node.default if isinstance(usual.node, ir.Hyperparameter) else usual.value
             default = None if plain is None else make_value(plain)
@@ -456,7 +477,8 @@ def _joined(sign: Literal["|", "->", "&"], parts: Sequence[ast.Structure]) -> as
     """Return structures joined by a sign; structures that are joined themselves are put in brackets."""
     if len(parts) == 1:
         return parts[0]
-    return ast.JoinedStructures(sign, tuple(_group(part) if _joining_sign(part) else part for part in parts), NO_SPAN)
+    joined = (_group(part) if _joining_sign(part) not in ("", "?") else part for part in parts)
+    return ast.JoinedStructures(sign, tuple(joined), NO_SPAN)
 
 
 def _group(part: ast.Structure, name: str | None = None, marks: Marks = ()) -> ast.Parenthesised:

@@ -69,7 +69,10 @@ class ExpressionNames:
             path: Path = ()
             for owner, branch in reversed(variable.owners):
                 if address.startswith(f"{owner}.{branch}."):
-                    before, path = f"{owner}.{branch}", (*self._paths[owner], ast.Word(branch, NO_SPAN))
+                    before, path = f"{owner}.{branch}", self._paths[owner]
+                    # The only alternative may be left out, which makes the long name of a list unnecessary.
+                    if is_bare_word(branch) or len(space.variables[owner].choice.branches) > 1:
+                        path = (*path, ast.Word(branch, NO_SPAN))
                     break
             own = _own_words(address[len(before) + bool(before) :], variable.node)
             words = [*map(make_word, own)]

@@ -22,6 +22,7 @@ from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.expr import INACTIVE, is_true, mentioned_addresses
 from spacelang.ir.space import Constraint, Context, Variable
+from spacelang.solver.constraint_contexts import common_context, context_of_constraint
 
 State: TypeAlias = int
 Table: TypeAlias = dict[tuple[State, ...], float]
@@ -324,7 +325,12 @@ def group_variables(variables: Mapping[str, Variable], constraints: Sequence[Con
     over: list[tuple[str, Constraint]] = []
     for constraint in constraints:
         named = _known_addresses(variables, mentioned_addresses(constraint.expression))
-        ties.union((*named, *_known_addresses(variables, _owners_if_unreached(variables, constraint))))
+        around = dict(context_of_constraint(variables, constraint, named))
+        if around:
+            named = [address for address in named if address not in around]
+            ties.union(named)
+        else:
+            ties.union((*named, *_known_addresses(variables, _owners_if_unreached(variables, constraint))))
         over += [(address, constraint) for address in named[:1]]
         loose += [] if named else [constraint]
     _union_owners(variables, ties)
@@ -362,16 +368,3 @@ def _union_owners(variables: Mapping[str, Variable], ties: UnionFind) -> None:
 def _inner_owners(members: Sequence[Variable]) -> Iterator[tuple[str, str]]:
     depth = len(common_context(member.owners for member in members))
     return ((member.address, owner) for member in members for owner, _ in member.owners[depth:])
-
-
-def common_context(contexts: Iterable[Context]) -> Context:
-    """Return the longest common prefix of several contexts."""
-    first, *others = contexts
-    for other in others:
-        length = 0
-        for mine, its in zip(first, other, strict=False):
-            if mine != its:
-                break
-            length += 1
-        first = first[:length]
-    return first

@@ -12,8 +12,9 @@ from spacelang.ir.expr import Active, And, BranchTest, Expr, Not, mentioned_addr
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import expressions_of, with_dependencies
+from spacelang.solver.constraint_contexts import common_context
 from spacelang.solver.domain_cells import singleton_cells
-from spacelang.solver.elimination import UnionFind, common_context
+from spacelang.solver.elimination import UnionFind
 from spacelang.solver.linear import possible_truths_of_sum
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
@@ -35,7 +36,10 @@ class ExpressionInContext:
 
 
 def possible_truths(space: Space, statement: ExpressionInContext) -> tuple[bool, bool]:
-    """Return whether a statement can be true, and false, ignoring all constraints. Raise UndecidableError."""
+    """Return whether a statement can be true, and false, ignoring all constraints.
+
+    Both is returned for a statement that connects too many variables.
+    """
     return possible_truths_of_all(space, (statement,))[0]
 
 
@@ -52,7 +56,7 @@ def possible_truths_of_all(space: Space, statements: Sequence[ExpressionInContex
             len(with_dependencies(space.variables, _named_addresses(statement), MIN_SHARED_VARIABLES))
             < MIN_SHARED_VARIABLES
         ):
-            (found[statement],) = _solve_truths(space, (statement,))
+            found[statement] = _solve_truths_together(space, (statement,))[0]
         else:
             many.append(statement)
     for together in _connected_statements(space, many):
@@ -96,7 +100,7 @@ def _try_values(space: Space, statement: ExpressionInContext) -> set[bool] | Non
         space.variables[a] for a in dict.fromkeys((*mentioned_addresses(statement.expression), *statement.active))
     ]
     taken = _taken_branches(space, statement)
-    if not variables or taken is None or not all(_is_reached(variable, taken) for variable in variables):
+    if not variables or taken is None or not all(_is_reached(space, variable, taken) for variable in variables):
         return None
     samples = [_samples(variable, taken) for variable in variables]
     options = {variable.address: sample for variable, sample in zip(variables, samples, strict=True)}
@@ -123,8 +127,11 @@ def _taken_branches(space: Space, statement: ExpressionInContext) -> dict[str, s
     return taken
 
 
-def _is_reached(variable: Variable, taken: Mapping[str, str]) -> bool:
-    return variable.condition is None and all(taken.get(owner) == branch for owner, branch in variable.owners)
+def _is_reached(space: Space, variable: Variable, taken: Mapping[str, str]) -> bool:
+    return variable.condition is None and all(
+        taken.get(owner) == branch or len(space.variables[owner].choice.branches) == 1
+        for owner, branch in variable.owners
+    )
 
 
 def _size(variable: Variable, taken: Mapping[str, str]) -> int | None:
@@ -165,13 +172,16 @@ def _some_values(domain: Domain) -> list[Value]:
 
 
 def _solve_truths_together(space: Space, statements: Sequence[ExpressionInContext]) -> list[tuple[bool, bool]]:
-    """Return the truths of statements solved together, or one by one if they connect too many variables."""
+    """Return the truths of statements solved together, or one by one if they connect too many variables.
+
+    A single statement that connects too many variables may be true and may be false.
+    """
     try:
         return _solve_truths(space, statements)
     except TooManyConnectedVariablesError:
         if len(statements) == 1:
-            raise
-    return [_solve_truths(space, (statement,))[0] for statement in statements]
+            return [(True, True)]
+    return [_solve_truths_together(space, (statement,))[0] for statement in statements]
 
 
 def _solve_truths(space: Space, statements: Sequence[ExpressionInContext]) -> list[tuple[bool, bool]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
+from spacelang.ir.domain import is_bare_word
 from spacelang.syntax import ast
 
 RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
@@ -415,6 +416,26 @@ def structure_title(structure: ast.Structure) -> str:
             return f"permute({', '.join(_labelled_steps(structure))})"
         case ast.Repeat(part=part, counts=counts):
             return f"repeat({', '.join((structure_title(part), *map(spell_value, counts)))})"
+
+
+def name_of_single_step(structure: ast.Structure) -> str | None:
+    """Return the name of an operator or stage, also of an optional one, or the name after `as`; else None.
+
+    An optional member of a list has this name.
+    """
+    match structure:
+        case ast.OperatorReference(alias=ast.Word(text=text)) | ast.Parenthesised(alias=ast.Word(text=text)):
+            return text if is_bare_word(text) else None
+        case ast.OperatorReference(name=name):
+            return name.words[-1].text
+        case (
+            ast.Parenthesised(part=part)
+            | ast.OptionalStructure(part=part)
+            | ast.JoinedStructures(sign="|", parts=(ast.NoneStep(), part) | (part, ast.NoneStep()))
+        ):
+            return name_of_single_step(part)
+        case _:
+            return None
 
 
 def step_labels(permutation: ast.Permute) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 Each question depends on the previous answers, so that conditions and constraints hold and every answer is a member.
 Each hyperparameter has one name, under which a trial is always asked for the same distribution. Where constraints
-narrow a range, its bounds vary; where they narrow a set, each of its parts has a name of its own. An encoding is the
-parameter dictionary of a trial, as `FixedTrial` and `study.enqueue_trial` take it.
+narrow a range, its bounds vary; where they narrow a set or a decision, each selection has a name of its own. A use of a
+chain has the same names for any number of uses. An encoding is the parameter dictionary of a trial, as `FixedTrial` and
+`study.enqueue_trial` take it.
 """
 
 import warnings
@@ -214,6 +215,8 @@ class OptunaFunction(LibraryFunctionForm):
         super().__init__(named, reduction)
         self._rejected = rejected
         self._question_codes: dict[int, py.Code] = {}
+        draws = (each for draw in named.draws.values() for each in draw.questions.values())
+        self._own_questions = {*named.forks, *map(id, draws)}
         self._labels = {n: labels_of(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
 
     def native(self, trial: Any) -> dict[str, Value]:
@@ -306,7 +309,7 @@ class OptunaFunction(LibraryFunctionForm):
         return BoundedSuggestion(name, varying, self.questions.space, known).code
 
     def _question_code(self, name: str, question: Question) -> py.Code:
-        if self.questions.by_name.get(name) is not question:
+        if id(question) not in self._own_questions:  # a range whose bounds depend on earlier values
             return suggest_call_code(name, question)
         if id(question) not in self._question_codes:
             self._question_codes[id(question)] = suggest_call_code(name, question)

@@ -16,6 +16,7 @@ from .parts import (
     Columns,
     Compare,
     Constant,
+    Count,
     Expression,
     File,
     Fixed,
@@ -78,6 +79,8 @@ class Taken:
     address: str
     key: str
     alternatives: dict[str, str]
+    lists: dict[str, list[str]] = field(default_factory=dict)
+    """The members of the alternatives that are lists: the address of the decision of an optional one, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +233,18 @@ class Oracle:
                 alternatives = self.decisions[address].alternatives
                 wanted = {n for word in written.alternatives for n in _meant(word, alternatives)}
                 return look(address) in wanted
+            case Count():
+                return _compared(self.count(self.address(written.decision, scope), look), written.sign, written.number)
             case Compare():
                 left, right = (self.value(side, scope, look) for side in (written.left, written.right))
                 return _compared(left, written.sign, right)
+
+    def count(self, address: str, look: Look) -> int:
+        """How many members the list of a decision has; an alternative that is none is one, and `none` none."""
+        decision, taken = self.decisions[address], look(address)
+        if taken in decision.lists:
+            return sum(1 for each in decision.lists[taken] if not each or look(each) != "none")
+        return 0 if taken in (ABSENT, "none") else 1
 
     def value(self, side: Side, scope: Scope, look: Look) -> Any:
         match side:
@@ -336,7 +348,9 @@ class Oracle:
         ways = [Way({order.address: name}, {order.key: name}) for name in orders]
         return self.all([ways, *(self.meaning(inner, spot, scope) for inner in part.parts)])
 
-    def choice(self, part: Part, spot: Spot, scope: Scope, *, is_named: bool = False) -> list[Way]:
+    def choice(
+        self, part: Part, spot: Spot, scope: Scope, *, is_named: bool = False, is_value: bool = False
+    ) -> list[Way]:
         """A decision; where the name of the part is already that of the decision, it names no alternative."""
         alternatives = _alternatives(part, is_named=is_named)
         decision = Taken(spot.address, spot.key, {})
@@ -347,9 +361,24 @@ class Oracle:
         for name, inner, alias in alternatives:
             decision.alternatives[name] = self.operator_name(inner, scope)
             taken = Way({spot.address: name}, {spot.key: name})
-            found.extend(taken + way for way in self.branch(inner, alias, spot.alternative(name), scope))
+            below = spot.alternative(name)
+            if is_value and isinstance(inner, Joined) and inner.sign == "&":
+                members = [self.list_member(each, below, scope) for each in inner.parts]
+                decision.lists[name] = [address for address, _ in members]
+                ways = self.all(each for _, each in members)
+            else:
+                ways = self.branch(inner, alias, below, scope)
+            found.extend(taken + way for way in ways)
             self.limit(found)
         return found
+
+    def list_member(self, part: Part, spot: Spot, scope: Scope) -> tuple[str, list[Way]]:
+        """A member of a list with the address of its decision, if it may be left out."""
+        if not isinstance(part, Maybe | Joined) or (isinstance(part, Joined) and part.sign != "|"):
+            return "", self.meaning(part, spot, scope)
+        place = spot.inside(self.called(self.free("choice", spot, scope), part.alias, spot, scope.file))
+        ways = self.choice(part, place, scope, is_named=True)
+        return (place.address if "none" in self.decisions[place.address].alternatives else ""), ways
 
     def operator_name(self, part: Part, scope: Scope) -> str:
         if not isinstance(part, Use):
@@ -406,7 +435,7 @@ class Oracle:
             case Fixed():
                 return [NOWHERE]
             case Nested():
-                return self.choice(member.part, spot, outer)
+                return self.choice(member.part, spot, outer, is_value=True)
             case Inside():
                 return self.operator(member.use, spot, outer)
 
@@ -472,7 +501,7 @@ def names(written: Expression | Side) -> Iterator[str]:
             yield from names(written.term)
         case Truth() | Among():
             yield written.name.text
-        case Is():
+        case Is() | Count():
             yield written.decision
 
 

@@ -189,6 +189,15 @@ class Is:
 
 
 @dataclass(frozen=True)
+class Count:
+    """A comparison of the number of members of the lists of a decision."""
+
+    decision: str
+    sign: str
+    number: int
+
+
+@dataclass(frozen=True)
 class Not:
     """What does not hold."""
 
@@ -204,7 +213,7 @@ class Both:
     right: "Expression"
 
 
-Expression = Compare | Truth | Among | Is | Not | Both
+Expression = Compare | Truth | Among | Is | Count | Not | Both
 
 
 @dataclass(frozen=True)
@@ -350,12 +359,12 @@ def expression(written: Expression) -> str:
             return written.name.text
         case Among():
             return f"{written.name.text} in {{{', '.join(map(literal, written.values))}}}"
-        case Is(alternatives=(only,)) if only.isdecimal():
-            return f"{written.decision} == {only}"
         case Is(alternatives=(only,)):
-            return f"{written.decision} is {only}"
+            return f"{written.decision} {'==' if only.isdecimal() else 'is'} {only}"
         case Is():
             return f"{written.decision} in {{{', '.join(written.alternatives)}}}"
+        case Count():
+            return f"count({written.decision}) {written.sign} {written.number}"
         case Not():
             return f"not ({expression(written.term)})"
         case Both():

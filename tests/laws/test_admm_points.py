@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.optimizers._admm.points import ThetaCube, nearest_members
+from spacelang.optimizers._admm import ThetaCube, nearest_members
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets.admm import AdmmForm, AdmmPoints
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, Validation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.related_columns import relate_rows
-from spacelang.runtime.data.splitters import rows_as_texts, with_stored_splits
+from spacelang.runtime.data.row_relations import relate_rows, rows_as_texts, with_stored_splits
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
 from spacelang.runtime.evaluation.splits import Split

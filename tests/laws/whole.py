@@ -218,10 +218,22 @@ class _Writer:
     def nested(self, file: parts.File) -> parts.Nested:
         self.left -= 1
         names = [name for name, body in file.abstracts.items() if body is not None]
+        if self.often(2):
+            return parts.Nested("inner", self.list(file, names))
         first = self.part(file, names, 1)
         if self.often(2):
             return parts.Nested("inner", first)
         return parts.Nested("inner", parts.Joined("|", [first, self.part(file, names, 1)]))
+
+    def list(self, file: parts.File, names: list[str]) -> parts.Part:
+        """A list of operators of which most are optional."""
+        members: list[parts.Part] = []
+        for _ in range(draw_integer(self.draw, 2, 3)):
+            used = self.use(file, names, 0)
+            choice = parts.Joined("|", self.one([parts.Nothing(), used], [used, parts.Nothing()]))
+            members.append(self.one(parts.Maybe(used), parts.Maybe(used, "maybe"), choice, used))
+        found = parts.Joined("&", members, self.one("", "all"))
+        return self.one(found, parts.Joined("|", [found, self.use(file, names, 0)]))
 
     def body(self, names: tuple[str, ...], most: int = 3) -> parts.Body:
         chosen = self.draw(st.lists(st.sampled_from(names), max_size=most, unique=True)) if most < 3 else names
@@ -282,6 +294,10 @@ class _Expressions:
             before = {other: leaf.kind for other, leaf in leaves.items() if other < name}
             if self.often(3) and (before or decisions):
                 leaf.condition = self.expression(before, decisions)
+        lists = sorted(self.lists(body))
+        if lists and self.often(2):
+            count = parts.Count(self.one(*lists), self.one("==", "!=", "<", ">="), draw_integer(self.draw, 1, 2))
+            body.rules.append(parts.Rule(self.one(True, False), count))
         if self.often(4):
             members = [member for member in body.members if isinstance(member, parts.Leaf | parts.Fixed)]
             known = {member.name: DOMAINS[member.name][0] for member in members}
@@ -289,6 +305,16 @@ class _Expressions:
             outer = self.known(self.scopes[id(body)][0].file, self.scopes[id(body)]) if self.often(3) else {}
             if known or tested or outer:
                 body.rules.append(parts.Rule(self.one(True, False), self.expression({**outer, **known}, tested)))
+
+    def lists(self, body: parts.Body) -> set[str]:
+        """The names of the members of a body whose value is a list of operators."""
+        scopes = self.scopes[id(body)]
+        return {
+            member.name
+            for member in body.members
+            if isinstance(member, parts.Nested)
+            and all(self.oracle.decisions[scope.siblings[member.name]].lists for scope in scopes)
+        }
 
     def nested(self, body: parts.Body) -> dict[str, tuple[str, ...]]:
         """The decisions that are members of a body, with the words that may stand for their alternatives."""

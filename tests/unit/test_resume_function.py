@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 import spacelang as sl
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.splitters import rows_as_texts, with_stored_relations
+from spacelang.runtime.data.row_relations import rows_as_texts, with_stored_relations
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.header import WEIGHTS_SETTING, DataFacts, RunHeader
 from spacelang.runtime.storage.store import StoreError

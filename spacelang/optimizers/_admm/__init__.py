@@ -1,6 +1,6 @@
-"""The parts of the optimizer ADMM; here its algebra.
+"""The parts of the optimizer ADMM; here its algebra, its points as configurations, and caches of their trials.
 
-It is about the relaxed integers theta~, their integer copy delta, and the multipliers between them.
+The algebra is about the relaxed integers theta~, their integer copy delta, and the multipliers between them.
 
 theta~ and delta hold codes of theta_d. Under `widths` the penalty divides each variable by the width of its range, so
 that an integer range of hundreds does not outweigh a loss in [0, 1]. Multipliers are then in the same units. `raw` uses
@@ -9,16 +9,21 @@ the codes themselves, as in the paper.
 See spacelang/optimizers/README.md, section "ADMM: iteration".
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from math import inf
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine, SearchEvent
 from spacelang.ir.task import AnyBound
-from spacelang.ir.trial import Trial
+from spacelang.ir.trial import Request, Status, Trial
 from spacelang.sampling.value_codes import Array
-from spacelang.targets.admm import AdmmPoint, Mask, ThetaBox
+from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaBox
+from spacelang.targets.blds import Pipeline
 
 PenaltyUnits: TypeAlias = Literal["unit", "raw"]
 """The unit of the distance between theta~ and delta: the width of the range of the variable, or 1."""
@@ -190,3 +195,186 @@ class ConstraintResiduals:
 def constraint_values(trial: Trial) -> Array:
     """Return the values of g of a successful trial, shape (M,): bounds of the task, then functions of the user."""
     return np.array([measurement.value for measurement in trial.constraints], float)
+
+
+Theta: TypeAlias = tuple[Array, Array]
+"""Values of the variables of theta_c and of theta_d that a pipeline owns; these are what theta-min searches."""
+MAX_CACHED_MEMBERS: Final = 512
+
+
+def nearest_members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration | None]:
+    """Return for each point the nearest member with the same z and orders; None, a failure, if no member has them."""
+    given = form.to_points(points)
+    projected = form.project_all(given)
+    kept = (projected.z == given.z).all(axis=1)
+    for mine, theirs in zip(projected.orders, given.orders, strict=True):
+        kept &= (mine == theirs).all(axis=(1, 2))
+    rows = np.flatnonzero(kept)
+    found: list[Configuration | None] = [None] * len(given)
+    for row, configuration in zip(rows.tolist(), form.decode_all(projected.take(rows)), strict=True):
+        found[row] = configuration
+    return found
+
+
+class NearestMemberCache:
+    """A cache of `nearest_members`, emptied when full: theta-min proposes many points that stand for few members."""
+
+    def __init__(self, form: AdmmForm) -> None:
+        self._form = form
+        self._cached_members: dict[tuple[bytes, ...], Configuration | None] = {}
+
+    def __call__(self, point: AdmmPoint) -> Configuration | None:
+        """Return the configuration to evaluate for a point, or None."""
+        theta = self._form.theta_c.nearest(point.theta_c), self._form.theta_d.nearest(point.theta_d)
+        key = tuple(each.tobytes() for each in (point.z, *theta, *point.orders))
+        if key not in self._cached_members:
+            if len(self._cached_members) == MAX_CACHED_MEMBERS:
+                self._cached_members.clear()
+            self._cached_members[key] = nearest_members(self._form, [point])[0]
+        return self._cached_members[key]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThetaCube:
+    """The unit cube that theta-min searches: the owned variables of theta_c, then those of theta_d, not rounded.
+
+    `numbers` and `integers` are the columns of these variables in theta_c and theta_d. `theta_c` and `theta_d` are the
+    boxes of these columns alone.
+    """
+
+    numbers: Array
+    integers: Array
+    theta_c: ThetaBox
+    theta_d: ThetaBox
+
+    @classmethod
+    def from_mask(cls, form: AdmmForm, owned: Mask) -> "ThetaCube":
+        """Return the cube of the variables in a mask, such as `AdmmForm.variables_of_selected_alternatives`."""
+        numbers, integers = np.flatnonzero(owned.theta_c), np.flatnonzero(owned.theta_d)
+        return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))
+
+    @property
+    def variable_count(self) -> int:
+        """The number of variables; 0 if there is nothing to minimise over."""
+        return len(self.numbers) + len(self.integers)
+
+    @property
+    def max_members(self) -> float:
+        """An upper bound on the number of members that differ in these variables; infinite with a continuous range."""
+        box = self.theta_d
+        sizes = box.upper - box.lower + 1
+        for column, members in box.lattice.items():
+            sizes[column] = len(members)
+        return inf if len(self.numbers) else float(np.prod(sizes))
+
+    def theta_of(self, point: AdmmPoint) -> Theta:
+        """Return the values of the variables of the cube at a point."""
+        return point.theta_c[self.numbers], point.theta_d[self.integers]
+
+    def encode(self, theta: Theta) -> Array:
+        """Return the coordinates of theta in the unit cube, shape (width,)."""
+        return np.concatenate([self.theta_c.to_unit(theta[0]), self.theta_d.to_unit(theta[1])])
+
+    def copy_with_theta(self, theta: Theta, base: AdmmPoint) -> AdmmPoint:
+        """Return a copy of `base` with these values of the variables of the cube."""
+        theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
+        theta_c[self.numbers], theta_d[self.integers] = theta
+        return replace(base, theta_c=theta_c, theta_d=theta_d)
+
+    def decode(self, place: Array, base: AdmmPoint) -> AdmmPoint:
+        """Return a copy of `base` whose variables have the values at coordinates of the unit cube.
+
+        Variables that do not move keep their value to the last bit, so that known trials are not repeated.
+        """
+        numbers, integers = np.split(np.asarray(place, float), [len(self.numbers)])
+        theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
+        _move_columns(theta_c, self.numbers, self.theta_c, numbers)
+        _move_columns(theta_d, self.integers, self.theta_d, integers)
+        return replace(base, theta_c=theta_c, theta_d=theta_d)
+
+
+def _move_columns(theta: Array, columns: Array, box: ThetaBox, place: Array) -> None:
+    before = theta[columns]
+    theta[columns] = np.where(box.to_unit(before) == place, before, box.from_unit(place))
+
+
+T = TypeVar("T")
+NO_MEMBER_KEY: Final = ""
+"""A key that no member has. A configuration with this key stands for alternatives that no member has."""
+
+
+class TrialCache:
+    """A cache of trials on all training rows, which also tracks the number of idle workers."""
+
+    def __init__(self) -> None:
+        self.trials: dict[Request, Trial] = {}
+        """The known trials by request, without their predictions, which are large and not needed here."""
+        self.new_trial_count = 0
+        """The number of trials so far that provided new information."""
+        self.idle_workers = 1
+
+    def run(self, part: SearchCoroutine[T], note: Callable[[Trial], None] = lambda _: None) -> SearchCoroutine[T]:
+        """Run a part of the search, and answer its requests from the cache where possible.
+
+        A request that stands for no member of the space is answered with a failed trial. `note` is called with every
+        trial on all rows that was not in the cache. Returns the result of the part.
+        """
+        owed: deque[tuple[Request, Trial]] = deque()
+        requests: tuple[Request | LazyRequest, ...] = ()
+        try:
+            ask = next(part)
+            while True:
+                requests += tuple(each for each in ask.requests if not self._answer_from_cache(each, owed))
+                if owed:
+                    wanted, known = owed.popleft()
+                    event = SearchEvent(known, max(self.idle_workers - len(requests), 0), request=wanted)
+                else:
+                    event = yield Ask(requests, tuple(filter(_is_member, ask.speculative)))
+                    requests, self.idle_workers = (), event.idle_workers
+                if event.finished is not None:
+                    self._store(event.finished, note)
+                ask = part.send(event)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    def _store(self, trial: Trial, note: Callable[[Trial], None]) -> None:
+        if trial.request.fidelity is not None:
+            self.new_trial_count += trial.cost > 0  # a trial from memory has no cost
+        elif _is_member(trial.request) and trial.request not in self.trials:
+            self.new_trial_count += 1
+            self.trials[trial.request] = kept = trial if trial.predictions is None else replace(trial, predictions=None)
+            note(kept)
+
+    def _answer_from_cache(self, wanted: Request | LazyRequest, owed: deque[tuple[Request, Trial]]) -> bool:
+        """Return True if the trial of a request is known; it is then appended to `owed`."""
+        if isinstance(wanted, LazyRequest):
+            return False
+        reason = "no configuration has these alternatives together with the current hyperparameters"
+        failure = Trial(wanted, None, status=Status.INVALID, reason=reason)
+        known = self.trials.get(wanted) if _is_member(wanted) else failure
+        if known is not None:
+            owed.append((wanted, replace(known, request=wanted, cost=0.0)))
+        return known is not None
+
+
+def _is_member(request: Request) -> bool:
+    return NO_MEMBER_KEY not in request.configuration
+
+
+class PipelineTrials:
+    """Trials by pipeline on all rows, each with the theta that the pipeline owns, as bytes: there may be thousands."""
+
+    def __init__(self) -> None:
+        self._packed_trials: dict[Pipeline, list[tuple[bytes, Trial]]] = {}
+
+    def record(self, pipeline: Pipeline, tried: Iterable[tuple[Theta, Trial]]) -> None:
+        """Add trials of a pipeline, each with its theta."""
+        packed = ((np.concatenate(theta).tobytes(), trial) for theta, trial in tried)
+        self._packed_trials.setdefault(pipeline, []).extend(packed)
+
+    def trials_of(self, pipeline: Pipeline, cube: ThetaCube) -> Iterator[tuple[Theta, Trial]]:
+        """Yield the trials of a pipeline in order of addition, each with its theta; `cube` is that of the pipeline."""
+        for packed, trial in self._packed_trials.get(pipeline, ()):
+            numbers, integers = np.split(np.frombuffer(packed), [len(cube.numbers)])
+            yield (numbers, integers), trial

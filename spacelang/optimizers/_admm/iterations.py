@@ -14,8 +14,15 @@ from spacelang.ir.search_protocol import Ask, Problem, Search, SearchCoroutine, 
 from spacelang.ir.space import SKIPPED_STEP, Choice
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer
-from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting
-from spacelang.optimizers._admm.points import NearestMemberCache, PipelineTrials, ThetaCube, TrialCache
+from spacelang.optimizers._admm import (
+    ConstraintResiduals,
+    Iterate,
+    NearestMemberCache,
+    PipelineTrials,
+    Splitting,
+    ThetaCube,
+    TrialCache,
+)
 from spacelang.optimizers._admm.subproblems import (
     PipelineChoiceTree,
     Scope,

@@ -19,8 +19,16 @@ from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Branch, Choice, Constraint, Product, ProductKind, Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Box, Point
-from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting, constraint_values
-from spacelang.optimizers._admm.points import NO_MEMBER_KEY, NearestMemberCache, Theta, ThetaCube
+from spacelang.optimizers._admm import (
+    NO_MEMBER_KEY,
+    ConstraintResiduals,
+    Iterate,
+    NearestMemberCache,
+    Splitting,
+    Theta,
+    ThetaCube,
+    constraint_values,
+)
 from spacelang.optimizers._selection import SelectionProblem, no_penalty
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures

@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.report.page.axes import (
     NO_MARKS,
     UNITS,

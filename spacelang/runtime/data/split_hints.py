@@ -20,7 +20,7 @@ from spacelang.ir.validation import (
     group_column,
 )
 from spacelang.runtime.data import tables
-from spacelang.runtime.data.related_columns import time_ranks
+from spacelang.runtime.data.row_relations import time_ranks
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Rows

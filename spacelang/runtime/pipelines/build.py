@@ -130,9 +130,7 @@ class PipelineWalk:
 
     def _parallel_steps(self, node: Product) -> list[Any]:
         """Return one step for each child, even if the child has several steps."""
-        named = (
-            (each.name if isinstance(each, Choice) else None, self.make_single_part(each)) for each in node.children
-        )
+        named = ((_own_name(each), self.make_single_part(each)) for each in node.children)
         return [step for name, part in named for step in self._single_step(name, part)]
 
     def alternative_value(self, operator: Operator, decision: Choice, branch: Branch) -> Any:
@@ -173,6 +171,14 @@ class PipelineWalk:
         """Return a value of the language as the value that the library takes."""
         known = catalogue_access.catalogue_entry(operator).parameters.get(parameter)
         return self._constant(value if known is None else known.to_python(value))
+
+
+def _own_name(step: Node) -> str | None:
+    """Return the name of a decision, but None for one with the name of an operator, whose class gives the name."""
+    if not isinstance(step, Choice):
+        return None
+    operators = {each.node.name for each in step.branches if isinstance(each.node, Operator)}
+    return None if step.name in operators else step.name
 
 
 @dataclass(frozen=True, slots=True)

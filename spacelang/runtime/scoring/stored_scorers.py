@@ -12,7 +12,7 @@ from spacelang.catalog.packages import allow_import
 from spacelang.runtime.errors import InputError, describe_exception
 from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, describe_scorer
 from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
-from spacelang.runtime.storage.program_arguments import METRICS
+from spacelang.runtime.storage.stored_run import METRICS
 
 UNREADABLE: Final = InputError("the store names its scorer in a way that cannot be read", "pass it again: `metric=…`")
 

@@ -1,13 +1,16 @@
 """A stored run for reading, and the data that it names, as far as it may be read because of the store alone.
 
 A store may come from an untrusted source. Without the user, it can only refer to data sets that scikit-learn ships, to
-formulas, and to files in the current folder and the folders below it.
+formulas, and to files in the current folder and the folders below it. Arguments of a program, such as a scorer, are
+named by the store or must be passed again.
 """
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from keyword import iskeyword
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,7 +23,7 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import Improvement, TrialRecord
 from spacelang.runtime.listeners import Closeable
 from spacelang.runtime.storage import optional_tables, records
-from spacelang.runtime.storage.header import RunHeader
+from spacelang.runtime.storage.header import SCORER_SETTING, WEIGHTS_SETTING, RunHeader
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 from spacelang.runtime.storage.records import LIMIT_FLAGS, Row, RunState, Session
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
@@ -306,3 +309,35 @@ def _is_harmless(name: str) -> bool:
         return path.is_relative_to(here) and ".." not in path.parts and path.is_file()
     except (OSError, ValueError):
         return False
+
+
+METRICS: Final = "sklearn.metrics"  # The module whose functions a store may name without being trusted
+
+
+def scorer_package(header: RunHeader) -> str | None:
+    """Return the package that a user must trust for the scorer of a stored run; None if there is none."""
+    try:
+        facts = json.loads(header.data_options.get(SCORER_SETTING, "{}"))
+        module = str(facts.get("scorer") or facts.get("function") or "").partition(":")[0]
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    package = module.partition(".")[0]
+    return package if module != METRICS and package.isidentifier() else None
+
+
+def arguments_to_repeat(header: RunHeader) -> tuple[str, ...]:
+    """Return the arguments of the program that its store does not hold, as they are given in Python: `metric=mine`."""
+    names = {SCORER_SETTING: "metric", WEIGHTS_SETTING: "sample_weight"}
+    missing = [each for each in names if each in header.settings and each not in header.data_options]
+    return tuple(f"{names[each]}={_word(header.settings[each])}" for each in missing)
+
+
+def named_scorer(header: RunHeader) -> str:
+    """Return the argument with which a program passes a scorer again that its store names."""
+    return f"metric={_word(header.settings.get(SCORER_SETTING, ''))}"
+
+
+def _word(setting: str) -> str:
+    """Return the name in a setting if it can stand in Python code, otherwise `…`; the store may be foreign."""
+    name = setting.partition(",")[0]
+    return name if name.isidentifier() and not iskeyword(name) else "…"

@@ -18,9 +18,8 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
-from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting
+from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting, ThetaCube, nearest_members
 from spacelang.optimizers._admm.iterations import CallSchedule
-from spacelang.optimizers._admm.points import ThetaCube, nearest_members
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaBox
 from spacelang.testing.small_spaces import branch, choice, hyperparameter, make_space

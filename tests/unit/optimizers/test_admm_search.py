@@ -28,9 +28,8 @@ from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.minimizers import Box, Point, PointObjective
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm import ConstraintResiduals, Splitting
+from spacelang.optimizers._admm import ConstraintResiduals, Splitting, ThetaCube, nearest_members
 from spacelang.optimizers._admm.iterations import Iterations
-from spacelang.optimizers._admm.points import ThetaCube, nearest_members
 from spacelang.optimizers._admm.subproblems import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import PRESETS, Admm

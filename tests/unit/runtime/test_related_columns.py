@@ -11,8 +11,7 @@ from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, 
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.data.read_options import ReadOptions
-from spacelang.runtime.data.related_columns import check_related_test_rows, relate_rows, with_groups
-from spacelang.runtime.data.splitters import split_by
+from spacelang.runtime.data.row_relations import check_related_test_rows, relate_rows, split_by, with_groups
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import default_validation, split_rows
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows

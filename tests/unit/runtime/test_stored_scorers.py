@@ -16,7 +16,7 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.scoring.stored_scorers import scorer_as_text, stored_scorer
 from spacelang.runtime.scoring.user_functions import describe_scorer
 from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
-from spacelang.runtime.storage.program_arguments import arguments_to_repeat, scorer_package
+from spacelang.runtime.storage.stored_run import arguments_to_repeat, scorer_package
 
 ALLOWED = ("own_scorers_module",)
 

@@ -12,7 +12,7 @@ from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
-from spacelang.diagnostics import files as problems
+from spacelang.diagnostics import reading as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
@@ -35,7 +35,7 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -155,8 +155,6 @@ def _counted_structures(space: Space, report: DiagnosticCollector) -> Structures
         structures = Structures(space)
         count = structures.count
         operator_lists.check(space, report)
-    except UndecidableError:
-        raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
     except TooManyConnectedVariablesError:
         raise DefinitionError(path, "has constraints that relate too many decisions to be decided exactly") from None
     if not count:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
-    from spacelang.ir.loss_name import LossName
+    from spacelang.ir.trial import LossName
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.final_fit import FinalFit
     from spacelang.runtime.history import TrialRecord

@@ -12,7 +12,7 @@ from spacelang.api.options import INTEGER, options_of
 from spacelang.api.run_options import ResumeOptions, RunOptions, SearchResumeOptions
 from spacelang.api.search_data import DefaultSpace, TabularData
 from spacelang.api.space import Space, SpaceError, parse_for_data
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.ir.validation import KINDS
 from spacelang.report.next_steps import TABULATE, is_exhausted, python_call, resume_command
 from spacelang.report.run_limits import LIMITS, RunLimits, limits_of

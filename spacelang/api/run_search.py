@@ -29,7 +29,7 @@ from spacelang.runtime.budget import Budget, parse_duration
 from spacelang.runtime.objective import positive_class_of
 
 if TYPE_CHECKING:
-    from spacelang.ir.loss_name import LossName
+    from spacelang.ir.trial import LossName
     from spacelang.runtime.archives.archive import ArchiveSuggestions
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener

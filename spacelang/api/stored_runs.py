@@ -23,7 +23,7 @@ from spacelang.api.experiment import Experiment
 from spacelang.api.resuming import stored_space
 from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options

@@ -159,8 +159,8 @@ def provenance(
     They name the trials, their score and constraints, the space, the data and the library versions. For an ensemble, a
     line says where its number of votes comes from.
     """
-    from spacelang.ir.loss_name import LossName
     from spacelang.ir.task import describe_bound
+    from spacelang.ir.trial import LossName
     from spacelang.report.stored_runs import describe_measurement
     from spacelang.report.summary import describe_ensemble
     from spacelang.runtime.ensembles.construction import EnsembleSelection

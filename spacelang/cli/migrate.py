@@ -16,7 +16,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.api.migration import MigratedRun, Migration
-    from spacelang.ir.loss_name import LossName
+    from spacelang.ir.trial import LossName
 
 GROUP = ("Use a run", 7)
 
@@ -62,7 +62,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
     from spacelang.api.migration import Renames, migrate_trials
-    from spacelang.ir.loss_name import LossName
+    from spacelang.ir.trial import LossName
     from spacelang.runtime.storage.store import Store
 
     renames = Renames.parse(rename or ())

@@ -8,7 +8,7 @@ import typer
 from spacelang.cli._options import JsonOption, RunArgument
 from spacelang.cli._output import fail, overwrite, print_json
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.text import pad_columns
 
 if TYPE_CHECKING:

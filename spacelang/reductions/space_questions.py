@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
+from spacelang.ir.chains import name_in_expressions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
 from spacelang.ir.domain_questions import index_of_part
@@ -120,7 +121,8 @@ class Questions:
     ) -> None:
         """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid.
 
-        With `varying_bounds`, all pieces of one range share a name, so that the bounds of this name vary.
+        With `varying_bounds`, equal questions about one variable, or one use of a chain, share a name, as they are
+        never asked together; so do all pieces of one range, so that the bounds of this name vary.
         """
         self.structures = structures
         self.space = space = structures.space
@@ -130,15 +132,16 @@ class Questions:
         self.draws: dict[int, FreeHyperparameterDraw] = {}
         self.by_name: dict[str, Question] = {}
         self._accepts, self._points = accepts, points
-        self._varying: dict[tuple[str, int], str] | None = {} if varying_bounds else None
+        self._shared: dict[tuple[object, ...], str] | None = {} if varying_bounds else None
         self.names = VariableNames(space)
         for part in self.every_part:
             if isinstance(part, Fork) and len(part.cases) > 1:
-                self.forks[id(part)] = name = self.names.make_unique(self.base_name(part))
+                answers = tuple((case.branch, case.domain) for case in part.cases)
+                self.forks[id(part)] = name = self._make_name(self.base_name(part), part.node, answers)
                 self.by_name[name] = part
             elif isinstance(part, FreeHyperparameter):
                 pieces, name = split_into_simple(part.domain), self.base_name(part)
-                choice = self.names.make_unique(f"{name}:part") if len(pieces) > 1 else ""
+                choice = self._make_name(f"{name}:part", part.node, pieces) if len(pieces) > 1 else ""
                 draw = FreeHyperparameterDraw(
                     choice, tuple(self._make_piece(part.node, piece, name) for piece in pieces)
                 )
@@ -178,7 +181,7 @@ class Questions:
         """Return the name of a part before it is made unique: a key, or an address if two variables share the key."""
         if part.node is None:
             return "rule:case"
-        name = self.names.name_of(part.node)
+        name = self.names.name_of(part.node, across_uses=self._shared is not None)
         return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
 
     def encode(self, configuration: Configuration) -> dict[str, Any]:
@@ -261,19 +264,30 @@ class Questions:
         if isinstance(part, Real) and part.least == part.greatest:
             return FixedPiece(part.least)
         reduction = reduce_domain(part, self._accepts, self._points)
-        if self._varying is None or isinstance(part, Categorical) or not isinstance(reduction, IdentityReduction):
-            return DrawnPiece(self.names.make_unique(name), reduction)
-        key = node.address, index_of_part(split_into_simple(node.domain), part.representative)
-        if key not in self._varying:
-            self._varying[key] = self.names.make_unique(name)
-        return DrawnPiece(self._varying[key], reduction)
+        if isinstance(part, Categorical) or not isinstance(reduction, IdentityReduction):
+            return DrawnPiece(self._make_name(name, node, part), reduction)
+        place = index_of_part(split_into_simple(node.domain), part.representative)
+        return DrawnPiece(self._make_name(name, node, place), reduction)
+
+    def _make_name(self, wanted: str, node: Choice | Hyperparameter | None, asked: object) -> str:
+        """Return the name of a question about a variable; equal questions may share it."""
+        if self._shared is None or node is None:
+            return self.names.make_unique(wanted)
+        key = wanted, name_in_expressions(node.address, self.space.chains), asked
+        if key not in self._shared:
+            self._shared[key] = self.names.make_unique(wanted)
+        return self._shared[key]
 
 
 class VariableNames:
     """The names given so far for the variables of one space."""
 
     def __init__(self, space: Space) -> None:
-        self._keys = Counter(variable.key for variable in space.variables.values())
+        self._chains = space.chains
+        variables = space.variables.values()
+        self._keys = Counter(variable.key for variable in variables)
+        uses = {(each.key, name_in_expressions(each.address, space.chains)) for each in variables}
+        self._keys_of_uses = Counter(key for key, _ in uses)
         self.used: set[str] = set()
 
     def copy(self) -> "VariableNames":
@@ -286,8 +300,13 @@ class VariableNames:
         """Return True if no other variable of the space has the same key."""
         return self._keys[node.key] == 1
 
-    def name_of(self, node: Choice | Hyperparameter) -> str:
-        """Return the key of a variable, or its address if another variable has the same key."""
+    def name_of(self, node: Choice | Hyperparameter, *, across_uses: bool = False) -> str:
+        """Return the key of a variable, or its address if another variable has the same key.
+
+        With `across_uses`, a use of a chain is one variable, whatever the number of uses.
+        """
+        if across_uses:
+            return node.key if self._keys_of_uses[node.key] == 1 else name_in_expressions(node.address, self._chains)
         return node.key if self.has_own_key(node) else node.address
 
     def make_unique(self, wanted: str) -> str:

@@ -6,9 +6,9 @@ from itertools import count, takewhile
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import SCORE_DIGITS, LossName
 from spacelang.ir.space import TUPLE_NAME
 from spacelang.ir.task import BYTES, SECONDS, Cost
+from spacelang.ir.trial import SCORE_DIGITS, LossName
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.ir.value import Value
 from spacelang.report.trial_results import value_text

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.errors import import_optional
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.report.page.curves import curve_axes
 from spacelang.report.page.importance import MIN_TRIALS, importances
 from spacelang.report.page.parallel_coordinates import VALUES_END, ParallelAxis, parallel_plot
@@ -49,7 +49,8 @@ def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
     if not run_data.succeeded:
         raise ValueError("no trial succeeded, so there is no incumbent to plot: see `result.trials` for the reasons")
     axes = _new_axes() if axes is None else axes
-    metric, (times, losses) = _metric(run_data), curve_axes([run_data])
+    times, scores = curve_axes([run_data])
+    metric, losses = scores.metric, scores.losses
 
     def draw(records: Sequence[TrialRecord], label: str, **style: Any) -> None:
         if records:

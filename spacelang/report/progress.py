@@ -11,8 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from spacelang.errors import import_optional
-from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
-from spacelang.ir.trial import Status
+from spacelang.ir.trial import UNNAMED_LOSS, LossName, Status
 from spacelang.report.trial_results import describe_counts
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord

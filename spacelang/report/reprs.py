@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.chains import merge_constraints, spell_decision_name, with_each_use_once
 from spacelang.ir.domain import describe, literal, spell_parameter_name
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.range_bounds import describe_with_bounds, range_bounds
 from spacelang.ir.space import (
     Branch,
@@ -23,6 +22,7 @@ from spacelang.ir.space import (
     fixed_operators,
     subtree,
 )
+from spacelang.ir.trial import LossName
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
 from spacelang.report.pipeline_lines import front_lines, front_rows
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from math import isnan
 from typing import TYPE_CHECKING
 
-from spacelang.ir.loss_name import LossName
-from spacelang.ir.trial import Measurement
+from spacelang.ir.trial import LossName, Measurement
 from spacelang.ir.validation import describe_validation
 from spacelang.report.pipeline_lines import front_document
 from spacelang.report.run_facts import RunFacts, effort_by_learner, effort_by_part

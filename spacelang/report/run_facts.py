@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.errors import MissingLibraryError
 from spacelang.ir.chains import with_each_use_once
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Space
+from spacelang.ir.trial import LossName
 from spacelang.ir.validation import Validation
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.optimizers import DEFAULT_OPTIMIZER, HyperparameterMode, hyperparameter_mode

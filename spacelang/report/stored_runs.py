@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.catalog.snapshot import BUNDLED
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import describe_bound
-from spacelang.ir.trial import Status
+from spacelang.ir.trial import LossName, Status
 from spacelang.report.next_steps import allowed_packages, next_steps
 from spacelang.report.pipeline_lines import front_document, front_lines, pipeline_lines
 from spacelang.report.trial_results import (

@@ -8,9 +8,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.domain import literal
-from spacelang.ir.loss_name import INTERVAL_DIGITS, LossName
 from spacelang.ir.task import SECONDS, AnyBound, describe_bound
-from spacelang.ir.trial import Status
+from spacelang.ir.trial import INTERVAL_DIGITS, LossName, Status
 from spacelang.ir.validation import CrossValidation, Holdout, parse_validation_or_none
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import TIMEOUT_PREFIX

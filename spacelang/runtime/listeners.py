@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spacelang.deprecation import plugin_attribute
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import AnyBound
-from spacelang.ir.trial import LossScale, Request, Trial
+from spacelang.ir.trial import LossName, LossScale, Request, Trial
 from spacelang.ir.validation import Validation
 from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import DataFacts

@@ -15,7 +15,8 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import State, draw_states
 from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
 from spacelang.solver.model import Solver, Weights
-from spacelang.solver.network import UNREACHED, Network
+from spacelang.solver.network import UNREACHED, Network, SamplingFailedError
+from spacelang.solver.tested_values import find_near_defaults
 
 
 def default_configuration(space: Space) -> Configuration:
@@ -105,9 +106,24 @@ class DefaultCompleter:
             model = self.conditioning.residual_model(component, situation)
             solution = Solver(model, DefaultPreference())
             for network in model.by_context.get((), ()):
-                if any(is_violated(constraint, defaults) for constraint in network.constraints):
+                if not any(is_violated(constraint, defaults) for constraint in network.constraints):
+                    continue
+                if network.tested:
+                    moved.update(self._tried_values(space, network))
+                else:
                     moved.update(self._changed_values(network, draw_states(solution.solve(network), _index_of_maximum)))
         return dict(assemble(space, {}, lambda node: moved.get(node.address, node.default)))
+
+    def _tried_values(self, space: Space, network: Network) -> Mapping[str, Value]:
+        def holds(values: Mapping[str, Value]) -> bool:
+            assignment = Assignment(space, {}, lambda node: values.get(node.address, node.default))
+            return not any(is_violated(constraint, assignment) for constraint in network.constraints)
+
+        nodes = [member.hyperparameter for member in network.members]
+        found = find_near_defaults(nodes, holds)
+        if found is None:
+            raise SamplingFailedError(network.constraints)
+        return found
 
     def _changed_values(self, network: Network, states: Mapping[str, State]) -> dict[str, Value]:
         cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}

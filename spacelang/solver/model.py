@@ -14,6 +14,7 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.walk import Structure
+from spacelang.solver.compiled_networks import compile_networks
 from spacelang.solver.elimination import (
     EXISTS,
     SUM,
@@ -27,7 +28,6 @@ from spacelang.solver.elimination import (
     supported_states,
 )
 from spacelang.solver.network import UNREACHED, FixedDecisions, Network
-from spacelang.solver.network_compiler import compile_networks
 
 MAX_CACHED: Final = 8_192  # The maximum number of cached eliminations with fixed members
 MAX_SMALL_NETWORK: Final = 100
@@ -65,7 +65,7 @@ class SolverModel:
     ) -> None:
         """Compile the networks, except those of a `similar` model with the same variables and constraints.
 
-        Raises UndecidableError or TooManyConnectedVariablesError.
+        Raises TooManyConnectedVariablesError.
         """
         self.variables = variables
         known = () if similar is None else chain.from_iterable(similar.by_context.values())
@@ -90,7 +90,7 @@ class SolverModel:
     @cached_property
     def has_uncounted_comparisons(self) -> bool:
         """True if some comparison of ranges is decided without counting its solutions."""
-        return any(network.ranges for networks in self.by_context.values() for network in networks)
+        return any(network.ranges or network.tested for networks in self.by_context.values() for network in networks)
 
 
 class Solver:

@@ -21,8 +21,7 @@ from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.space import Choice, Context, Node, Operator, Product, ProductKind, Space, children_of
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.sampling.batch_builder import Batch
-from spacelang.sampling.exchange_moves import MOVE_DEVIATION
-from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.neighbours import MOVE_DEVIATION, Neighbourhood
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
@@ -104,6 +103,7 @@ class Mosaic:
         Construct.RULES_ON_VALUES: (
             exact("a node is offered if some values satisfy them; only such values are drawn"),
         ),
+        Construct.TESTED: (exact("draws below a node are repeated until one satisfies them"),),
         Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
         Construct.WEIGHTS: (exact("configurations below a node are drawn by the weights"),),

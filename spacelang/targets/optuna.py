@@ -2,8 +2,9 @@
 
 Each question depends on the previous answers, so that conditions and constraints hold and every answer is a member.
 Each hyperparameter has one name, under which a trial is always asked for the same distribution. Where constraints
-narrow a range, its bounds vary; where they narrow a set, each of its parts has a name of its own. An encoding is the
-parameter dictionary of a trial, as `FixedTrial` and `study.enqueue_trial` take it.
+narrow a range, its bounds vary; where they narrow a set or a decision, each selection has a name of its own. A use of a
+chain has the same names for any number of uses. An encoding is the parameter dictionary of a trial, as `FixedTrial` and
+`study.enqueue_trial` take it.
 """
 
 import warnings
@@ -20,6 +21,7 @@ from spacelang.ir.value import Value, to_python_scalar
 from spacelang.plugins import option
 from spacelang.reductions.domains import split_into_simple
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import (
     Fork,
@@ -33,6 +35,7 @@ from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
 from spacelang.targets._exports.optuna_bounds import FLOAT_BOUNDS_SOURCE, BoundedSuggestion, needs_float_bounds
 from spacelang.targets._exports.optuna_calls import describe_suggest_call, suggest_call_code
+from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
@@ -55,13 +58,14 @@ from spacelang.targets._reduction_chain import (
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
-    NO_SUCH_MEANS,
     RELATIONS_DOC,
     Lowering,
     RelationsOption,
     lower_by_relations,
     refuse_other_relations,
     relations_entry,
+    report_of_original,
+    with_quantiles,
 )
 
 if TYPE_CHECKING:
@@ -120,36 +124,39 @@ class Optuna:
         ),
     )
 
-    default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "cases")
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
 
-    preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts, "`suggest_categorical`"),
-        Construct.FLOATS: (exact("`suggest_float`"),),
-        Construct.INTEGERS: (exact("`suggest_int`"), OVERSIZED),
-        Construct.LOG: (exact("`log=True`"),),
-        Construct.STEPS: (
-            rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
-            OVERSIZED,
-        ),
-        Construct.CONDITIONS: (
-            rewritten("an `if` of the function: a hyperparameter is asked for only where its condition holds"),
-            BELOW_CHOICES,
-            TOO_ENTANGLED,
-        ),
-        Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
-        Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
-        Construct.RULES_ON_VALUES: (NESTED, BOUNDED, TOO_ENTANGLED, NO_SUCH_MEANS),
-    }
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **preserved_by_reductions(accepts, "`suggest_categorical`"),
+            Construct.FLOATS: (exact("`suggest_float`"),),
+            Construct.INTEGERS: (exact("`suggest_int`"), OVERSIZED),
+            Construct.LOG: (exact("`log=True`"),),
+            Construct.STEPS: (
+                rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
+                OVERSIZED,
+            ),
+            Construct.CONDITIONS: (
+                rewritten("an `if` of the function: a hyperparameter is asked for only where its condition holds"),
+                BELOW_CHOICES,
+                TOO_ENTANGLED,
+            ),
+            Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
+            Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
+            Construct.RULES_ON_VALUES: (NESTED, BOUNDED, TOO_ENTANGLED),
+        }
+    )
 
     relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
-        return lower_by_relations(self, structures, self._lower)
+        return lower_by_relations(self, structures, self._lower, partial(self._lower, use_bounds=True))
 
     def _lower(
-        self, structures: Structures, use_bounds: bool
+        self, reduction: QuantileReduction, *, use_bounds: bool = False
     ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
+        structures = reduction.reduced
         unfolded = partial(unfold_with_guards, is_testable=is_testable)
         can_vary = can_have_varying_bounds if use_bounds else None
         named = build_questions(
@@ -162,17 +169,21 @@ class Optuna:
         report = [*build_report(named, self.preserves, findings), names_entry(named), *even_draws_entries(named)]
         if bounded:
             report.append(relations_entry("native", bounded, "by bounds that depend on earlier values"))
-        form = OptunaFunction(named)
-        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, tuple(report))
+        form = OptunaFunction(named, reduction)
+        return _lowering.LoweringResult(
+            form, form.encode, form.decode, form.accepts, form.sample, report_of_original(reduction, report)
+        )
 
 
 class OptunaFunction(LibraryFunctionForm):
     """A function that asks trials of optuna for configurations."""
 
-    def __init__(self, named: Questions) -> None:
-        """Make the function from questions; optuna is imported only to build trials."""
-        super().__init__(named)
+    def __init__(self, named: Questions, reduction: QuantileReduction) -> None:
+        """Make the function from the questions of a reduced space; optuna is imported only to build trials."""
+        super().__init__(named, reduction)
         self._question_codes: dict[int, py.Code] = {}
+        draws = (each for draw in named.draws.values() for each in draw.questions.values())
+        self._own_questions = {*named.forks, *map(id, draws)}
         self._labels = {n: labels_of(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
 
     def native(self, trial: Any) -> dict[str, Value]:
@@ -183,11 +194,12 @@ class OptunaFunction(LibraryFunctionForm):
             # Optuna returns NumPy numbers near the ends of ranges.
             return to_python_scalar(found) if isinstance(question, DrawnPiece) else self._labels[name].index(found)
 
-        return self.questions.ask_values(answer)
+        found = self.questions.ask_values(answer)
+        return dict(self.reduction.decode(Configuration(found))) if self.reduction.groups else found
 
     def encode(self, configuration: Configuration) -> Parameters:
         """Return the parameters of a trial that gives a member."""
-        answers, labels = self.questions.encode(configuration), self._labels
+        answers, labels = self.questions.encode(self.reduction.encode(configuration)), self._labels
         return {name: labels[name][answer] if name in labels else answer for name, answer in answers.items()}
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
@@ -224,14 +236,17 @@ class OptunaFunction(LibraryFunctionForm):
         default = advice + py.assignment_source("default", py.literal_dict(self.default))
         imports = [FLOAT_BOUNDS_SOURCE] if needs_float_bounds(self.questions.varying_ranges.values()) else []
         writer = FunctionWriter(self.questions, "suggest", "trial", self._question_code, self._bounded_code)
-        written = writer.functions("Ask a trial of optuna for a configuration.")
-        return "\n\n\n".join([head, *imports, default, *written, DECODE])
+        restored = quantile_source(self.reduction)
+        written = writer.functions(
+            "Ask a trial of optuna for a configuration.", "values_of(found)" if restored else "found"
+        )
+        return "\n\n\n".join([head, *imports, *restored, default, *written, DECODE])
 
     def _bounded_code(self, name: str, varying: VaryingRange, known: frozenset[str]) -> py.Code:
         return BoundedSuggestion(name, varying, self.questions.space, known).code
 
     def _question_code(self, name: str, question: Question) -> py.Code:
-        if self.questions.by_name.get(name) is not question:
+        if id(question) not in self._own_questions:  # a range whose bounds depend on earlier values
             return suggest_call_code(name, question)
         if id(question) not in self._question_codes:
             self._question_codes[id(question)] = suggest_call_code(name, question)

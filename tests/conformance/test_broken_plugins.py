@@ -11,10 +11,9 @@ import pytest
 from hypothesis import Phase, settings
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import UNNAMED_LOSS
 from spacelang.ir.search_protocol import Ask, Problem, Search, ask_all
 from spacelang.ir.task import FunctionBound
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.trial import UNNAMED_LOSS, Request, Status, Trial
 from spacelang.optimizers.random import Random
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.testing import ObjectiveConformance, OptimizerConformance

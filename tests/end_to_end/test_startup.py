@@ -193,7 +193,7 @@ def test_a_check_imports_nothing_slow_and_no_other_command(folder: Path) -> None
             "_options",
             "_output",
             "_process",
-            "check",
+            "check_and_explain",
         )
     }
 

@@ -18,7 +18,7 @@ from spacelang.ir.space import Choice, Space
 from spacelang.ir.value import are_same
 from spacelang.ir.walk import Assignment, structure_of
 from spacelang.sampling.batch_builder import BatchBuilder
-from spacelang.sampling.exchange_moves import MOVES_PER_NUMBER
+from spacelang.sampling.neighbours import MOVES_PER_NUMBER
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import to_unit_function
 from spacelang.solver.counting import Structures

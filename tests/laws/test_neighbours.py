@@ -12,8 +12,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import are_same
 from spacelang.ir.walk import Assignment, structure_of
-from spacelang.sampling.exchange_moves import MOVES_PER_NUMBER, ExchangeMoves
-from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.neighbours import MOVES_PER_NUMBER, ExchangeMoves, Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter

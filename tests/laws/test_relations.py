@@ -7,13 +7,16 @@ import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from optuna.trial import FixedTrial
+from scipy import stats
 
 import spacelang as sl
 from spacelang.ir.membership import first_exclusion
+from spacelang.reductions.quantile_relations import reduce_to_quantiles
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.targets._lowering import LoweringResult
 from spacelang.testing.draw_functions import draw_integer, draw_one
 
+from .related_draws import DRAWS, LEAST_P_VALUE
 from .settings import LAW
 
 RANGES = (
@@ -93,3 +96,49 @@ def test_plain_relations_become_one_line_for_each_hyperparameter(lines: str) -> 
     assert (status, message.partition(":")[0]) == ("exact", "native")
     asked = form.form.to_python().count("trial.suggest")
     assert asked == len(space.checked.hyperparameters)
+
+
+TARGETS = ("configspace", "hyperopt", "irace", "nevergrad", "optuna", "ray", "sklearn")
+
+
+def assert_nearly_equal(found: Any, member: Any) -> None:
+    """Check that numbers agree up to the 12th digit, and everything else is equal."""
+    assert found.keys() == member.keys()
+    for key, value in member.items():
+        assert found[key] == (pytest.approx(value, rel=1e-10, abs=1e-10) if isinstance(value, float) else value)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(LAW)
+@given(text=related_texts())
+def test_quantiles_are_members_with_one_name_for_each_hyperparameter(target: str, text: str) -> None:
+    space = checked_space(text)
+    try:
+        form = space.compile(target, relations="quantiles")
+    except sl.SpaceError:
+        reject()
+    for member in (space.default(), *space.sample(8, seed=0)):
+        assert form.accepts(form.encode(member)), member
+        assert_nearly_equal(form.decode(form.encode(member)), member)
+    drawn = form.sample(12, np.random.default_rng(0))
+    for encoding in drawn:
+        assert first_exclusion(space.checked, form.decode(encoding)) is None
+    assert {name for each in drawn for name in each} <= {node.key for node in space.checked.variables.values()}
+
+
+@settings(LAW)
+@given(text=related_texts())
+def test_uniform_quantiles_follow_the_law_of_draws(text: str) -> None:
+    space = checked_space(text)
+    reduction = reduce_to_quantiles(space.counted)
+    assume(reduction.groups and not space.checked.conditions)
+    rng = np.random.default_rng(0)
+    keys = reduction.groups[0].keys
+    shares = [dict(zip(keys, each, strict=True)) for each in rng.random((DRAWS, len(keys))).tolist()]
+    found = [reduction.decode(sl.Configuration({"model": "M", **each})) for each in shares]
+    law = space.sample(3 * DRAWS, seed=1)
+    for key in keys:
+        mine, theirs = ([each[key] for each in several] for several in (found, law))
+        assert stats.ks_2samp(mine, theirs).pvalue > LEAST_P_VALUE
+    total = [sum(each[key] * place for place, key in enumerate(keys, 1)) for each in found]
+    assert stats.ks_2samp(total, [sum(e[k] * p for p, k in enumerate(keys, 1)) for e in law]).pvalue > LEAST_P_VALUE

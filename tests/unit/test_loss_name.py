@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import get_scorer_names
 
-from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.task import Goal
+from spacelang.ir.trial import UNNAMED_LOSS, LossName
 from spacelang.runtime.scoring.metric import goal_metric, named_metric
 
 FORMULAS = st.sampled_from(["1 - roc_auc", "log_loss", "accuracy", "1 - r2", "loss"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import spacelang as sl
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.report.reprs import curve_svg
 from spacelang.runtime.history import Improvement
 

@@ -16,7 +16,7 @@ import spacelang as sl
 from spacelang.api.sklearn_search import task_scorer
 from spacelang.cli._app import run
 from spacelang.files import resource_folder
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.report.pipeline_lines import format_objective, score_names
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store

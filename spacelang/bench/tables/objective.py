@@ -10,10 +10,9 @@ import numpy as np
 
 from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct, configurations
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.space import Space
 from spacelang.ir.task import UNLIMITED, AnyBound, Limits, Task
-from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
+from spacelang.ir.trial import UNIT_SCALE, UNNAMED_LOSS, LossName, LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.validation import PredefinedSplits, Validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure

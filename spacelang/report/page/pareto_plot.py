@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, axis_of, evenly_spaced, to_units
 from spacelang.report.page.run_data import RunData
 from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from spacelang.ir.loss_name import INTERVAL_DIGITS, LossName
 from spacelang.ir.task import describe_bound
+from spacelang.ir.trial import INTERVAL_DIGITS, LossName
 from spacelang.report.next_steps import next_steps
 from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_number, format_seconds

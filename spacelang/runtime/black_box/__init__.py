@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.task import AnyBound, FunctionGoal
-from spacelang.ir.trial import LossScale
+from spacelang.ir.trial import UNNAMED_LOSS, LossName, LossScale
 from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Objective

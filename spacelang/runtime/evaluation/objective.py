@@ -14,10 +14,9 @@ import pandas as pd
 from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
-from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
+from spacelang.ir.trial import LossName, LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.ir.validation import Validation
 from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.ir.loss_name import FROM_ONE, LossName
 from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
-from spacelang.ir.trial import UNIT_SCALE, LossScale
+from spacelang.ir.trial import FROM_ONE, UNIT_SCALE, LossName, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
 from spacelang.spelling_suggestions import format_suggestion

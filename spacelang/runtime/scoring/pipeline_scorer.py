@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, Cost, CostGoal
-from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.trial import LossName, Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows

@@ -10,11 +10,10 @@ from math import isfinite
 from typing import Any, Final, TypeVar
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.search_protocol import DEFAULT_START, StartConditions, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.ir.trial import UNIT_SCALE, LossScale, describe_scale
+from spacelang.ir.trial import UNIT_SCALE, LossName, LossScale, describe_scale
 from spacelang.ir.validation import Validation, describe_validation
 from spacelang.text import NO_SPAN
 

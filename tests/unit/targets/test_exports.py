@@ -293,6 +293,30 @@ def test_a_condition_splits_no_number(name: str) -> None:
     assert {("estimator.width" in each) == (each["estimator.n_layers"] >= 4) for each in drawn} == {True}
 
 
+CHAIN = """space chain
+stage step =
+  | StandardScaler
+  | PCA { n_components : float[0.5, 0.99] = 0.9 }
+  | TruncatedSVD { n_components : int[2, 9] = 2 }
+stage scaler = MinMaxScaler | none
+stage classifier = GaussianNB | LogisticRegression
+pipeline = scaler -> repeat(step, 1, 3) -> classifier
+forbid classifier is GaussianNB and scaler is none
+"""
+
+
+def test_equal_questions_of_optuna_have_one_name() -> None:
+    compiled = sl.parse(CHAIN).compile("optuna")
+    uses = [f"step[{place}]" for place in (1, 2, 3)]
+    needed = [*uses, *(f"{use}.{word}.n_components" for use in uses for word in ("PCA", "TruncatedSVD"))]
+    names = {*compiled.form.questions.by_name}
+    assert names == {"scaler", "classifier", "step", *needed}
+    for configuration in sl.parse(CHAIN).sample(30, seed=0):
+        parameters = compiled.encode(configuration)
+        assert parameters.keys() <= names
+        assert compiled.decode(parameters) == configuration
+
+
 def test_conditions_are_nested_ifs_of_optunas_function() -> None:
     written = sl.parse(LAYERS).compile("optuna").form.to_python()
     for line in (

@@ -1,4 +1,6 @@
-"""`spacelang check`: print all diagnostics of some spaces."""
+"""`spacelang check` and `explain`: print all diagnostics of some spaces, and the long explanation of one kind."""
+
+from typing import Annotated
 
 import typer
 
@@ -11,7 +13,7 @@ from spacelang.cli._options import (
     refuse_shared_input,
     shown_name,
 )
-from spacelang.cli._output import print_diagnostics, print_json
+from spacelang.cli._output import fail, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -19,7 +21,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 GROUP = ("Write a space", 2)
 
 
-def command(
+def check_command(
     spaces: SpacesArgument,
     options: SpaceOptions,
     json: JsonOption = False,
@@ -52,3 +54,19 @@ def command(
                 typer.echo(f"{make_visible(reference)}: no problems")
     if errors:
         raise typer.Exit(BAD_INPUT)
+
+
+def explain_command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code such as SL301.")]) -> None:
+    """Explain a diagnostic in detail.
+
+    Example: `spacelang explain SL301`
+    """
+    from spacelang.diagnostics.registry import KINDS, explanation
+    from spacelang.spelling_suggestions import nearest_name
+
+    wanted = code.strip().upper()
+    if wanted not in KINDS:
+        near = nearest_name(wanted, KINDS)
+        suggestion = f"did you mean `{near}`? " if near else ""
+        fail(f"unknown diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
+    typer.echo(f"{KINDS[wanted].severity}[{wanted}]\n\n{explanation(wanted)}")

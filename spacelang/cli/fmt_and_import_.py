@@ -1,4 +1,4 @@
-"""`spacelang fmt`: format spaces with the canonical layout. Meaning and comments stay the same."""
+"""`spacelang fmt` and `import`: format spaces with the canonical layout, and convert files of other tools to spaces."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from spacelang.cli._options import (
     refuse_shared_input,
     standard_input_source,
 )
-from spacelang.cli._output import fail, print_diagnostics, print_error, should_use_colours
+from spacelang.cli._output import fail, overwrite, print_diagnostics, print_error, should_use_colours
 from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -40,7 +40,7 @@ class _FormattedSpace:
         return self.content != self.text.encode()
 
 
-def command(
+def fmt_command(
     spaces: SpacesArgument,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; list files that would change, status 1.")
@@ -155,3 +155,33 @@ def _replace(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
         new.chmod(path.stat().st_mode & 0o7777)
+
+
+def import_command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file of ConfigSpace: PCS (`.pcs`) or JSON (`.json`).")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write to this file.")
+    ] = None,
+) -> None:
+    """Convert a search space of ConfigSpace to a `.space` file with the same members.
+
+    Everything that is lost is reported with its line. If the members would differ, nothing is written.
+
+    Example: `spacelang import old.pcs -o new.space`
+    """
+    from spacelang.diagnostics.diagnostic import Diagnostic
+    from spacelang.importers._import_steps import import_space
+    from spacelang.syntax.sources import read_source
+
+    source = read_source(file)
+    if isinstance(source, Diagnostic):
+        print_diagnostics((source,))
+        raise typer.Exit(BAD_INPUT)
+    imported, diagnostics = import_space(source)
+    print_diagnostics(diagnostics)
+    if imported is None:
+        raise typer.Exit(BAD_INPUT)
+    if output is None:
+        print_file_text(imported.text)
+    else:
+        overwrite(output, imported.text, own=file, what="the imported file itself")

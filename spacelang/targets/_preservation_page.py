@@ -82,19 +82,23 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
   (Rosenblatt, 1952). Independent uniform numbers follow the law of the space without its priors; where conditions
   decide which ranges are active, the law given these. Possible for comparisons of two ranges that connect ranges like a
   tree, and for limits on one sum. `decode` turns the numbers into values; floats are exact up to the 12th digit.
+- `rejection`: all values are drawn from static ranges, and a trial that violates a constraint is pruned before it is
+  trained. `form.ask(study)` asks for trials until one is a member. Optuna 5 gets the amounts of violations by
+  `set_constraint`; in Optuna 4 they are the user attribute `constraints`. Possible for comparisons of sums, and of
+  values with constants, if at least one draw in 10,000 is a member.
 - `cases`: choices are nested so that only valid configurations remain, with a name for each case. Possible for all
   constraints that connect few values.
 - `auto`, the default: the first of those in the last column that can express the space; what it cannot express is
   expressed by cases.
 
-| target | `native` | `quantiles` | `cases` | `auto` |
-| --- | --- | --- | --- | --- |
-| `optuna` | bounds that depend on earlier values | yes | yes | `native`, `quantiles` |
-| `configspace` | relations and forbidden clauses | yes | where clauses cannot express it | `native`, `quantiles` |
-| `irace` | forbidden combinations, if a tenth of the draws are valid | yes | yes | `native`, `quantiles` |
-| `hyperopt` | no | yes, decoded by `configuration` | yes | `quantiles` |
-| `nevergrad`, `ray` | no | yes | yes | `quantiles` |
-| `sklearn` | no | yes, decoded by `decode` | yes | `cases` |
+| target | `native` | `quantiles` | `rejection` | `cases` | `auto` |
+| --- | --- | --- | --- | --- | --- |
+| `optuna` | bounds that depend on earlier values | yes | yes | yes | `native`, `quantiles` |
+| `configspace` | relations and forbidden clauses | yes | no | where clauses cannot express it | `native`, `quantiles` |
+| `irace` | forbidden combinations, if a tenth of the draws are valid | yes | no | yes | `native`, `quantiles` |
+| `hyperopt` | no | yes, decoded by `configuration` | no | yes | `quantiles` |
+| `nevergrad`, `ray` | no | yes | no | yes | `quantiles` |
+| `sklearn` | no | yes, decoded by `decode` | no | yes | `cases` |
 
 With `native` and `cases`, values that constraints connect are drawn one after the other, so that the draws of Optuna
 and hyperopt do not follow the law of the space. With `quantiles` they do, and each hyperparameter has one name. A

@@ -6,7 +6,7 @@ unfolded into cases.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from spacelang.grouping import group_by_key
@@ -32,11 +32,11 @@ from spacelang.targets._lowering import (
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, UNIFORM, constraint_findings
 from spacelang.text import Span, count_with_noun
 
-Lowering: TypeAlias = Literal["native", "quantiles", "cases"]
-RelationsOption: TypeAlias = Literal["auto", "native", "quantiles", "cases"]
+Lowering: TypeAlias = Literal["native", "quantiles", "rejection", "cases"]
+RelationsOption: TypeAlias = Literal["auto", "native", "quantiles", "rejection", "cases"]
 RELATIONS_DOC: Final = (
-    "how constraints that compare hyperparameters are expressed: by means of the tool, by quantiles, or by nested "
-    "choices; `auto` takes the best one that is possible"
+    "how constraints that compare hyperparameters are expressed: by means of the tool, by quantiles, by rejection, or "
+    "by nested choices; `auto` takes the best one that is possible"
 )
 NO_SUCH_MEANS: Final = refused(
     "the tool has no means for this constraint; `--set relations=auto` expresses it in another way if there is one"
@@ -46,6 +46,11 @@ NO_QUANTILES: Final = refused(
     "`--set relations=auto` expresses it in another way if there is one"
 )
 QUANTILES: Final = rewritten("numbers in [0, 1] stand for quantiles of ranges given those before, in which it holds")
+REJECTED: Final = rewritten("a trial that violates it is pruned before it is trained; `form.ask(study)` asks again")
+TOO_RARE: Final = refused(
+    "fewer than one draw in 10,000 satisfies the constraints: loosen them, or choose another way by `--set relations=…`"
+)
+NOT_IN_PYTHON: Final = refused("the constraint cannot be tested by the function: it is no comparison of sums")
 A_QUANTILE: Final = rewritten("a number in [0, 1], the quantile of the value given those of related ranges before it")
 A_FLOAT_QUANTILE: Final = approximated(
     "a number in [0, 1], the quantile of the value given those of related ranges before it; decoded values are exact "
@@ -72,6 +77,7 @@ class RelationsTarget(Protocol):
 
 Lower: TypeAlias = Callable[[QuantileReduction], LoweringResult[Any, Any]]
 """A function that compiles the reduced space of a reduction."""
+Ways: TypeAlias = Mapping[Lowering, Lower | None]
 
 
 def with_quantiles(preserves: PreservationTable) -> PreservationTable:
@@ -83,20 +89,27 @@ def with_quantiles(preserves: PreservationTable) -> PreservationTable:
 
 
 def lower_by_relations(
-    target: RelationsTarget, structures: Structures, lower: Lower, native: Lower | None = None
+    target: RelationsTarget,
+    structures: Structures,
+    lower: Lower,
+    native: Lower | None = None,
+    rejecting: Lower | None = None,
 ) -> LoweringResult[Any, Any]:
-    """Compile a space by the option `relations` of a target; `native` uses the means of the tool, if it has any.
+    """Compile a space by the option `relations` of a target.
+
+    `native` uses the means of the tool, and `rejecting` rejects what violates a relation, if the tool can do so.
 
     Raises RefusedError: for `auto`, that of the first lowering, if all refuse the space.
     """
     if not any(map(is_relation, structures.space.constraints)):
         return lower(QuantileReduction(structures, ()))
+    ways: Ways = {"native": native, "quantiles": lower, "rejection": rejecting, "cases": lower}
     if target.relations != "auto":
-        return _lower_by(target.relations, target, structures, lower, native)
+        return _lower_by(target.relations, target, structures, ways)
     errors: list[RefusedError] = []
     for each in target.default_relations:
         try:
-            return _lower_by(each, target, structures, lower, native)
+            return _lower_by(each, target, structures, ways)
         except RefusedError as error:
             errors.append(error)
     raise errors[0]
@@ -159,13 +172,13 @@ def _key(construct: Construct, verdict: Verdict) -> tuple[str, Preservation, str
 
 
 def _lower_by(
-    lowering: Lowering, target: RelationsTarget, structures: Structures, lower: Lower, native: Lower | None
+    lowering: Lowering, target: RelationsTarget, structures: Structures, ways: Ways
 ) -> LoweringResult[Any, Any]:
-    if lowering == "quantiles":
-        reduction = reduce_to_quantiles(structures)
-        if target.relations == "quantiles":
-            refuse_other_relations(structures.space, reduction.constraints, target.preserves, NO_QUANTILES)
-        return lower(reduction)
-    if lowering == "native" and native is None:
+    reduction = reduce_to_quantiles(structures) if lowering == "quantiles" else QuantileReduction(structures, ())
+    if lowering == target.relations == "quantiles":
+        refuse_other_relations(structures.space, reduction.constraints, target.preserves, NO_QUANTILES)
+    way = ways[lowering]
+    if way is None:
         refuse_other_relations(structures.space, (), target.preserves)
-    return (lower if lowering == "cases" or native is None else native)(QuantileReduction(structures, ()))
+    assert way is not None, "there are relations, which are refused"
+    return way(reduction)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
@@ -142,3 +143,53 @@ def test_uniform_quantiles_follow_the_law_of_draws(text: str) -> None:
         assert stats.ks_2samp(mine, theirs).pvalue > LEAST_P_VALUE
     total = [sum(each[key] * place for place, key in enumerate(keys, 1)) for each in found]
     assert stats.ks_2samp(total, [sum(e[k] * p for p, k in enumerate(keys, 1)) for e in law]).pvalue > LEAST_P_VALUE
+
+
+@settings(LAW)
+@given(text=related_texts())
+def test_rejection_gives_members_only_and_prunes_the_others(text: str) -> None:
+    space = checked_space(text)
+    try:
+        form = space.compile("optuna", relations="rejection")
+    except sl.SpaceError:
+        reject()
+    assert_members_and_nothing_else(form, space)
+    module: dict[str, Any] = {}
+    exec(form.form.to_python(), module)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    trial, found = form.form.ask(study)
+    assert first_exclusion(space.checked, sl.Configuration(found)) is None
+    assert module["violations"](found) == [0.0] * len(space.checked.constraints)
+    for each in study.trials[: trial.number]:
+        assert each.state is optuna.trial.TrialState.PRUNED
+        assert max(each.constraints.values()) > 0
+        with pytest.raises(optuna.TrialPruned):
+            module["suggest"](FixedTrial(each.params))
+        assert module["violations"](module["decode"](each.params)) == pytest.approx([*each.constraints.values()])
+    assert max(study.trials[trial.number].constraints.values()) <= 0
+
+
+def test_rejection_keeps_amounts_as_an_attribute_before_optuna_5() -> None:
+    class OldTrial(FixedTrial):
+        set_constraint = property()  # as if it did not exist
+
+    form = sl.parse("space s\nabstract M\nstage m = M {\nlo : int[1, 9]\nhi : int[lo, 9] }").compile(
+        "optuna", relations="rejection"
+    )
+    trial = OldTrial({"m.lo": 7, "m.hi": 3})
+    with pytest.raises(optuna.TrialPruned):
+        form.form.native(trial)
+    assert trial.user_attrs["constraints"] == [4.0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("a : float[0, 1] = 0\nb : float[0, 1] = 0\nrequire a + b <= 1 / 500", "fewer than one draw in 10,000"),
+        ("a : int[1, 5] = 1\nb : int[1, 5] = 1\nrequire a * b <= 9", "no comparison of sums"),
+    ],
+)
+def test_rejection_is_refused_with_the_reason(lines: str, reason: str) -> None:
+    space = sl.parse(f"space s\nabstract M\nstage m = M {{\n{lines}\n}}")
+    with pytest.raises(sl.SpaceError, match=reason):
+        space.compile("optuna", relations="rejection")

@@ -184,12 +184,16 @@ def find_near_defaults(
         node.address: [value for value in _tried(node.domain) if not are_same(value, node.default)] for node in nodes
     }
     found = next(filter(holds, _few_changes(options, defaults)), None)
+    if found is not None:
+        return found
+    random = Random(0)
+    drawn = ({node.address: _draw(node.domain, random) for node in nodes} for _ in range(MAX_RANDOM))
+    found = next(filter(holds, drawn), None)
     if found is None:
-        random = Random(0)
-        drawn = ({node.address: _draw(node.domain, random) for node in nodes} for _ in range(MAX_RANDOM))
-        found = next(filter(holds, drawn), None)
-        for address, value in defaults.items() if found is not None else ():
-            found = changed if holds(changed := {**found, address: value}) else found
+        return None
+    for address, value in defaults.items():
+        if holds(changed := {**found, address: value}):
+            found = changed
     return found
 
 

@@ -53,8 +53,8 @@ TOO_RARE: Final = refused(
 NOT_IN_PYTHON: Final = refused("the constraint cannot be tested by the function: it is no comparison of sums")
 A_QUANTILE: Final = rewritten("a number in [0, 1], the quantile of the value given those of related ranges before it")
 A_FLOAT_QUANTILE: Final = approximated(
-    "a number in [0, 1], the quantile of the value given those of related ranges before it; decoded values are exact "
-    "up to the 12th digit"
+    "a number in [0, 1], the quantile of the value given those of related ranges before it; rounding changes decoded "
+    "values by a tiny part of their range"
 )
 RANGE_CONSTRUCTS: Final = (Construct.FLOATS, Construct.INTEGERS, Construct.LOG, Construct.STEPS, Construct.OPEN)
 

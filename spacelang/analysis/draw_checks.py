@@ -1,6 +1,6 @@
 """Check random draws: report what makes them approximate, and what they are tested with because it is undecided."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -76,7 +76,7 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
             report.add(_rarely_satisfied(structures.space, statements, *least[statements]))
     if least and not rare:
         groups = [mine for mine in least if not any({*mine} < {*other} for other in least)]
-        groups.sort(key=lambda statements: statements[0].span.start)
+        groups.sort(key=lambda statements: _start(statements[0]))
         shares = [min(least[each][2].share for each in least if {*each} <= {*mine}) for mine in groups]
         first, *others = (statement for statements in groups for statement in statements)
         notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
@@ -109,15 +109,18 @@ def _related(others: Sequence[_Statement]) -> tuple[Related, ...]:
     return tuple(Related(statement.span, f"and with this {statement.kind}") for statement in others[:MAX_RELATED])
 
 
-def _tested_statements(network: Network) -> Iterator[_Statement]:
-    """Yield the constraints and conditions of a network that draws are tested with."""
+def _tested_statements(network: Network) -> list[_Statement]:
+    """Return the constraints and conditions of a network that draws are tested with, in the order of the text."""
     tested = frozenset(network.tested.values())
-    for constraint in network.constraints:
-        if not tested.isdisjoint(atoms_of(constraint.expression)):
-            yield _Statement("constraint", constraint.span)
-    for member in network.members:
-        if member.condition is not None and not tested.isdisjoint(atoms_of(member.condition)):
-            yield _Statement("condition", member.condition.span)
+    statements = [(constraint.expression, "constraint", constraint.span) for constraint in network.constraints]
+    conditions = (member.condition for member in network.members)
+    statements += [(each, "condition", each.span) for each in conditions if each is not None]
+    found = [_Statement(kind, span) for each, kind, span in statements if not tested.isdisjoint(atoms_of(each))]
+    return sorted(found, key=_start)
+
+
+def _start(statement: _Statement) -> int:
+    return statement.span.start
 
 
 def _names(space: Space, addresses: Sequence[str]) -> str:
@@ -131,8 +134,8 @@ def _describe(space: Space, taken: Structure) -> str:
 
 
 def _describe_share(statements: Sequence[_Statement], share: float, groups: int) -> str:
-    lines = list(dict.fromkeys(statement.span.line for statement in statements))
-    those = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} to {lines[-1]}"
-    test = f" the test of {those}" if groups > 1 else ""
+    lines = sorted({statement.span.line for statement in statements})
+    shown = [str(line) for line in lines[:MAX_NAMES]] + ["…"] * (len(lines) > MAX_NAMES)
+    test = f" the test of line{'s' * (len(lines) > 1)} {', '.join(shown)}" if groups > 1 else ""
     passing = f"about {share:.0%} of all draws do" if share >= 0.1 else f"about 1 in {round(1 / share):,} does"
-    return f"draws are repeated until one passes{test}: {passing}"
+    return f"draws are repeated until one passes{test}: {'nearly all draws do' if share > 0.99 else passing}"

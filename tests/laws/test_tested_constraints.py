@@ -33,6 +33,8 @@ CASES = [
     "a : float[0, 1] = 0\nb : float[0, 1] = 0\nrequire a * a + b * b <= 1",
     "a : float[0, 1] = 0\nb : float[0, 1] = 0\nc : {x, y} = y\nrequire a * b <= 0.1 or c == y",
     "a : float[0, 1] = 0 when c == x\nb : float[0, 1] = 0\nc : {x, y} = y\nforbid a * b > 0.1",
+    "a : float[0, 1] = 0\nb : float[0, 1] = 0\nrequire a + b <= 0.4\nforbid a * b > 0.02",  # a sum drawn from boxes
+    "a : float[0, 1] = 0\nd : int[1, 9] = 1 when a * a > 0.3\nb : float[0, 1] = 0\nforbid a * b > 0.3",
     "a : {none} | float[0, 1] = none\nb : float[0, 1] = 0\nforbid a * b > 0.1",
 ]
 

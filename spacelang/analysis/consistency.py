@@ -47,7 +47,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
         if not report.has_errors:
-            operator_lists.check(space, draft.operator_lists, report)
+            operator_lists.check(space, report)
             check_removed_values(space, draft.written_constraints, report)
             draw_checks.check(structures, report)
     except TooManyConnectedVariablesError as error:

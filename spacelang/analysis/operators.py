@@ -457,8 +457,6 @@ class BodyReader:
         branches = self._with_range(written, branches, judge)
         alternatives.check_duplicate_values(branches, self._report)
         judge.check_branches(branches, self._operators.entry_of)
-        if are_lists:
-            self._operators.draft.operator_lists.append(place.address)
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]

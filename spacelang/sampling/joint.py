@@ -12,10 +12,9 @@ from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.sampling.draw_tests import ENOUGH_KEPT, FIRST_DRAWS, MEASURED_DRAWS, DrawTest, MeasuredShare
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
-from spacelang.sampling.ordered import OrderedSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.regions import MIN_ACCEPTED, PILOT_DRAWS
-from spacelang.sampling.summed import SummedSampler
+from spacelang.sampling.related_ranges import OrderedSampler, SummedSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
 from spacelang.solver.domain_cells import probability_of_cell

@@ -24,9 +24,8 @@ from spacelang.ir.space import (
     Space,
 )
 from spacelang.solver import network_compiler
-from spacelang.solver.compiled_networks import compile_networks
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import SolverModel
+from spacelang.solver.model import SolverModel, compile_networks
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.values import InvalidValue, literal_value
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName, DuplicateValue
+from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.diagnostics.structure import MisplacedAnnotation
-from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.frozen import frozen
 from spacelang.ir.domain import KEYWORDS, contains, literal
 from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter

@@ -6,7 +6,7 @@ from spacelang.ir import expr
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable
 from spacelang.ir.tuple_parameters import is_own_condition
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.text import Span
 
@@ -42,7 +42,7 @@ def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None
     statement = ExpressionInContext(expr.Active(address), ranged.owners, (ranged.address,))
     try:
         _, can_be_inactive = possible_truths(space, statement)
-    except (UndecidableError, TooManyConnectedVariablesError):
+    except TooManyConnectedVariablesError:
         can_be_inactive = True
     return _activity(space, named, named.condition) if can_be_inactive else None
 

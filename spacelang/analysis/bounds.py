@@ -29,7 +29,7 @@ from spacelang.analysis.value_intervals import (
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import BadBound, BoundCycle, EmptyDomain
 from spacelang.diagnostics.names import UnknownName
-from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.diagnostics.reading import NotSupportedYet
 from spacelang.frozen import frozen
 from spacelang.grouping import find_cycles
 from spacelang.ir import expr

@@ -12,7 +12,7 @@ from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
-from spacelang.diagnostics import files as problems
+from spacelang.diagnostics import reading as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
@@ -35,7 +35,7 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -132,11 +132,10 @@ def _structures(
     catalogue = _catalogues(space, start, surroundings, report)
     if report.has_errors:
         return None
-    checker = _CatalogueChecker(catalogue, report)
-    checker.check(space)
+    _CatalogueChecker(catalogue, report).check(space)
     if report.has_errors:
         return None
-    return _counted_structures(space, checker.operator_lists, report)
+    return _counted_structures(space, report)
 
 
 def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> Catalogues:
@@ -146,8 +145,8 @@ def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: D
     return declarations.read_catalogues(used, surroundings, report)
 
 
-def _counted_structures(space: Space, lists: list[str], report: DiagnosticCollector) -> Structures:
-    """Return the structures of the space, after reporting empty lists (the addresses of their decisions are given).
+def _counted_structures(space: Space, report: DiagnosticCollector) -> Structures:
+    """Return the structures of the space, after reporting lists of operators that may be empty.
 
     Raise `DefinitionError` if there are no structures or the default is excluded.
     """
@@ -155,9 +154,7 @@ def _counted_structures(space: Space, lists: list[str], report: DiagnosticCollec
     try:
         structures = Structures(space)
         count = structures.count
-        operator_lists.check(space, lists, report)
-    except UndecidableError:
-        raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
+        operator_lists.check(space, report)
     except TooManyConnectedVariablesError:
         raise DefinitionError(path, "has constraints that relate too many decisions to be decided exactly") from None
     if not count:
@@ -175,7 +172,6 @@ class _CatalogueChecker:
         self._report = report
         self._finder = OperatorFinder(catalogue, report)
         self._computed: dict[str, tuple[ParameterChecker, Span]] = {}
-        self.operator_lists: list[str] = []  # The addresses of decisions between lists of operators
 
     def check(self, space: Space) -> None:
         for operator in operators(space.root):
@@ -240,8 +236,6 @@ class _CatalogueChecker:
 
     def _decision(self, choice: Choice, entry: CatalogueEntry, judge: ParameterChecker) -> None:
         judge.check_branches(choice.branches, self._entry)
-        if judge.parameter is not None and judge.parameter.takes_operator_list:
-            self.operator_lists.append(choice.address)
         for branch in choice.branches:
             if isinstance(branch.node, Hyperparameter):
                 self._hyperparameter(branch.node, entry, judge)

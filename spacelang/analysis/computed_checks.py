@@ -36,7 +36,7 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Variable
 from spacelang.ir.value import Value, identity_key
 from spacelang.ir.walk import computed_parameters
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 
@@ -228,7 +228,7 @@ class _Check:
         constraints = (*self._space.constraints, Constraint(active, False), Constraint(test, False))
         try:
             return not is_unsatisfiable(self._space, constraints, self._owners[-1] if self._owners else None)
-        except (UndecidableError, TooManyConnectedVariablesError):
+        except TooManyConnectedVariablesError:
             return True
 
 

@@ -26,7 +26,7 @@ from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.solver.summed_ranges import required_equations, shares_of_whole
 from spacelang.text import Span
@@ -47,12 +47,9 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
         if not report.has_errors:
-            operator_lists.check(space, draft.operator_lists, report)
+            operator_lists.check(space, report)
             check_removed_values(space, draft.written_constraints, report)
             draw_checks.check(structures, report)
-    except UndecidableError as error:
-        report.add(problems.TooComplexToDecide(error.atom.span))
-        return None
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
         return None

@@ -4,15 +4,14 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from spacelang.analysis import annotations
 from spacelang.analysis.diagnostic_collector import VAST, DataSymbols, DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import RangeReader
-from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value
+from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, read_annotations
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValue
-from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.diagnostics.reading import NotSupportedYet
 from spacelang.frozen import frozen
 from spacelang.ir.domain import (
     BOOLEANS,
@@ -61,7 +60,7 @@ class DomainReader:
             case ast.Range():
                 return RangeReader(self._judge, self._report).read(domain)
             case ast.NoneStep():
-                annotations.read_annotations(domain.annotations, "values", self._report)
+                read_annotations(domain.annotations, "values", self._report)
                 return self._values(ast.ValueSet((ast.NamedConstant(None, domain.span),), False, domain.span))
             case ast.UnionDomain() | ast.TupleDomain() | ast.OperatorReference() | ast.Parenthesised():
                 raise AssertionError("unions, tuples and operators are not read as simple domains")

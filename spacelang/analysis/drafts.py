@@ -255,8 +255,6 @@ class Draft:
     """False if a part of the pipeline is missing because of a mistake. The positions of steps are not checked then."""
     domains: dict[str, str] = field(default_factory=dict)
     nested: set[str] = field(default_factory=set)
-    operator_lists: list[str] = field(default_factory=list)
-    """The addresses of nested decisions whose alternatives are lists of operators."""
     conditions: list[PendingCondition] = field(default_factory=list)
     pending_decision_conditions: list[PendingDecisionCondition] = field(default_factory=list)
     rules: list[PendingConstraint] = field(default_factory=list)

@@ -13,8 +13,8 @@ from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, expand
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative
+from spacelang.diagnostics.reading import TooLarge
 from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
 from spacelang.ir.expr import (

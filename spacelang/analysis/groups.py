@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.modules import Module, index_by_name
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import AmbiguousInclude, RecursiveInclude, SharesDoNotFit, SimplexOfOne, UnknownGroup
+from spacelang.diagnostics.reading import TooLarge
 from spacelang.frozen import frozen
 from spacelang.ir.computed_numbers import exact
 from spacelang.spelling_suggestions import nearest_name

@@ -13,7 +13,7 @@ from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, sug
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import DefaultOutside
-from spacelang.diagnostics.syntax import UnexpectedText
+from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import NOT_FOUND, Domain, NotFound, contains, is_bare_word, literal, parts
 from spacelang.ir.domain_questions import nearest_value

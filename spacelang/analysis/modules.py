@@ -10,9 +10,15 @@ from typing import Final, TypeVar
 from spacelang.analysis.alternatives import check_name
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector, FileReader
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.files import ImportCycle, NamelessImport, TooLarge
 from spacelang.diagnostics.names import DuplicateName
-from spacelang.diagnostics.syntax import HeaderNotFirst, MissingSeparator, RepeatedTopLevelItem
+from spacelang.diagnostics.reading import (
+    HeaderNotFirst,
+    ImportCycle,
+    MissingSeparator,
+    NamelessImport,
+    RepeatedTopLevelItem,
+    TooLarge,
+)
 from spacelang.ir.domain import KEYWORDS
 from spacelang.syntax import ast
 from spacelang.syntax.sources import MAX_BYTES, ImportLocation, find_import

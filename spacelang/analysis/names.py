@@ -9,6 +9,7 @@ from spacelang.analysis.drafts import Definition, Draft, FixedName, NameMention,
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
+from spacelang.grouping import group_by_key
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, size_of_shape
 from spacelang.ir.domain import Domain, describe, is_bare_word, literal, spell_parameter_name
 from spacelang.ir.expr import Constant, Reference
@@ -209,6 +210,12 @@ class NameResolver:
         stages = [word for word in self._next_words[""] if word not in self._left_out and not self._is_var(word)]
         listed = ", ".join(f"`{stage}`" for stage in stages[:12])
         remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"
+        others = [self._other_alternative(each, scope) for each in self._by_name.get(name, ())]
+        if near is None and others and others[0] is not None:
+            decision, branch = others[0]
+            reason = f"it belongs to `{branch}`, another alternative of `{self._variables[decision].node.name}`"
+            remedy = "name only what is active together with this operator"
+            return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
         says_nothing = stage_of(name) in self._next_words[""] or not 0 < len(stages) <= 12
         return UnknownName(written.span, name=name, near=near, remedy=None if says_nothing else remedy)
 
@@ -230,6 +237,19 @@ class NameResolver:
             return UnknownName(written.span, name=written.text, remedy=remedy)
         return None
 
+    def _reachable(self, name: str, scope: Scope) -> str | None:
+        """Return the first address that ends with a name and can be active together with the body of a scope."""
+        named = self._by_name.get(name, ())
+        return next((each for each in named if self._other_alternative(each, scope) is None), None)
+
+    def _other_alternative(self, address: str, scope: Scope) -> tuple[str, str] | None:
+        """Return the decision and its alternative that an address is in and the body of a scope is not, if any."""
+        if scope.branch is None or scope.branch[0] not in self._variables:
+            return None
+        around = dict((*self._variables[scope.branch[0]].owners, scope.branch))
+        owners = self._variables[address].owners
+        return next((each for each in owners if around.get(each[0], each[1]) != each[1]), None)
+
     def _is_var(self, address: str) -> bool:
         """Return True if the address is that of a hyperparameter."""
         return address in self._variables and isinstance(self._variables[address].node, Hyperparameter)
@@ -248,7 +268,7 @@ class NameResolver:
                     *self._next_words[""],
                 ],
             )
-            return flat or self._by_name.get(name) or near
+            return flat or self._reachable(name, scope) or near
         if name in self._by_ending:
             return self._by_ending[name]
         if name in self._by_key:
@@ -274,8 +294,8 @@ class NameResolver:
         return {".".join(words[-2:]): address for address in found if len(words := address.split(".")) > 2}
 
     @cached_property
-    def _by_name(self) -> dict[str, str]:
-        return {address.rsplit(".", 1)[-1]: address for address in reversed([*self._variables]) if "." in address}
+    def _by_name(self) -> dict[str, list[str]]:
+        return group_by_key((address.rsplit(".", 1)[-1], address) for address in self._variables if "." in address)
 
     @cached_property
     def _next_words(self) -> dict[str, dict[str, None]]:

@@ -1,6 +1,6 @@
 """Lists of operators with optional members, `(A? & B? & C)`: the number of members, and lists that may be empty."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -8,6 +8,8 @@ from spacelang.diagnostics.structure import EmptyOperatorList
 from spacelang.ir.expr import BranchTest, Constant, Expr
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import (
+    ABSTRACT_CATALOGUE,
+    LIST_PARAMETER,
     SKIPPED_STEP,
     Branch,
     Choice,
@@ -17,6 +19,7 @@ from spacelang.ir.space import (
     Product,
     ProductKind,
     Space,
+    operators,
 )
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
@@ -56,17 +59,24 @@ def optional_member(member: Node) -> Choice | None:
     return member if isinstance(member, Choice) and any(map(_is_none, member.branches)) else None
 
 
-def check(space: Space, addresses: Iterable[str], report: DiagnosticCollector) -> None:
-    """Report the lists of decisions, given by address, that have no member in some configuration."""
-    for address in addresses:
-        variable = space.variables[address]
-        for branch in variable.choice.branches:
+def check(space: Space, report: DiagnosticCollector) -> None:
+    """Report the lists of operators that have no member in some configuration."""
+    for decision in _list_decisions(space):
+        for branch in decision.branches:
             members = members_of(branch)
             optional = [each for each in map(optional_member, members) if each is not None]
             left_out = {each.address: inner.name for each in optional for inner in each.branches if _is_none(inner)}
-            taken = {**dict(variable.owners), address: branch.name, **left_out}
-            if len(optional) == len(members) and _is_possible(space, taken):
-                report.add(EmptyOperatorList(branch.span, parameter=variable.node.name))
+            owners = space.variables[decision.address].owners
+            taken = {**dict(owners), decision.address: branch.name, **left_out}
+            if members and len(optional) == len(members) and _is_possible(space, taken):
+                report.add(EmptyOperatorList(branch.span, parameter=decision.name))
+
+
+def _list_decisions(space: Space) -> Iterator[Choice]:
+    for operator in operators(space.root):
+        for child in operator.children if operator.catalogue != ABSTRACT_CATALOGUE else ():
+            if isinstance(child, Choice) and child.name == LIST_PARAMETER:
+                yield child
 
 
 def _is_possible(space: Space, taken: Mapping[str, str]) -> bool:

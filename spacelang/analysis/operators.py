@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, TypeGuard
 
-from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks, tuples
+from spacelang.analysis import alternatives, drafts, hyperparameter_defaults, parameter_checks, tuples
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
@@ -13,7 +13,7 @@ from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import has_named_bounds
-from spacelang.analysis.values import InvalidValue, OperatorFinder, literal_value
+from spacelang.analysis.values import InvalidValue, OperatorFinder, literal_value, read_annotations
 from spacelang.catalog.catalogue import (
     CatalogueEntry,
     Catalogues,
@@ -25,7 +25,7 @@ from spacelang.catalog.catalogue import (
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownImported
 from spacelang.diagnostics.parameters import UnknownParameter, VarNamedLikeParameter
-from spacelang.diagnostics.syntax import UnexpectedText
+from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir import space as ir
 from spacelang.ir.domain import BOOLEANS, Domain, Grid, parts, spell_parameter_name
 from spacelang.ir.expr import Constant
@@ -358,7 +358,7 @@ class BodyReader:
         elif domain is None and self._report.symbols.mentioned_in(written.domain.span):
             self._report.mark_possibly_caused_by_bindings(before)
         self._report.symbols.record_domain(written.name.span, written.domain)
-        advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
+        advice = read_annotations(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
             draft.conditions.append(drafts.PendingCondition(place.address, written.condition, scope))
         if domain is None and not has_columns:
@@ -444,7 +444,7 @@ class BodyReader:
         place = self._place.child(name)
         self.scope.addresses[name] = place.address
         self._operators.draft.nested.add(place.address)
-        annotations.read_annotations(written.annotations, "choices of operators", self._report)
+        read_annotations(written.annotations, "choices of operators", self._report)
         read = partial(self._operators.read_value, parameter=judge.parameter)
         stands = partial(self._names_alternative, parameter=judge.parameter)
         several = alternatives.alternatives_in(written.domain, stands, self._report)
@@ -457,8 +457,6 @@ class BodyReader:
         branches = self._with_range(written, branches, judge)
         alternatives.check_duplicate_values(branches, self._report)
         judge.check_branches(branches, self._operators.entry_of)
-        if are_lists:
-            self._operators.draft.operator_lists.append(place.address)
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]

@@ -62,7 +62,7 @@ class ParameterChecker:
                 operator=entry.name,
                 parameter=parameter.name,
                 value=literal(value),
-                expected="expected operators" if parameter.takes_operator_list else f"expected {expected}",
+                expected=f"expected {expected}",
                 near=suggest_value(value, parameter.accepted_values) or _meant_value(value, span.text, parameter),
                 hint=_list_hint(value, parameter) if parameter.takes_operator_list else hint,
                 instead=f"{parameter.name} : A | B" if parameter.takes_operators and _looks_like_class(value) else None,
@@ -168,9 +168,8 @@ class ParameterChecker:
         """Report a condition on a choice of operators that cannot be `none` where the condition fails."""
         assert self.parameter is not None
         parameter = self.parameter
-        expected = f"expected {parameter.expected}" if not parameter.takes_operator_list else "expected operators"
         hint = f"remove the condition: `{parameter.name}` would be `none` where it does not hold"
-        self._report_rejected(condition, "none", expected, hint)
+        self._report_rejected(condition, "none", f"expected {parameter.expected}", hint)
 
     def _report_rejected(self, span: Span, value: str, expected: str, hint: str | None = None) -> None:
         assert self._known is not None

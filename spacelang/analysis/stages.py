@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis import alternatives, annotations, chains, declarations
+from spacelang.analysis import alternatives, chains, declarations
 from spacelang.analysis.alternatives import alternatives_of, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix, Chain, Definition, Draft, PendingConstraint, Scope, StageNames
@@ -12,10 +12,11 @@ from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import BodyReader, OperatorReader
 from spacelang.analysis.structures import StructureContext, StructureReader
+from spacelang.analysis.values import read_annotations, span_of
 from spacelang.catalog.catalogue import Catalogues
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.files import NoStage, TooLarge
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
+from spacelang.diagnostics.reading import NoStage, TooLarge
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
 from spacelang.ir.chains import MAX_USES_IN_CHAIN, name_of_use
@@ -273,7 +274,7 @@ class StageReader:
     def _read(self, home: Module, stage: ast.Stage, called: str, place: AddressPrefix, *, is_again: bool) -> ir.Choice:
         self._modules[id(home)] = home
         alternatives.check_name(stage.name, self._report)
-        advice = annotations.read_annotations(stage.annotations, "stages", self._report)
+        advice = read_annotations(stage.annotations, "stages", self._report)
         if advice.first and not is_again:
             self._check_first(stage)
         names = self._names.in_module(home).inside_stage(stage.name.text, place.address)
@@ -287,7 +288,7 @@ class StageReader:
         return ir.Choice(called, place.address, place.key, branches, default, is_first, stage.name.span)
 
     def _check_first(self, stage: ast.Stage) -> None:
-        mark = annotations.span_of("first", stage.annotations)
+        mark = span_of("first", stage.annotations)
         if self._first is not None:
             related = (Related(self._first[1], "the other one"),)
             problem, reason = "already marks another stage", "one is enough"

@@ -6,12 +6,13 @@ from dataclasses import field, replace
 from itertools import permutations
 from typing import Final, Protocol
 
-from spacelang.analysis import alternatives, annotations, chains
+from spacelang.analysis import alternatives, chains
 from spacelang.analysis.alternatives import Alternative, alternatives_of, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader, ReadOperator
+from spacelang.analysis.values import read_annotations, span_of
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import (
@@ -85,7 +86,7 @@ class StructureReader:
             case ast.OperatorReference():
                 return self._steps_by_name(structure, spot)
             case ast.NoneStep():
-                annotations.read_annotations(structure.annotations, STEPS, self._report)
+                read_annotations(structure.annotations, STEPS, self._report)
                 return []
             case ast.Repeat():
                 return self._chain(structure, None)
@@ -135,9 +136,9 @@ class StructureReader:
             names[alternative.name] = alternative
             if alternative.alias is not None:
                 alternatives.check_name(alternative.alias, self._report)
-            advice = annotations.read_annotations(alternative.annotations, "alternatives", self._report)
+            advice = read_annotations(alternative.annotations, "alternatives", self._report)
             if advice.default:
-                mark = annotations.span_of("default", alternative.annotations)
+                mark = span_of("default", alternative.annotations)
                 if default is not None:
                     self._report.add(alternatives.second_default_diagnostic(mark, default[1]))
                 default = default or (len(branches), mark)
@@ -194,7 +195,7 @@ class StructureReader:
         return rest in home.damaged
 
     def _steps_by_name(self, written: ast.OperatorReference, spot: StructureContext) -> list[ir.Node]:
-        annotations.read_annotations(written.annotations, STEPS, self._report)
+        read_annotations(written.annotations, STEPS, self._report)
         if self._is_damaged(written):
             return []
         stage, imported = self._stage_of(written), self._imported_module(written)
@@ -240,12 +241,12 @@ class StructureReader:
         """Return the steps of a group with a name or annotations, which go to the decision or the addresses inside."""
         part = alternatives.without_brackets(group.part)
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
-            annotations.read_annotations(group.annotations, STEPS, self._report)
+            read_annotations(group.annotations, STEPS, self._report)
             return self.steps(part, self._stages.top_level(spot))
         if isinstance(part, ast.OptionalStructure) or alternatives.is_joined(part, "|"):
-            advice = annotations.read_annotations(group.annotations, "stages", self._report)
+            advice = read_annotations(group.annotations, "stages", self._report)
             return [replace(self._choice(part, spot, group.alias), first=advice.first)]
-        annotations.read_annotations(group.annotations, STEPS, self._report)
+        read_annotations(group.annotations, STEPS, self._report)
         if group.alias is None:
             return self.steps(part, spot)
         if isinstance(part, ast.Permute):
@@ -306,7 +307,7 @@ class StructureReader:
 
     def _chain(self, written: ast.Repeat, alias: ast.Word | None) -> list[ir.Node]:
         """Return the decision of a chain as a list, which is empty after a mistake was reported."""
-        annotations.read_annotations(written.annotations, STEPS, self._report)
+        read_annotations(written.annotations, STEPS, self._report)
         used = alternatives.without_brackets(written.part)
         found: ir.Choice | None = None
         if not isinstance(used, ast.OperatorReference):
@@ -315,7 +316,7 @@ class StructureReader:
             stage = self._stage_of(used)
             if stage is not None:
                 self._check_no_body(used, "a stage")
-                annotations.read_annotations(used.annotations, STEPS, self._report)
+                read_annotations(used.annotations, STEPS, self._report)
                 found = self._stages.use_chain(*stage, written, used.alias if alias is None else alias)
             elif self._operators.is_operator(used.name) or self._imported_module(used) is not None:
                 self._report.add(chains.no_stage_diagnostic(used))
@@ -326,7 +327,7 @@ class StructureReader:
         return [] if found is None else [found]
 
     def _columns(self, written: ast.ColumnSplit, spot: StructureContext) -> ir.Product:
-        annotations.read_annotations(written.annotations, STEPS, self._report)
+        read_annotations(written.annotations, STEPS, self._report)
         found = [self._selector(selector) for selector, _ in written.parts]
         everything = tuple(dict.fromkeys(each for each in found if each is not None))
         selectors: dict[ir.ColumnSelector, Span] = {}
@@ -375,7 +376,7 @@ class StructureReader:
 
     def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
         """Return a permutation: the decision on the order of its steps, and the steps."""
-        annotations.read_annotations(written.annotations, STEPS, self._report)
+        read_annotations(written.annotations, STEPS, self._report)
         wanted = "order" if alias is None else structure_title(written)
         called = self.assign_name(wanted, alias, written.span, spot)
         place = spot.place.child(called)

@@ -1,11 +1,11 @@
 """Truth values: tests that tell them from other expressions, advice where one is expected, and counts of true ones."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import combinations, islice
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.files import TooLarge
+from spacelang.diagnostics.reading import TooLarge
 from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, nodes, with_children
 from spacelang.ir.partial_evaluation import UNKNOWN, fold_constants, partially_evaluate
 from spacelang.syntax import ast
@@ -31,12 +31,25 @@ def is_test(written: ast.Expression) -> bool:
             return False
 
 
+DIFFERENT: Final = frozenset(("all_different", "alldifferent", "all_distinct", "different", "distinct", "unique"))
+"""Functions of other languages that are true if all arguments differ, in lower case."""
+MAX_PAIRS: Final = 3  # The maximum number of pairs that advice shows
+
+
 def comparison_remedy(written: ast.Expression) -> str:
-    """Return advice for an expression without truth; a tuple was probably meant to list alternatives."""
-    if not isinstance(written, ast.Tuple):
-        return "compare this value with another one, for example by `==`"
-    tests = " and ".join(f"… is {item.span.text}" for item in written.items)
-    return f"write `{tests}`, with stages in place of the dots"
+    """Return advice for an expression without truth: what was probably meant by a tuple or an unknown function."""
+    match written:
+        case ast.Tuple():
+            tests = " and ".join(f"… is {item.span.text}" for item in written.items)
+            return f"write `{tests}`, with stages in place of the dots"
+        case ast.FunctionCall() if written.function.text.lower() in DIFFERENT and len(written.arguments) > 1:
+            pairs = [f"{one.span.text} != {other.span.text}" for one, other in combinations(written.arguments, 2)]
+            shown = " and ".join(pairs[:MAX_PAIRS])
+            return f"compare each pair: `{shown}`" + (
+                f", and {len(pairs) - MAX_PAIRS} more" if pairs[MAX_PAIRS:] else ""
+            )
+        case _:
+            return "compare this value with another one, for example by `==`"
 
 
 TRUE: Final = Constant(True)

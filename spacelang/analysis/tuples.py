@@ -5,20 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis import annotations
-from spacelang.analysis.annotations import AnnotationValues
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
 from spacelang.analysis.drafts import AddressPrefix, Draft, PendingCondition, Scope
 from spacelang.analysis.hyperparameter_defaults import read_value
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.values import InvalidValue, literal_value
+from spacelang.analysis.values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.domains import BadBound, DefaultOutside, EmptyDomain
-from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import DuplicateValue
-from spacelang.diagnostics.syntax import UnexpectedText
+from spacelang.diagnostics.reading import TooLarge, UnexpectedText
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
 from spacelang.ir.domain import (
@@ -116,7 +113,7 @@ class TupleReader:
         before = len(self._report.found)
         domain = self._domain(written.domain, judge)
         self._mark_data_dependent(written, before)
-        advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
+        advice = read_annotations(written.annotations, "hyperparameters", self._report)
         if domain is None:
             self._scope.dubious.add(name)
             self._draft.dubious.add(place.address)

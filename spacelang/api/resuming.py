@@ -14,8 +14,15 @@ from spacelang.api.search_data import DefaultSpace, TabularData
 from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.trial import LossName
 from spacelang.ir.validation import KINDS
-from spacelang.report.next_steps import TABULATE, is_exhausted, python_call, resume_command
-from spacelang.report.run_limits import LIMITS, RunLimits, limits_of
+from spacelang.report.next_steps import (
+    LIMITS,
+    TABULATE,
+    RunLimits,
+    is_exhausted,
+    limits_of,
+    python_call,
+    resume_command,
+)
 from spacelang.report.stored_runs import parse_options
 from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES

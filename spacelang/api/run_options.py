@@ -83,8 +83,9 @@ Allow = Annotated[Iterable[str], RunOption((), "A package that the space may `us
     form="texts", is_stored=True)]
 TrainingScore = Annotated[bool, RunOption(False, "Record the loss on the training rows, too.", scope="scores",
     variants={"tabulate": "Record the loss on the training rows, which DAUB uses."})]
-TargetColumn = Annotated[str | None, RunOption(None, "The column of labels; by default the one named `target`, or else "
-    "the last.")]
+TargetColumn = Annotated["str | Iterable[str] | None", RunOption(None, "The column of labels; by default the one named "
+    "`target`, or else the last. Give it once for each of several targets.", "The column of labels; by default the one "
+    "named `target`, or else the last. Several names are several targets.", form="texts")]
 
 # ---- groups of options
 
@@ -366,3 +367,9 @@ def _texts(value: Any) -> Iterable[str]:
     if isinstance(value, Mapping):
         return (f"{name}={each}" for name, each in value.items())
     return map(str, value) if isinstance(value, tuple) else (str(value),)
+
+
+def target_of(columns: str | Iterable[str] | None) -> str | tuple[str, ...] | None:
+    """Return the target column that is given, or several; None without any."""
+    found = tuple(dict.fromkeys((columns,) if isinstance(columns, str) else columns or ()))
+    return found if len(found) > 1 else found[0] if found else None

@@ -24,7 +24,7 @@ from spacelang.ir.value import from_json
 from spacelang.ir.walk import products, structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.statistics import Statistics, statistics
+from spacelang.solver.statistics import CountEstimate, Statistics, statistics
 from spacelang.syntax.sources import is_space_text, read_source
 from spacelang.targets import TARGETS
 from spacelang.text import Source
@@ -146,9 +146,21 @@ class Space(CachedPropertyMixin):
         return self.counted.configuration_count
 
     @cached_property
+    def configurations_estimate(self) -> CountEstimate | None:
+        """An estimate of a finite number of configurations that is not counted exactly, with an interval, else None.
+
+        The estimate draws at most 100,000 configurations without the constraints that are not counted, and tests them.
+        """
+        if self.configurations is not None or any(each.domain.size is None for each in self.checked.hyperparameters):
+            return None
+        from spacelang.sampling.count_estimate import estimate_count
+
+        return estimate_count(self.counted)
+
+    @cached_property
     def statistics(self) -> Statistics:
         """Statistics of the contents of the space."""
-        return statistics(self.counted)
+        return replace(statistics(self.counted), configurations_estimate=self.configurations_estimate)
 
     def default(self) -> Configuration:
         """Return the default configuration."""

@@ -156,7 +156,7 @@ class ComparisonDataError(ValueError):
 def read_comparison_data(
     make_experiment: Callable[..., Experiment],
     data: Mapping[str, Any],
-    target_column: str | None = None,
+    target_column: str | tuple[str, ...] | None = None,
     reading: "ReadOptions | None" = None,
 ) -> tuple[ComparisonDataset, ...]:
     """Return a `ComparisonDataset` for each data set, in the order of `data`.
@@ -204,7 +204,7 @@ def _make_experiment(
     make_experiment: Callable[..., Experiment],
     label: str,
     source: Any,
-    target_column: str | None,
+    target_column: str | tuple[str, ...] | None,
     reading: "ReadOptions | None",
 ) -> Experiment:
     from spacelang.runtime.data.loading import make_table
@@ -228,7 +228,7 @@ def _make_experiment(
 
 
 def _refuse_unused_options(
-    source: str, setting: Experiment, target_column: str | None, reading: "ReadOptions | None"
+    source: str, setting: Experiment, target_column: str | tuple[str, ...] | None, reading: "ReadOptions | None"
 ) -> None:
     """Raise InputError if an option is given that has no effect on a table or an artificial objective."""
     is_table = source.startswith(TABLE_PREFIX)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import Experiment, budget_of, experiment_fields
 from spacelang.api.options import TEXT, RunOption, accept_options, check_argument, check_argument_types
-from spacelang.api.run_options import CompareOptions
+from spacelang.api.run_options import CompareOptions, target_of
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
@@ -116,7 +116,7 @@ def compare(
     workers = worker_settings(loaded, options)
     make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields(options))
     seeds = tuple(range(seed, seed + repeats))
-    read, target_column = read_options_of(options), options["target_column"]
+    read, target_column = read_options_of(options), target_of(options["target_column"])
     datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
     common = datasets[0].experiment
     judged = _check_data(datasets, seeds[0], entered)

@@ -116,6 +116,8 @@ class Parameter:
         """A description of the accepted values, such as "an integer from 1 or `none`"."""
         if self.refused is not None:
             return f"no value, because {self.refused}"
+        if self.takes_operator_list:
+            return "a list of operators"
         return "any literal" if self.accepts is None else rules.describe_rules(self.accepts, self.named)
 
     def refusal_reason(self, value: Value) -> str | None:

@@ -78,17 +78,6 @@ def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
 SeedOption = Annotated[int, parameter_of("seed", options_of(RunOptions)["seed"], "sample")]
 SetOption = Annotated[list[str] | None, parameter_of("set", options_of(RunOptions)["optimizer_options"])]
 AllowOption = Annotated[list[str] | None, parameter_of("allow", options_of(RunOptions)["allow"])]
-TargetColumnOption = Annotated[str | None, parameter_of("target_column", options_of(CompareOptions)["target_column"])]
 TargetColumnsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--target-column",
-        help=f"{options_of(CompareOptions)['target_column'].help} Give it once for each of several targets.",
-    ),
+    list[str] | None, parameter_of("target_column", options_of(CompareOptions)["target_column"])
 ]
-
-
-def target_of(columns: list[str] | None) -> str | tuple[str, ...] | None:
-    """Return the target column that is given, or several; None without any."""
-    found = tuple(dict.fromkeys(columns or ()))
-    return found if len(found) > 1 else found[0] if found else None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.api.run_options import ReadingOptions
+from spacelang.api.run_options import ReadingOptions, target_of
 from spacelang.cli._options import JsonOption, RunArgument, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
 from spacelang.cli._process import print_file_text
-from spacelang.cli._run_options import AllowOption, TargetColumnsOption, read_options_if_given, target_of
+from spacelang.cli._run_options import AllowOption, TargetColumnsOption, read_options_if_given
 from spacelang.cli._run_steps import limit_threads_before_fork
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from spacelang.api.run_options import ReadingOptions
-from spacelang.cli._output import check_output_is_new, print_note, warn, write_new
-from spacelang.cli._process import print_file_text
-from spacelang.cli._run_options import TargetColumnOption
+from spacelang.api.run_options import ReadingOptions, target_of
+from spacelang.cli._output import check_output_is_new, fail, print_note, warn, write_new
+from spacelang.cli._process import BAD_INPUT, print_file_text
+from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
 GROUP = ("Write a space", 1)
@@ -18,7 +18,7 @@ GROUP = ("Write a space", 1)
 def command(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A data file, `sklearn:NAME` or `openml:ID`.")],
     *,
-    target_column: TargetColumnOption = None,
+    target_column: TargetColumnsOption = None,
     options: ReadingOptions,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write to this file.")
@@ -40,12 +40,21 @@ def command(
     if output is not None:
         check_output_is_new(output)
     reading = read_options_of(options)
-    found = profile(load_dataset(data, target_column, reading))
+    target = target_of(target_column)
+    if isinstance(target, tuple):
+        names = " and ".join(f"`{name}`" for name in target)
+        fail(
+            f"{names} are several targets, and the operators of starter spaces take one",
+            "write a space of operators that take several, such as `RandomForestRegressor`, `Ridge` or "
+            "`KNeighborsClassifier`",
+            status=BAD_INPUT,
+        )
+    found = profile(load_dataset(data, target, reading))
     for refused in found.refused:
         warn(make_visible(refused))
     for warning in found.warnings:
         print_note(warning)
-    labels = "" if target_column is None else f" --target-column {quote(target_column)}"
+    labels = "" if target is None else f" --target-column {quote(target)}"
     text = starter_space(found, data, f"{labels}{reading.command_options}", None if output is None else str(output))
     if output is None:
         print_file_text(text)

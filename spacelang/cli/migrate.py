@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spacelang.api.run_options import target_of
 from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
-from spacelang.cli._run_options import TargetColumnOption
+from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.cli.export_and_predict import TestShareOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
@@ -46,7 +47,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         str | None,
         typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
     ] = None,
-    target_column: TargetColumnOption = None,
+    target_column: TargetColumnsOption = None,
     test: TestShareOption = None,
     options: SpaceOptions,
     json: JsonOption = False,
@@ -72,7 +73,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         from spacelang.api.migration import migrate_run
         from spacelang.api.stored_runs import reopen_run
 
-        finished = reopen_run(run, data=data, target=target_column, test=test, allow=options.allow or ())
+        finished = reopen_run(run, data=data, target=target_of(target_column), test=test, allow=options.allow or ())
         taken = migrate_run(finished, loaded, store, most=most, renames=renames)
         for version_change in finished.version_changes:
             print_note(f"{version_change}: the losses that are taken over may differ because of this change")

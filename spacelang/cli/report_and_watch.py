@@ -28,7 +28,7 @@ def report_command(
 ) -> None:
     """Write stored runs as one HTML page that opens offline: no scripts, nothing loaded from elsewhere.
 
-    It shows the best loss over time, the best pipelines, the importance of hyperparameters, parallel coordinates, the
+    It shows the best score over time, the best pipelines, the importance of hyperparameters, parallel coordinates, the
     tree of decisions, constraints, cost, failures and the space. A run that is still running can be shown, too. Neither
     the data nor the space file is needed.
 

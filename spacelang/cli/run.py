@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from spacelang.api.run_options import RunOptions
+from spacelang.api.run_options import RunOptions, target_of
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import CodeOption, JsonOption, complete_spaces
-from spacelang.cli._run_options import TargetColumnsOption, target_of
+from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.cli._search import search
 
 GROUP = ("Search a space", 2)

@@ -1,6 +1,7 @@
 """`spacelang stats`: count the parts and members of a space exactly."""
 
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -14,10 +15,14 @@ if TYPE_CHECKING:
     from spacelang.solver.statistics import HyperparameterCounts, Statistics
 
 GROUP = ("Inspect a space", 1)
+DIGITS: Final = 3  # The digits of an estimate that are shown
+LARGE: Final = 10_000_000  # Estimates from here on are shown with an exponent
 
 
 def command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption = False) -> None:
     """Show the size of a space: stages, structures, hyperparameters, configurations, counted exactly.
+
+    Configurations that cannot be counted are estimated, with an interval.
 
     Example: `spacelang stats blds_table1`
     """
@@ -38,9 +43,7 @@ def _lines(task: "Task") -> list[str]:
 
 
 def _print(found: "Statistics", task: "Task | None") -> None:
-    total, size = found.hyperparameters, "finite, but too complex to count exactly"
-    if found.configurations is not None or total.continuous:
-        size = "infinitely many" if found.configurations is None else f"{found.configurations:,}"
+    total = found.hyperparameters
     typer.secho(make_visible(found.space), bold=True)
     _print_columns(
         [
@@ -50,7 +53,7 @@ def _print(found: "Statistics", task: "Task | None") -> None:
             ("hyperparameters", f"{_total(total)} ({total.continuous} continuous, {total.discrete} discrete)"),
             ("conditions", str(found.conditions)),
             ("constraints", str(found.constraints)),
-            ("configurations", size),
+            ("configurations", _size(found)),
             *([] if task is None else [("task", make_visible(", ".join((task.kind, *_lines(task)))))]),
         ]
     )
@@ -59,6 +62,25 @@ def _print(found: "Statistics", task: "Task | None") -> None:
         typer.echo()
         rows = [(make_visible(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched]
         _print_columns([("algorithm", "continuous  discrete"), *rows])
+
+
+def _size(found: "Statistics") -> str:
+    if found.configurations is not None:
+        return f"{found.configurations:,}"
+    if found.hyperparameters.continuous:
+        return "infinitely many"
+    estimate = found.configurations_estimate
+    if estimate is None:
+        return "finite, but too complex to count exactly"
+    value, low, high = map(_round, (estimate.value, estimate.low, estimate.high))
+    interval = f"{low} to {high} with {estimate.confidence:.0%} confidence"
+    return f"about {value} (an estimate from {estimate.draws:,} draws: {interval})"
+
+
+def _round(number: int) -> str:
+    """Return a number with three digits of precision, with an exponent if it is large."""
+    rounded = Decimal(f"{Decimal(number):.{DIGITS - 1}e}")
+    return f"{int(rounded):,}" if rounded < LARGE else f"{rounded:.{DIGITS - 1}e}".replace("e+", "e")
 
 
 def _print_columns(rows: list[tuple[str, str]]) -> None:

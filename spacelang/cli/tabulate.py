@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
 
 import typer
 
-from spacelang.api.run_options import ResumeOptions, TabulateOptions
+from spacelang.api.run_options import ResumeOptions, TabulateOptions, target_of
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import fail, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._run_options import TargetColumnOption
+from spacelang.cli._run_options import TargetColumnsOption
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -38,7 +38,7 @@ def command(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="TABLE.npz", help="Write the table here.")],
-    target_column: TargetColumnOption = None,
+    target_column: TargetColumnsOption = None,
     b: Annotated[
         int | None, typer.Option("--b", min=1, help="Training rows of the first rung; 100 by default.")
     ] = None,
@@ -69,7 +69,7 @@ def command(
     steps.parse_validation_option(options["validate"])
     make = partial(tabulation_search, hyperparameters=hyperparameters, b=b, eta=eta)
     load = partial(steps.load_space, space, options)
-    _tabulate(load, data, target_column, options, make, output, as_json=json)
+    _tabulate(load, data, target_of(target_column), options, make, output, as_json=json)
 
 
 def resume_table(found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool) -> None:

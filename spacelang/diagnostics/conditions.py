@@ -194,10 +194,10 @@ class WrongComparison(Diagnostic):
 
 
 class TooComplexToDecide(Diagnostic):
-    """This test is too complex to be counted and checked exactly, as the compiler does for every space.
+    """Constraints or conditions tie so many decisions to each other that structures cannot be counted exactly.
 
-    Arithmetic over several ranges must be linear if the ranges are continuous or very large, and such ranges must not
-    have a step. Exact counting is also impossible if constraints and conditions tie very many decisions to each other.
+    The compiler decides for every combination of alternatives whether it has a configuration. What ties too many
+    hyperparameters, or is not linear over large ranges, is tested with each random draw instead (SL515).
     """
 
     code = "SL509"
@@ -205,9 +205,9 @@ class TooComplexToDecide(Diagnostic):
     LABEL = "{reason}"
     HELPS = ("{remedy}",)
 
-    kind: str = "comparison"
-    reason: str = "this is not linear over a large or continuous range"
-    remedy: str = "use only sums and constant factors, or make the ranges smaller"
+    kind: str
+    reason: str
+    remedy: str
 
 
 class EquationOfRanges(Diagnostic):
@@ -255,6 +255,49 @@ class ApproximateDraws(Diagnostic):
 
     names: str
     count: int
+
+
+class TestedAfterDraw(Diagnostic):
+    """The compiler cannot decide this exactly, so random draws are repeated until one passes the test.
+
+    These are comparisons that are not linear over large or continuous ranges, and constraints that tie too many
+    hyperparameters, such as eight integers that all differ:
+
+        require num_leaves <= 2 ** max_depth
+        require learning_rate * n_estimators >= 5
+
+    Draws follow the law of the space exactly, and membership is exact. The number of configurations is an estimate with
+    an interval, and targets that need an exact constraint refuse the space. A test that fewer than one draw in 10,000
+    passes is an error (SL516).
+    """
+
+    code = "SL515"
+    severity = Severity.NOTE
+    MESSAGE = "random draws are tested with this {kind}"
+    LABEL = "too complex to be decided exactly"
+
+    kind: str
+
+
+class RarelySatisfied(Diagnostic):
+    """Fewer than one random draw in 10,000 satisfies a constraint that the compiler cannot decide exactly.
+
+    Such constraints are tested after each draw (SL515). Here nearly all draws would be thrown away. Ranges that are
+    close to what the constraint admits help, and so do bounds that name other hyperparameters:
+
+        b : float[0, 1 - a]
+    """
+
+    code = "SL516"
+    MESSAGE = "too few random draws satisfy this {kind}"
+    LABEL = "{kept:,} of {drawn:,} draws satisfy it{case}"
+    HELPS = ("narrow the ranges of {names} to values that satisfy it, or loosen it, until 1 draw in 10,000 does",)
+
+    kind: str
+    kept: int
+    drawn: int
+    names: str
+    case: str = ""
 
 
 class AlternativeNeverChosenForData(Diagnostic):

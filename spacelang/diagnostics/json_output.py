@@ -9,7 +9,7 @@ from spacelang.diagnostics.conditions import AlwaysTrue, NeverActiveTogether, Ne
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix
 from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import DuplicateValue
-from spacelang.diagnostics.syntax import ForeignSyntax, MissingSeparator, UnclosedString, UnexpectedText
+from spacelang.diagnostics.reading import ForeignSyntax, MissingSeparator, UnclosedString, UnexpectedText
 from spacelang.diagnostics.tasks import ReversedGoal
 from spacelang.text import Span
 

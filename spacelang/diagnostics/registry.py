@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Final
 
-from spacelang.diagnostics import conditions, domains, files, names, other_tools, parameters, structure, syntax, tasks
+from spacelang.diagnostics import conditions, domains, names, other_tools, parameters, reading, structure, tasks
 from spacelang.diagnostics.diagnostic import Diagnostic
 
 WIDTH: Final = 88  # The line length of explanations. Prose is hard to read on longer lines
-_MODULES: Final = (files, other_tools, syntax, names, parameters, domains, conditions, structure, tasks)
+_MODULES: Final = (reading, other_tools, names, parameters, domains, conditions, structure, tasks)
 
 
 def explanation(code: str) -> str:

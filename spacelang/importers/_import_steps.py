@@ -10,13 +10,13 @@ from spacelang.analysis import check as check_space
 from spacelang.catalog import load
 from spacelang.diagnostics.conditions import DeadAlternative
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity, sorted_unique
-from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.other_tools import (
     ContradictoryDeclaration,
     IneffectiveDeclaration,
     UnknownFormat,
     UnreadableDeclaration,
 )
+from spacelang.diagnostics.reading import TooLarge
 from spacelang.importers import IMPORTERS
 from spacelang.importers._consistency import ConsistentSpace, check_consistency, remove_value
 from spacelang.importers._foreign_space import (

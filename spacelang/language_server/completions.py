@@ -9,9 +9,9 @@ from typing import Final
 from lsprotocol import types
 
 from spacelang.analysis import TextNames
-from spacelang.analysis.annotations import MARKED_CONSTRUCTS
 from spacelang.analysis.modules import Module
 from spacelang.analysis.tasks import KINDS, LIMITED_OBJECTS, MEASURES
+from spacelang.analysis.values import MARKED_CONSTRUCTS
 from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault, Parameter
 from spacelang.catalog.rules import Interval
 from spacelang.catalog.snapshot import BUNDLED

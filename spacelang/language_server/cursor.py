@@ -97,6 +97,16 @@ def find_cursor(source: Source, offset: int) -> CursorContext:
     return CursorContext(start, source.text[start:offset], expected, tokens, tuple(_open_braces(tokens)))
 
 
+def token_at(source: Source, offset: int) -> Token | None:
+    """Return the token at an offset, or None between tokens, in comments and behind a mistake in the same item."""
+    bounds = next(((first, end) for first, end in split_items(source.text, 0) if first <= offset < end), None)
+    if bounds is None:
+        return None
+    begin, end = bounds
+    tokens, _, _ = _driver().read_beginning(source.text[begin:end])
+    return next((token for token in tokens if token.start_pos <= offset - begin < token.end_pos), None)
+
+
 @cache
 def _driver() -> LrDriver:
     return LrDriver(load(), _NoBuilder())

@@ -1,8 +1,10 @@
 """Hover texts (kinds of names, comments, legal values, ranges) and inlay hints with numbers of structures."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Final
 
 from lsprotocol import types
 
@@ -11,6 +13,7 @@ from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDe
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.space import Choice
+from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.names import Occurrence, SymbolKind
 from spacelang.solver.network import TooManyConnectedVariablesError
@@ -20,13 +23,44 @@ from spacelang.text import Span, count_with_noun
 
 def hover(document: Document, position: types.Position, encoding: PositionEncoding) -> types.Hover | None:
     """Return a description of the symbol at a position, or None."""
-    names = document.names
-    found = document.index.at(document.source, encoding.offset(document.source, position))
+    names, offset = document.names, encoding.offset(document.source, position)
+    found = document.index.at(document.source, offset)
     if names is None or not found:
-        return None
+        return _hover_on_keyword(document, offset, encoding)
     texts = dict.fromkeys(text for each in found for text in _describe(each, document, names) if text)
     content = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(texts))
     return types.Hover(content, encoding.range(found[0].span))
+
+
+_FORMS: Final = {
+    "TUPLE": "`tuple[least, greatest] of DOMAIN`: a tuple of variable length; an element is `NAME[1]`, the length "
+    "`length(NAME)`",
+    "SIMPLEX": "`simplex a, b, c`: numbers in [0, 1] whose sum is 1; the last one is computed from the others",
+    "REPEAT": "`repeat(stage, least, most)`: the stage is used so many times in a row, each use with its own "
+    "alternative and hyperparameters",
+    "PERMUTE": "`permute(a, b, c)`: a decision between all orders of the steps",
+    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part for some columns, with their features concatenated",
+}
+"""What a keyword begins, by its terminal."""
+_FUNCTIONS: Final = {
+    "count": "`count(condition, …)`: how many conditions hold; `count(estimators)`: how many members a list has",
+    "length": "`length(NAME)`: the number of elements of a tuple",
+    "sum": "`sum(a, b, …)`: the sum of numbers",
+}
+"""What functions that Python does not have, or has by another name, compute."""
+
+
+def _hover_on_keyword(document: Document, offset: int, encoding: PositionEncoding) -> types.Hover | None:
+    """Return a description of the form that a keyword begins, or None."""
+    token = token_at(document.source, offset)
+    text = None if token is None else _FORMS.get(token.type)
+    if token is None or text is None:
+        return None
+    start = offset
+    while start and re.match(r"\w", document.source.text[start - 1]):
+        start -= 1
+    span = Span(document.source, start, start + len(token))
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), encoding.range(span))
 
 
 def _describe(each: Occurrence, document: Document, names: TextNames) -> Iterator[str]:
@@ -41,6 +75,8 @@ def _describe(each: Occurrence, document: Document, names: TextNames) -> Iterato
         parameter = None if entry is None else entry.parameters.get(symbol.name)
         if parameter is not None:
             yield describe_parameter(parameter, symbol.operator)
+    if symbol.kind is SymbolKind.FUNCTION:
+        yield _FUNCTIONS.get(symbol.name, "")
     if symbol.kind is SymbolKind.DATA_SIZE:
         number = document.context.bindings.get(symbol.name)
         yield "not bound here" if number is None else f"bound to {number:,}"

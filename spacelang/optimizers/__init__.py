@@ -37,7 +37,7 @@ class Optimizer(Protocol):
         """Run the search coroutine of one run, which yields requests for trials (see `spacelang.ir.search_protocol`).
 
         The search depends only on the problem and the events that it receives. It returns when there is nothing left to
-        request. Raises `UndecidableError` before the first request if the constraints of the space cannot be decided,
+        request. Raises `TooManyConnectedVariablesError` before the first request if constraints tie too many decisions,
         and `SamplingFailedError` if no values that satisfy them are found.
         """
 

@@ -33,9 +33,9 @@ class Proposer(Protocol):
 class ProposerSearch(Generic[K]):
     """A part of a search that requests the proposals of a proposer, each configuration once, until it is exhausted.
 
-    A repeated proposal is made again, ten times. Then a configuration is drawn, its structure uniformly and its values
-    from their priors. If no draw is new or the proposer finds no member, the part is exhausted. Its last request is
-    then the first configuration of its history, whose trial is known, or the default configuration if the history is
+    A repeated proposal is made again, ten times. Then, or if the proposer finds no member, a configuration is drawn,
+    its structure uniformly and its values from their priors. If no draw is new, the part is exhausted. Its last request
+    is then the first configuration of its history, whose trial is known, or the default configuration if the history is
     empty.
     """
 
@@ -78,7 +78,7 @@ class ProposerSearch(Generic[K]):
         for _ in range(MAX_REPEATED_PROPOSALS):
             proposal = self._proposer.propose(history, rng)
             if proposal is None:
-                return self._final_configuration
+                break
             if proposal not in self._history:
                 return proposal
         return next(self._new_draws(rng), self._final_configuration)

@@ -13,6 +13,7 @@ from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm import ConstraintResiduals, Splitting
+from spacelang.optimizers._admm.compiled_form import lower_for_admm
 from spacelang.optimizers._admm.iterations import CallSchedule, Iterations, IterationSettings
 from spacelang.optimizers._common_options import check, check_option
 from spacelang.plugins import NestedPlugin, nested_plugin, option
@@ -116,12 +117,13 @@ class Admm:
         If there is no such pipeline, the search restarts from a configuration that was not evaluated, drawn uniformly.
         It ends if none is left.
 
-        Raises OptionError for a bound below 0, which no slack can represent.
+        Raises OptionError for a bound below 0, which no slack can represent, and for a space that the target `admm`
+        refuses.
         """
         structures = Structures(problem.space)
         if not structures.count:
             return
-        form = Target(self.conditions).lower(structures).form
+        form = lower_for_admm(Target(self.conditions), structures)
         splitting = Splitting.from_box(form.theta_d, self.rho, self.penalty)
         residuals = self._constraints(problem.bounds)
         yield from Iterations(self.iteration_settings(), problem, form, splitting, residuals).run()

@@ -16,6 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import latin_hypercube
+from spacelang.optimizers._admm.compiled_form import lower_for_admm
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._scheduling import lazy_request, run_requests
@@ -55,7 +56,8 @@ class Jopt:
 
         A point that violates a constraint is decoded to the nearest member. If there are more than 500 trials, the best
         and the latest enter the model. If no proposal is new, configurations are drawn. For further idle workers the
-        model assumes that running trials get the median value.
+        model assumes that running trials get the median value. Raises OptionError for a space that the target `admm`
+        refuses.
         """
         structures = Structures(problem.space)
         if structures.count:
@@ -189,7 +191,7 @@ class JointCube:
 
     def __init__(self, structures: Structures) -> None:
         """Compile the structures of a space that has at least one structure."""
-        self._form: AdmmForm = Admm().lower(structures).form
+        self._form: AdmmForm = lower_for_admm(Admm(), structures)
 
     @property
     def variable_count(self) -> int:

@@ -44,7 +44,7 @@ class RelationGroup:
 
 def relation_groups(space: Space) -> tuple[RelationGroup, ...]:
     """Return the groups of relations of a space; constraints of any other kind are in no group."""
-    rows = {rule: several for rule in space.constraints if (several := _inequalities(rule, space)) is not None}
+    rows = {rule: several for rule in space.constraints if (several := inequalities_of(rule, space)) is not None}
     ties = UnionFind(space.variables)
     for rule in rows:
         ties.union(rule.scope)
@@ -81,7 +81,7 @@ def range_of(variable: Variable) -> Grid | Real:
     return domain
 
 
-def _inequalities(rule: Constraint, space: Space) -> tuple[Inequality, ...] | None:
+def inequalities_of(rule: Constraint, space: Space) -> tuple[Inequality, ...] | None:
     """Return the inequalities that a constraint stands for, or None if it is not a conjunction of such."""
     if not rule.scope or {*mentioned_addresses(rule.expression)} != {*rule.scope}:
         return None

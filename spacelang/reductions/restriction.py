@@ -29,7 +29,7 @@ def restrict_space(space: Space, branches: Branches, domains: Mapping[str, Domai
     Both mappings are by address. A domain must be a part of the domain of the hyperparameter, and restricts nothing
     where that is not active. Returns None if no configuration remains. Defaults stay where possible; otherwise a
     decision defaults to its first branch, a hyperparameter to the middle of its domain, and the space to the nearest
-    valid configuration. Raises UndecidableError and TooManyConnectedVariablesError like `Structures`.
+    valid configuration. Raises TooManyConnectedVariablesError like `Structures`.
     """
     part = _Restriction(space, branches, domains).apply(space)
     while True:

@@ -49,7 +49,8 @@ def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
     if not run_data.succeeded:
         raise ValueError("no trial succeeded, so there is no incumbent to plot: see `result.trials` for the reasons")
     axes = _new_axes() if axes is None else axes
-    metric, (times, losses) = _metric(run_data), curve_axes([run_data])
+    times, scores = curve_axes([run_data])
+    metric, losses = scores.metric, scores.losses
 
     def draw(records: Sequence[TrialRecord], label: str, **style: Any) -> None:
         if records:

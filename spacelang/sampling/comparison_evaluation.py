@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 from spacelang.ir import expr
-from spacelang.ir.domain import Domain
+from spacelang.ir.domain import Domain, Grid, Real
 from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
+from spacelang.ir.value import is_number
 from spacelang.sampling.value_codes import (
     Array,
     ValueCodes,
@@ -53,6 +54,23 @@ def evaluate_comparison(atom: expr.Compare, rows: JointValues) -> Array:
     return found
 
 
+def evaluate_expression(expression: expr.Expr, rows: JointValues) -> Array:
+    """Return a boolean array of shape (count,): for each entry, whether any expression is true."""
+    if isinstance(expression, expr.Compare) and _is_vectorizable(expression, rows.domains):
+        return evaluate_comparison(expression, rows)
+    truths = (expr.is_true(expression, _lookup_at_entry(rows, entry)) for entry in range(rows.count))
+    return np.fromiter(truths, bool, rows.count)
+
+
+def _is_vectorizable(comparison: expr.Compare, domains: Mapping[str, Domain]) -> bool:
+    """Return True if a comparison has only arithmetic over numbers."""
+    return all(isinstance(domains[address], Real | Grid) for address in expr.references(comparison)) and all(
+        isinstance(node, expr.Compare | expr.Arithmetic | expr.Reference)
+        or (isinstance(node, expr.Constant) and is_number(node.value))
+        for node in expr.nodes(comparison)
+    )
+
+
 def _is_exact_in_integers(atom: expr.Compare, values: Mapping[str, Array], size: Array) -> Array:
     """Return True for entries whose numbers are integers that floats represent exactly; never with a division."""
     found: Array = size < EXACT_INTEGER_LIMIT
@@ -61,7 +79,7 @@ def _is_exact_in_integers(atom: expr.Compare, values: Mapping[str, Array], size:
             found = found & (nearest_float(node.value) % 1 == 0)
         elif isinstance(node, expr.Reference):
             found = found & (values[node.address] % 1 == 0)
-        elif isinstance(node, expr.Arithmetic) and node.operation == "/":
+        elif isinstance(node, expr.Arithmetic) and node.operation in {"/", "**"}:
             return np.array(False)
     return found
 
@@ -78,7 +96,7 @@ def _value_and_magnitude(expression: expr.Expr, values: Mapping[str, Array]) -> 
                 _value_and_magnitude(side, values) for side in (expression.left, expression.right)
             )
             return _ARITHMETIC_FUNCTIONS[expression.operation](left, right), _result_magnitude(
-                expression.operation, size, other, right
+                expression.operation, size, other, left, right
             )
         case expr.Call(arguments=(argument,)):  # `min` or `max` of one
             return _value_and_magnitude(argument, values)
@@ -87,11 +105,11 @@ def _value_and_magnitude(expression: expr.Expr, values: Mapping[str, Array]) -> 
     return found, np.abs(found)
 
 
-def _result_magnitude(operation: expr.Operation, size: Array, other: Array, right: Array) -> Array:
+def _result_magnitude(operation: expr.Operation, size: Array, other: Array, left: Array, right: Array) -> Array:
     """Return the magnitude of the result of an operation on operands of two magnitudes.
 
-    `right` is the value of the second operand. A divisor may be far smaller than the terms it was computed from; its
-    rounding error then dominates the error of the quotient.
+    `left` and `right` are the values of the operands. A divisor may be far smaller than the terms it was computed
+    from; its rounding error then dominates the error of the quotient.
     """
     match operation:
         case "+" | "-":
@@ -101,8 +119,11 @@ def _result_magnitude(operation: expr.Operation, size: Array, other: Array, righ
         case "/":
             weighted: Array = size * other / right**2
             return weighted
-        case "**":  # of constants; rounding errors are not bounded, so the comparison is evaluated exactly
-            return np.full_like(right, np.inf)
+        case "**":
+            # The relative errors of the base and of the exponent grow by |b| and |ln a|; the factor 2 covers the rest.
+            base = np.abs(left)
+            power: Array = 2 * base**right * (1 + np.abs(right) * size / base + other * np.abs(np.log(base)))
+            return power
 
 
 def _lookup_at_entry(rows: JointValues, entry: int) -> Callable[[str], expr.ExpressionValue]:

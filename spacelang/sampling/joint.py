@@ -6,48 +6,29 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.ir.domain import Domain, SimpleDomain
-from spacelang.ir.expr import references
+from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.prior import Prior
 from spacelang.ir.space import Constraint, Hyperparameter
-from spacelang.ir.value import is_number
-from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.draw_tests import ENOUGH_KEPT, FIRST_DRAWS, MEASURED_DRAWS, DrawTest, MeasuredShare
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
-from spacelang.sampling.ordered import OrderedSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.regions import MIN_ACCEPTED, PILOT_DRAWS
-from spacelang.sampling.summed import SummedSampler
+from spacelang.sampling.related_ranges import OrderedSampler, SummedSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
-from spacelang.solver.network import Network
+from spacelang.solver.network import MAX_ATTEMPTS, MAX_TESTED_ATTEMPTS, Network, SamplingFailedError
 from spacelang.solver.ordered_relations import OrderedRelations
 from spacelang.solver.summed_ranges import SummedRanges, exactly_drawn_ranges, simplex_remedy
 
-MAX_ATTEMPTS: Final = 10_000
-"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
 POINT_WEIGHT: Final = 1e-30
 """The weight of a single point of a range.
 
 It is never drawn unless nothing else is possible. Products of several such weights do not underflow to 0.
 """
 MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of rejection sampling
-
-
-class SamplingFailedError(Exception):
-    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
-
-    `remedy` says what to do about it; it is also a note of the exception.
-    """
-
-    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
-        super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
-        self.constraints = constraints
-        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
-        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
-        self.add_note(self.remedy)
 
 
 class ProbabilityWeights(Weights):
@@ -80,8 +61,9 @@ class JointSampler:
     """A sampler of the hyperparameters of one network that contains no decision.
 
     A state of the network says which cell each hyperparameter is in, and which comparisons between ranges are true.
-    Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says. Both
-    truth values of a comparison have the same weight, so the accepted values have exactly the conditional distribution.
+    Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says; so are
+    values that expressions do not agree with that the solver cannot decide (`tests_draws`). Both truths of a comparison
+    have the same weight, so the accepted values have exactly the conditional distribution.
     If fewer than one draw in five would be accepted, values are drawn from regions of the cells (see `regions.py`).
     """
 
@@ -89,23 +71,24 @@ class JointSampler:
         self, model: SolverModel, network: Network, constraints: tuple[Constraint, ...], *, advised: bool
     ) -> None:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
-        self._ranges = network.ranges
+        self.network = network
+        self.tests_draws = len(network.tested) > 0
+        self._is_rejecting = self.tests_draws or len(network.ranges) > 0
         self._constraints = constraints
         members = {member.address: member for member in network.members}
         self._remedy = simplex_remedy(members, network.constraints)
         solver = Solver(model, ProbabilityWeights(advised=advised))
         self._state_sampler = JointWeightedSampler(solver.solve(network))
         nodes = {address: each.node for address, each in members.items() if isinstance(each.node, Hyperparameter)}
-        self._domains: dict[str, Domain] = {address: node.domain for address, node in nodes.items()}
+        self._test = DrawTest(network)
         priors = {address: prior_of(node, advised=advised) for address, node in nodes.items()}
         self._cells = {
             address: CellSampler(nodes[address].domain, mine, priors[address])
             for address, mine in network.cells.items()
         }
-        self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
         self._regions: JointRegions | None = None
         self._exact = _exact_sampler(network, priors)
-        if self._exact is None and self._ranges and self._acceptance_rate() < MIN_ACCEPTED:
+        if self._exact is None and network.ranges and self._acceptance_rate() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
             self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))
 
@@ -117,14 +100,26 @@ class JointSampler:
     def _acceptance_rate(self) -> float:
         """Return the acceptance rate of a few draws, which do not depend on the random state of the user."""
         states, codes, accepted = self._draw_once(PILOT_DRAWS, np.random.default_rng(0))
-        return float((accepted & self._is_consistent(states, codes, PILOT_DRAWS)).mean())
+        return float((accepted & self._test.passes(states, codes, PILOT_DRAWS)).mean())
+
+    def measure_share(self) -> MeasuredShare:
+        """Return how many draws are kept; the draws do not depend on the random state of the user."""
+        rng, kept, drawn = np.random.default_rng(0), 0, 0
+        while drawn < MEASURED_DRAWS and kept < ENOUGH_KEPT:
+            states, codes, accepted = self._draw_once(FIRST_DRAWS, rng)
+            kept += int((accepted & self._test.passes(states, codes, FIRST_DRAWS)).sum())
+            drawn += FIRST_DRAWS
+        return MeasuredShare(kept, drawn)
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
         if self._exact is not None:
             yield from self._exact.draw(count, rng)
             return
-        states, codes = self._draw_once(count, rng)[:2] if not self._ranges else self._draw_with_rejection(count, rng)
+        if self._is_rejecting:
+            states, codes = self._draw_with_rejection(count, rng)
+        else:
+            states, codes, _ = self._draw_once(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)
             yield address, active, values if len(active) == count else values.take(active)
@@ -139,12 +134,13 @@ class JointSampler:
 
     def _draw_with_rejection(self, count: int, rng: Generator) -> tuple[dict[str, Array], dict[str, ValueCodes]]:
         kept: list[tuple[dict[str, Array], dict[str, ValueCodes]]] = []
+        attempts = MAX_TESTED_ATTEMPTS if self.tests_draws else MAX_ATTEMPTS
         found, tried, size = 0, 0, count
         while found < count:
-            if tried >= MAX_ATTEMPTS * (found + 1):
-                raise SamplingFailedError(self._constraints, self._remedy)
+            if tried >= attempts * (found + 1):
+                raise SamplingFailedError(self._constraints, self._remedy, attempts)
             states, codes, accepted = self._draw_once(size, rng)
-            good = np.flatnonzero(accepted & self._is_consistent(states, codes, size))[: count - found]
+            good = np.flatnonzero(accepted & self._test.passes(states, codes, size))[: count - found]
             kept.append(({a: s[good] for a, s in states.items()}, {a: v.take(good) for a, v in codes.items()}))
             found, tried = found + len(good), tried + size
             size = min(MAX_BATCH, max(2 * size, (count - found) * tried // max(found, 1)))
@@ -152,18 +148,3 @@ class JointSampler:
             {name: np.concatenate([states[name] for states, _ in kept]) for name in kept[0][0]},
             {address: concatenate_codes([codes[address] for _, codes in kept]) for address in kept[0][1]},
         )
-
-    def _is_consistent(self, states: Mapping[str, Array], codes: Mapping[str, ValueCodes], count: int) -> Array:
-        """Return a boolean array: True where all comparisons of ranges that have numbers are as the state says."""
-        agreeing = np.ones(count, bool)
-        for name, atom in self._ranges.items():
-            addresses = references(atom)
-            compared = agreeing.copy()
-            for address in addresses:
-                compared &= (states[address] >= 0) & self._numeric[address][states[address]]
-            rows = np.flatnonzero(compared)
-            values = {address: codes[address].take(rows) for address in addresses}
-            agreeing[rows] = evaluate_comparison(atom, JointValues(self._domains, values, len(rows))) == (
-                states[name][rows] == 1
-            )
-        return agreeing

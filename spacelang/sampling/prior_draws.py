@@ -1,4 +1,4 @@
-"""Random values by a prior, restricted to a domain or to one of its cells, and the probabilities of cells.
+"""Draws by priors and declared weights: values of domains and cells, members of grids, weights of alternatives.
 
 A prior is a distribution on the scale of a range (of natural logarithms under `log`). A range of floats has the
 distribution truncated to it. A member of a grid has the probability of the interval of half a step around it, as in
@@ -8,6 +8,8 @@ theirs. Each part of a union keeps its probability.
 
 import math
 import sys
+from collections.abc import Collection, Iterator, Mapping
+from fractions import Fraction
 from functools import partial
 from typing import Final
 
@@ -16,9 +18,11 @@ from numpy.random import Generator
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
 from spacelang.ir.prior import Ends, Prior, Uniform
-from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.value import is_number
+from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.value import is_number, to_fraction
 from spacelang.sampling.value_codes import Array, CodeSampler, code_type, codes_at, nearest_float, part_index_and_code
+from spacelang.solver.model import Solver, Weights
+from spacelang.solver.network import UNREACHED
 
 LARGEST: Final = sys.float_info.max
 
@@ -126,3 +130,102 @@ def _draw_numbers(cell: Real | Grid, part: Real | Grid, prior: Prior, count: int
         exact = [part.value_at(min(max(int(index), first), last)) for index in indices.tolist()]
         return np.array(exact, dtype=object)
     return codes_at(part, np.clip(indices, first, last)).astype(code_type(part))
+
+
+class DeclaredAlternativeWeights(Weights):
+    """Weights of structures for the advised law: the product of the weights of their alternatives."""
+
+    def __init__(
+        self, factors: Mapping[tuple[str, int], Fraction] | None = None, *, with_annotations: bool = True
+    ) -> None:
+        """Create the weights; `factors` multiply those of alternatives, given by the address and the index.
+
+        Unless `with_annotations`, `@weight` is ignored.
+        """
+        self._factors, self._with_annotations = factors or {}, with_annotations
+
+    def with_even_chains(self, solver: Solver, chains: Collection[str]) -> "DeclaredAlternativeWeights":
+        """Return weights that make all numbers of uses of a chain equally likely, if no constraint relates chains.
+
+        The total weight of each chain remains the same.
+        """
+        factors = dict(self._factors)
+        for address in chains:
+            solved = solver.solve(solver.model.network_by_address[address], last=address)
+            (sums,) = next(bucket.weights for bucket in solved.buckets if bucket.variable == address).values()
+            reached = {state: Fraction(weight) for state, weight in sums.items() if state != UNREACHED and weight}
+            total = sum(reached.values())
+            factors |= {(address, state): total / (len(reached) * weight) for state, weight in reached.items()}
+        return DeclaredAlternativeWeights(factors, with_annotations=self._with_annotations)
+
+    def branch_weight(self, choice: Choice, place: int) -> float:
+        """Return the weight of an alternative as an exact number, since numbers of structures may exceed any float."""
+        declared = to_fraction(choice.branches[place].weight) if self._with_annotations else Fraction(1)
+        weight = declared * self._factors.get((choice.address, place), 1)
+        return weight.numerator if weight.denominator == 1 else weight  # type: ignore[return-value]
+
+
+def member_log_weights(grid: Grid, prior: Prior | None) -> Array:
+    """Return the logarithm of the probability of each member, up to a constant.
+
+    Members have equal probabilities, those of the intervals of half a step around them under `log`, or those of the
+    prior.
+    """
+    if prior is not None:
+        return log_masses_of_members(grid, prior)
+    if not grid.log:
+        return np.zeros(grid.size)
+    values = codes_at(grid, np.arange(grid.size)).astype(float)
+    below = np.full(grid.size, grid.step / 2)
+    below[0] = min(grid.step, grid.lower) / 2
+    found: Array = np.log(np.log1p((grid.step / 2 + below) / (values - below)))
+    return found
+
+
+class LogSumTree:
+    """A segment tree of weights: sums over intervals, and draws from them, in logarithms.
+
+    Nothing is subtracted, so a small sum beside large weights is as exact as any other, and nothing underflows.
+    """
+
+    def __init__(self, logs: Array) -> None:
+        """Compute the sums of all nodes from the logarithms of the weights, shape (n,)."""
+        level = np.full(1 << (len(logs) - 1).bit_length(), -np.inf)
+        level[: len(logs)] = logs
+        self._levels = [level]
+        while len(level) > 1:
+            level = np.logaddexp(level[::2], level[1::2])
+            self._levels.append(level)
+
+    def sums(self, first: Array, end: Array) -> Array:
+        """Return the logarithm of the sum over each interval from `first` to `end - 1`, both of shape (k,)."""
+        found = np.full(len(first), -np.inf)
+        for _, rows, _, weights in self._nodes(first, end):
+            found[rows] = np.logaddexp(found[rows], weights)
+        return found
+
+    def draw(self, first: Array, end: Array, rng: Generator) -> Array:
+        """Return one index from each interval, shape (k,), in proportion to the weights."""
+        best, depths, places = np.full(len(first), -np.inf), np.zeros(len(first), np.int8), first.copy()
+        for depth, rows, nodes, weights in self._nodes(first, end):
+            # The greatest sum of a logarithm of a weight and a Gumbel variable belongs to a node in proportion to it.
+            keys = weights + rng.gumbel(size=len(rows))
+            is_better = keys > best[rows]
+            mine = rows[is_better]
+            best[mine], depths[mine], places[mine] = keys[is_better], depth, nodes[is_better]
+        for depth in range(len(self._levels) - 1, 0, -1):
+            rows = np.flatnonzero(depths >= depth)
+            left = 2 * places[rows]
+            below, whole = self._levels[depth - 1], self._levels[depth][places[rows]]
+            places[rows] = left + (np.log1p(-rng.random(len(rows))) > below[left] - whole)
+        return places
+
+    def _nodes(self, first: Array, end: Array) -> Iterator[tuple[int, Array, Array, Array]]:
+        """Yield the nodes that cover the intervals: the depth, the rows of the intervals, the nodes and their sums."""
+        for depth, level in enumerate(self._levels):
+            rows = np.flatnonzero((first < end) & (first & 1 == 1))
+            yield depth, rows, first[rows], level[first[rows]]
+            first = (first + 1) >> 1
+            rows = np.flatnonzero((first <= end >> 1) & (end & 1 == 1))
+            yield depth, rows, end[rows] - 1, level[end[rows] - 1]
+            end = end >> 1

@@ -25,16 +25,16 @@ from spacelang.sampling.conditional import (
     ConditionRows,
     split_off_conditional,
 )
-from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
+from spacelang.sampling.draw_tests import MeasuredShare
 from spacelang.sampling.independent_sampling import ValueSampler
-from spacelang.sampling.joint import JointSampler, SamplingFailedError
-from spacelang.sampling.prior_draws import prior_of
+from spacelang.sampling.joint import JointSampler
+from spacelang.sampling.prior_draws import DeclaredAlternativeWeights, prior_of
 from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
 from spacelang.solver.model import Solver, SolverModel
-from spacelang.solver.network import UNREACHED, FixedDecisions, Network
+from spacelang.solver.network import UNREACHED, FixedDecisions, Network, SamplingFailedError
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
 
@@ -54,8 +54,9 @@ class Sampler:
     priors (`@prior`), given the constraints. Without weights and priors both laws draw the same.
 
     This is exact without rejection if constraints compare hyperparameters with constants or finite hyperparameters with
-    each other. Comparisons between ranges use rejection sampling. Drawing raises ValueError if the space is empty, and
-    SamplingFailedError if rejection sampling does not find a valid configuration.
+    each other. Comparisons between ranges use rejection sampling, and so do expressions that the solver cannot decide.
+    Drawing raises ValueError if the space is empty, and SamplingFailedError if rejection sampling does not find a valid
+    configuration.
     """
 
     def __init__(self, structures: Structures, *, advised: bool = False) -> None:
@@ -97,12 +98,28 @@ class Sampler:
 
     def approximate_addresses(self, count: int) -> Iterator[tuple[str, ...]]:
         """Yield each group of hyperparameters whose draws are approximate in one of `count` random structures."""
+        for component, situation in self._situations(count):
+            for tied in self._component_sampler(component, situation).tied:
+                yield from tied.approximate_addresses
+
+    def measured_shares(self, count: int) -> Iterator[tuple[Network, Structure, MeasuredShare]]:
+        """Yield each network with expressions that the solver cannot decide, and the share of draws that pass them.
+
+        The networks are those of all components in the situations of `count` random structures. The branches that make
+        up the situation are given too.
+        """
+        for component, situation in self._situations(count):
+            for tied in self._component_sampler(component, situation).tied:
+                if tied.tests_draws:
+                    yield tied.network, self._conditioning.branches_of(component, situation), tied.measure_share()
+
+    def _situations(self, count: int) -> Iterator[tuple[Component, tuple[int, ...]]]:
+        """Yield each component that is not free with its situations in `count` random structures."""
         rng, decisions = np.random.default_rng(0), _BranchColumns(count)
         for context, rows in list(self._draw_decisions(decisions, rng, {})):
             for component in self._conditioning.by_context.get(context, ()):
                 for situation, _ in () if component.is_free else decisions.group_by_situation(component, rows):
-                    for tied in self._component_sampler(component, situation).tied:
-                        yield from tied.approximate_addresses
+                    yield component, situation
 
     def structure(self, rng: Generator) -> dict[str, str]:
         """Return one admissible structure, drawn by the law of the sampler: the branch names by decision address."""

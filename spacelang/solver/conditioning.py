@@ -98,6 +98,11 @@ class Conditioning:
         """Return the class of the branch that a structure takes, for each decision that matters to the component."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
+    def branches_of(self, component: Component, situation: tuple[int, ...]) -> Structure:
+        """Return a branch of each decision that matters to a component; those that are not reached are missing."""
+        asked = zip(component.decisions, situation, strict=True)
+        return {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
+
     def residual_space(self, component: Component, situation: tuple[int, ...]) -> ir.Space:
         """Return what remains of a component in a situation as a space without decisions."""
         return self._cached_space(component, situation)
@@ -111,9 +116,8 @@ class Conditioning:
         return SolverModel(space.variables, space.constraints)
 
     def _make_space(self, component: Component, situation: tuple[int, ...]) -> ir.Space:
-        asked = zip(component.decisions, situation, strict=True)
-        examples = {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
-        return condition_on_decisions(component.members, component.constraints, {**dict(component.context), **examples})
+        taken = {**dict(component.context), **self.branches_of(component, situation)}
+        return condition_on_decisions(component.members, component.constraints, taken)
 
 
 def is_taken(context: ir.Context, structure: Structure) -> bool:

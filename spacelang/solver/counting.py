@@ -9,10 +9,10 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain
-from spacelang.ir.expr import mentioned_addresses
+from spacelang.ir.expr import Expr, mentioned_addresses
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure, default_structure, expressions_of
-from spacelang.solver.domain_cells import is_always_decidable
+from spacelang.solver.domain_cells import atoms_of, is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
@@ -100,7 +100,7 @@ class Structures:
     """
 
     def __init__(self, space: Space) -> None:
-        """Compile the model; raise UndecidableError or TooManyConnectedVariablesError."""
+        """Compile the model; raise TooManyConnectedVariablesError."""
         self.space = space
         self.structure_model = SolverModel(_without_irrelevant_conditions(space), space.constraints)
         """The model without the conditions that cannot affect which structures exist."""
@@ -158,7 +158,17 @@ class Structures:
     @property
     def _has_uncounted_comparisons(self) -> bool:
         networks = (network for several in self.model.by_context.values() for network in several)
-        return any(network.ranges and counted_ranges(network) is None for network in networks)
+        return any(each.tested or (each.ranges and counted_ranges(each) is None) for each in networks)
+
+    @cached_property
+    def tested_expressions(self) -> frozenset[Expr]:
+        """The atoms of conditions and constraints that the solver cannot decide: draws are tested with them."""
+        networks = (network for several in self.structure_model.by_context.values() for network in several)
+        return frozenset(atom for network in networks for atom in network.tested.values())
+
+    def is_tested(self, expression: Expr) -> bool:
+        """Return True if a condition or constraint has one of the `tested_expressions`."""
+        return len(self.tested_expressions) > 0 and not self.tested_expressions.isdisjoint(atoms_of(expression))
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.

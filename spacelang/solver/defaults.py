@@ -1,21 +1,26 @@
-"""Default configurations of a space and of any structure."""
+"""Default configurations of a space and of any structure, and values near defaults that satisfy all constraints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations, product
+from math import exp, log
+from random import Random
+from typing import Final
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, SimpleDomain, contains
+from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, SimpleDomain, contains, members, parts
+from spacelang.ir.domain_questions import nearest_value
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, are_same
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, rebuild_tree, walk_reached
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import State, draw_states
 from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
 from spacelang.solver.model import Solver, Weights
-from spacelang.solver.network import UNREACHED, Network
+from spacelang.solver.network import UNREACHED, Network, SamplingFailedError
 
 
 def default_configuration(space: Space) -> Configuration:
@@ -105,9 +110,24 @@ class DefaultCompleter:
             model = self.conditioning.residual_model(component, situation)
             solution = Solver(model, DefaultPreference())
             for network in model.by_context.get((), ()):
-                if any(is_violated(constraint, defaults) for constraint in network.constraints):
+                if not any(is_violated(constraint, defaults) for constraint in network.constraints):
+                    continue
+                if network.tested:
+                    moved.update(self._tried_values(space, network))
+                else:
                     moved.update(self._changed_values(network, draw_states(solution.solve(network), _index_of_maximum)))
         return dict(assemble(space, {}, lambda node: moved.get(node.address, node.default)))
+
+    def _tried_values(self, space: Space, network: Network) -> Mapping[str, Value]:
+        def holds(values: Mapping[str, Value]) -> bool:
+            assignment = Assignment(space, {}, lambda node: values.get(node.address, node.default))
+            return not any(is_violated(constraint, assignment) for constraint in network.constraints)
+
+        nodes = [member.hyperparameter for member in network.members]
+        found = find_near_defaults(nodes, holds)
+        if found is None:
+            raise SamplingFailedError(network.constraints)
+        return found
 
     def _changed_values(self, network: Network, states: Mapping[str, State]) -> dict[str, Value]:
         cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
@@ -143,3 +163,67 @@ class DefaultPreference(Weights):
 
 def _index_of_maximum(weights: Sequence[float]) -> int:
     return max(range(len(weights)), key=weights.__getitem__)
+
+
+MAX_LISTED: Final = 40  # Up to this size, all values of a range are tried
+POINTS: Final = 33  # The number of values of a larger range that are tried
+TRIES: Final = 10_000  # The maximum number of joint random values that are tried
+
+
+def find_near_defaults(
+    nodes: Sequence[Hyperparameter], holds: Callable[[Mapping[str, Value]], bool]
+) -> dict[str, Value] | None:
+    """Return values by address that satisfy `holds`, with as few and as small changes of defaults as were found.
+
+    One hyperparameter is changed, then two, then all of them at random. None if nothing is found.
+    """
+    options = {
+        node.address: [value for value in _tried(node.domain) if not are_same(value, node.default)] for node in nodes
+    }
+    for changed in _changes(options, {node.address: node.default for node in nodes}):
+        if holds(changed):
+            return changed
+    return None
+
+
+def _changes(options: Mapping[str, Sequence[Value]], defaults: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    yield dict(defaults)
+    for number in (1, 2):
+        for names in combinations(options, number):
+            ordered = [_by_distance(options[name], defaults[name]) for name in names]
+            for values in product(*ordered):
+                yield {**defaults, **dict(zip(names, values, strict=True))}
+    random = Random(0)
+    every = {name: [defaults[name], *values] for name, values in options.items()}
+    for _ in range(TRIES):
+        yield {name: random.choice(values) for name, values in every.items()}
+
+
+def _by_distance(values: Sequence[Value], default: Value) -> list[Value]:
+    """Return values, the numbers by their distance from the default first."""
+    if isinstance(default, bool) or not isinstance(default, int | float):
+        return [*values]
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    others = [v for v in values if isinstance(v, bool) or not isinstance(v, int | float)]
+    return [*sorted(numbers, key=lambda value: abs(value - default)), *others]
+
+
+def _tried(domain: Domain) -> list[Value]:
+    found: list[Value] = []
+    for part in parts(domain):
+        if isinstance(part, Real | Grid) and not (part.size is not None and part.size <= MAX_LISTED):
+            near = (nearest_value(each, part) for each in _points(part))
+            found += dict.fromkeys(value for value in near if not isinstance(value, NotFound))
+        else:
+            found += members(part)
+    return found
+
+
+def _points(part: Real | Grid) -> Iterator[float]:
+    lower, upper = float(part.lower), float(part.upper)
+    for place in range(POINTS):
+        share = place / (POINTS - 1)
+        if part.log:
+            yield exp(log(lower) + share * (log(upper) - log(lower)))
+        else:
+            yield lower + share * (upper - lower)

@@ -1,33 +1,134 @@
-"""The solver of a space: its networks, compiled once, and queries on them under different weights.
+"""The solver of a space: how its networks are compiled, once, and queries on them under different weights.
 
 Fixing branches only fixes decisions; everything else stays the same. A network is therefore reduced to its decisions
 once, and this result is reused for all combinations of fixed branches.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from itertools import chain
 from math import prod
+from operator import is_
 from typing import Final
 
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain
+from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.walk import Structure
 from spacelang.solver.elimination import (
     EXISTS,
+    MAX_TABLE_SIZE,
     SUM,
     Elimination,
     Factor,
     FactorGraph,
     State,
     Table,
+    TooManyJointStatesError,
+    VariableGroup,
     draw_states,
     eliminate,
+    group_variables,
     supported_states,
 )
-from spacelang.solver.network import UNREACHED, FixedDecisions, Network
-from spacelang.solver.network_compiler import compile_networks
+from spacelang.solver.network import (
+    UNREACHED,
+    FixedDecisions,
+    Network,
+    TooManyConnectedVariablesError,
+    UndecidableError,
+)
+from spacelang.solver.network_compiler import NetworkCompiler
+
+
+def compile_networks(
+    variables: Mapping[str, Variable], constraints: Sequence[Constraint], known: Iterable[Network] = ()
+) -> Iterator[Network]:
+    """Return the networks by their first members. Raise TooManyConnectedVariablesError.
+
+    What the solver cannot decide is left to the draws, which are tested with it (`Network.tested`). Networks of the
+    same variables and constraints are taken from the `known` ones.
+    """
+    found = {each.members[0].address: each for each in known if each.members}
+    for group in group_variables(variables, constraints):
+        same = found.get(group.members[0].address) if group.members else None
+        yield same if same is not None and _has_same_content(same, group) else _compile_network(group)
+
+
+def _has_same_content(one: Network, group: VariableGroup) -> bool:
+    return (
+        len(one.members) == len(group.members)
+        and all(map(is_, one.members, group.members))
+        and one.constraints == group.constraints
+    )
+
+
+def _compile_network(tied: VariableGroup) -> Network:
+    """Return the network of connected variables, with as few expressions left to the draws as are found."""
+    tested: dict[Expr, None] = {}
+    while True:
+        compiler = NetworkCompiler(tied, tested)
+        try:
+            found = compiler.run()
+            if not compiler.tabulated or _can_eliminate(found, found.existential_variables):
+                return found
+        except UndecidableError as error:
+            if error.atom in tested:
+                raise
+            tested[error.atom] = None
+            continue
+        except TooManyConnectedVariablesError:
+            if not compiler.tabulated:
+                raise
+        tested |= compiler.tabulated
+
+
+def _can_eliminate(graph: FactorGraph, names: Collection[str]) -> bool:
+    """Return True if the variables in `names` can be eliminated; they are only if a bound of the size exceeds it."""
+    if _largest_bucket(graph, names) <= MAX_TABLE_SIZE:
+        return True
+    try:
+        graph.project_out(names)
+    except TooManyJointStatesError:
+        return False
+    return True
+
+
+def _largest_bucket(graph: FactorGraph, names: Collection[str]) -> int:
+    """Return an upper bound of the joint states of a bucket, if the variables in `names` are eliminated cheapest first.
+
+    The bound ignores which joint states the factors exclude.
+    """
+    neighbours: dict[str, set[str]] = {name: {name} for name in graph.states}
+    for factor in graph.factors:
+        for name in factor.scope:
+            neighbours[name].update(factor.scope)
+
+    def cost(name: str) -> int:
+        return prod(len(graph.states[each]) for each in neighbours[name])
+
+    costs = {name: cost(name) for name in graph.states if name in names}
+    queue = [(size, name) for name, size in costs.items()]
+    heapify(queue)
+    largest = 0
+    while queue:
+        size, variable = heappop(queue)
+        if costs.get(variable) != size:
+            continue  # outdated entry: the variable is eliminated or its cost has changed
+        del costs[variable]
+        largest = max(largest, size)
+        if largest > MAX_TABLE_SIZE:
+            return largest
+        separator = neighbours.pop(variable) - {variable}
+        for name in separator:
+            neighbours[name] = (neighbours[name] | separator) - {variable}
+            if name in costs:
+                costs[name] = cost(name)
+                heappush(queue, (costs[name], name))
+    return largest
+
 
 MAX_CACHED: Final = 8_192  # The maximum number of cached eliminations with fixed members
 MAX_SMALL_NETWORK: Final = 100
@@ -65,7 +166,7 @@ class SolverModel:
     ) -> None:
         """Compile the networks, except those of a `similar` model with the same variables and constraints.
 
-        Raises UndecidableError or TooManyConnectedVariablesError.
+        Raises TooManyConnectedVariablesError.
         """
         self.variables = variables
         known = () if similar is None else chain.from_iterable(similar.by_context.values())
@@ -90,7 +191,7 @@ class SolverModel:
     @cached_property
     def has_uncounted_comparisons(self) -> bool:
         """True if some comparison of ranges is decided without counting its solutions."""
-        return any(network.ranges for networks in self.by_context.values() for network in networks)
+        return any(network.ranges or network.tested for networks in self.by_context.values() for network in networks)
 
 
 class Solver:

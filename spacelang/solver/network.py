@@ -14,15 +14,22 @@ from spacelang.solver.elimination import Factor, FactorGraph, State, TooManyJoin
 from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
 
 UNREACHED: Final = -1
+MAX_ATTEMPTS: Final = 10_000
+"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
+MAX_TESTED_ATTEMPTS: Final = 200_000
+"""The same for constraints that are only tested; `check` admits them if one draw in 10,000 passes."""
 FixedDecisions: TypeAlias = tuple[tuple[str, State], ...]
 """Addresses of some decisions of a network with the indices of their branches, in the order of its members."""
 
 
 class UndecidableError(Exception):
-    """An atom whose truth over very many values cannot be decided exactly because it is not linear."""
+    """An atom over very many values that takes too long to decide exactly.
+
+    The compiler of networks catches it and leaves the atom to the draws.
+    """
 
     def __init__(self, atom: Expr) -> None:
-        super().__init__("arithmetic over a large range must be linear to be decided exactly")
+        super().__init__("this takes too long to be decided exactly")
         self.atom = atom
 
 
@@ -32,6 +39,22 @@ class TooManyConnectedVariablesError(Exception):
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
         super().__init__("the constraints connect too many decisions to be counted exactly")
         self.constraints = constraints
+
+
+class SamplingFailedError(Exception):
+    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
+
+    `remedy` says what to do about it; it is also a note of the exception.
+    """
+
+    def __init__(
+        self, constraints: tuple[Constraint, ...], remedy: str | None = None, attempts: int = MAX_ATTEMPTS
+    ) -> None:
+        super().__init__(f"none of {attempts:,} draws satisfies the constraints over ranges")
+        self.constraints = constraints
+        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
+        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
+        self.add_note(self.remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +68,8 @@ class Network(FactorGraph):
       them.
     - `ranges` are those truths that belong to comparisons of large ranges. The solver knows which truths are
       possible in which cells, but not for how many values. With any of them, only existence is decided.
+    - `tested` are those truths that belong to expressions that the solver cannot decide. Both truths are assumed to be
+      possible wherever all their hyperparameters are active; they are tested with the values of each draw.
 
     A network is equal only to itself.
     """
@@ -55,6 +80,7 @@ class Network(FactorGraph):
     cells: Mapping[str, tuple[SimpleDomain, ...]]
     truths: tuple[str, ...]
     ranges: Mapping[str, Compare]
+    tested: Mapping[str, Expr]
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 

@@ -1,15 +1,14 @@
 """Compile variables and constraints into networks: cut domains into cells, tabulate expressions as factors."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
-from operator import is_
-from typing import Final
+from typing import Final, TypeGuard
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
-from spacelang.ir.domain import Domain, SimpleDomain
+from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Choice, Constraint, Variable
 from spacelang.ir.value import is_number
@@ -24,7 +23,6 @@ from spacelang.solver.elimination import (
     UnionFind,
     VariableGroup,
     eliminate,
-    group_variables,
 )
 from spacelang.solver.summed_ranges import counted_ranges
 
@@ -44,32 +42,17 @@ MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
 
-def compile_networks(
-    variables: Mapping[str, Variable], constraints: Sequence[Constraint], known: Iterable[network.Network] = ()
-) -> Iterator[network.Network]:
-    """Return the networks by their first members. Raise UndecidableError or TooManyConnectedVariablesError.
+class NetworkCompiler:
+    """A compiler of one network: cuts domains into cells and tabulates conditions and constraints.
 
-    Networks of the same variables and constraints are taken from the `known` ones.
+    The solver decides no expression in `tested`, even if it could. `tabulated` are the atoms over several
+    hyperparameters whose joint values it enumerates.
     """
-    found = {each.members[0].address: each for each in known if each.members}
-    for group in group_variables(variables, constraints):
-        same = found.get(group.members[0].address) if group.members else None
-        yield same if same is not None and _has_same_content(same, group) else _NetworkCompiler(group).run()
 
-
-def _has_same_content(one: network.Network, group: VariableGroup) -> bool:
-    return (
-        len(one.members) == len(group.members)
-        and all(map(is_, one.members, group.members))
-        and one.constraints == group.constraints
-    )
-
-
-class _NetworkCompiler:
-    """A compiler of one network: cuts domains into cells and tabulates conditions and constraints."""
-
-    def __init__(self, tied: VariableGroup) -> None:
+    def __init__(self, tied: VariableGroup, tested: Collection[expr.Expr]) -> None:
         self.tied = tied
+        self.left_to_draws = tested
+        self.tabulated: dict[expr.Expr, None] = {}
         self.depth = len(tied.context)
         self.members = {member.address: member for member in tied.members}
         self.constraints = tuple(map(self._inside_context, tied.constraints))
@@ -79,28 +62,35 @@ class _NetworkCompiler:
         )
         self.literals: dict[expr.Expr, expr.Expr] = {}
         self.ranges: dict[str, expr.Compare] = {}
+        self.tested: dict[str, expr.Expr] = {}
         self.truths: list[str] = []
         self.cells: dict[str, tuple[SimpleDomain, ...]] = {}
         self.states: dict[str, tuple[State, ...]] = {}
         self.factors: list[Factor] = []
 
     def run(self) -> network.Network:
-        related = [atom for atom in self.atoms if domain_cells.is_multivariate(atom)]
-        enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
+        """Return the network. Raise UndecidableError or TooManyConnectedVariablesError."""
+        related = [atom for atom in self.atoms if not self._is_decided_by_cells(atom)]
+        self.tabulated = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
-            if atom not in enumerable:
-                if not isinstance(atom, expr.Compare) or linear.difference(atom) is None:
-                    raise network.UndecidableError(atom)
+            if atom not in self.tabulated:
                 literal = self.literals[atom] = self._new_truth()
-                self.ranges[literal.address] = atom
-        self._add_states({address for atom in enumerable for address in expr.references(atom)})
-        for atom in enumerable:
+                if _is_linear(atom) and atom not in self.left_to_draws:
+                    self.ranges[literal.address] = atom
+                else:
+                    self.tested[literal.address] = atom
+        self._add_states({address for atom in self.tabulated for address in expr.references(atom)})
+        for atom in self.tabulated:
             self.literals[atom] = self._define_truth(atom)
+        for name, atom in self.tested.items():
+            self._add_tested(name, atom)
         for member in self.members.values():
             self._add_activity(member)
         self._add_constraints()
-        found = self.cells, tuple(self.truths), dict(self.ranges)
-        plain = network.Network(self.states, tuple(self.factors), *self.tied, *found)
+        truths = tuple(self.truths)
+        plain = network.Network(
+            self.states, tuple(self.factors), *self.tied, self.cells, truths, self.ranges, self.tested
+        )
         relations = counted_ranges(plain)
         if relations is not None and relations.size <= MAX_SUMMED_VALUES:
             # Sums along the ranges are quicker than a system of many inequalities.
@@ -119,12 +109,18 @@ class _NetworkCompiler:
         left = partially_evaluate(constraint.expression, lambda address: known.get(address, UNKNOWN))
         return replace(constraint, expression=left)
 
+    def _is_decided_by_cells(self, atom: expr.Expr) -> bool:
+        """Return True if the truth of an atom depends on one hyperparameter, whose domain can be cut at its changes."""
+        first, *_ = expr.references(atom)
+        return not domain_cells.is_multivariate(atom) and domain_cells.can_be_cut(
+            self.members[first].hyperparameter.domain, atom
+        )
+
     def _is_enumerable(self, atom: expr.Expr) -> bool:
         domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
         sizes = [domain.size for domain in domains if domain.size is not None]
-        return (
-            len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= domain_cells.MAX_ENUMERATED
-        )
+        few = len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES
+        return few and max(sizes) <= domain_cells.MAX_ENUMERATED and atom not in self.left_to_draws
 
     def _new_truth(self) -> expr.BranchTest:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
@@ -133,10 +129,9 @@ class _NetworkCompiler:
         return expr.BranchTest(name, ("true",))
 
     def _add_states(self, whole: set[str]) -> None:
-        alone = group_by_key(
-            (expr.references(atom)[0], atom) for atom in self.atoms if not domain_cells.is_multivariate(atom)
-        )
-        compared = {address for atom in self.ranges.values() for address in expr.references(atom)}
+        alone = group_by_key((expr.references(atom)[0], atom) for atom in self.atoms if self._is_decided_by_cells(atom))
+        several = (*self.ranges.values(), *self.tested.values())
+        compared = {address for atom in several for address in expr.references(atom)}
         for address, member in self.members.items():
             unreached = len(member.owners) > self.depth
             if isinstance(member.node, Choice):
@@ -147,7 +142,7 @@ class _NetworkCompiler:
                 found = (
                     domain_cells.singleton_cells(node.domain)
                     if address in whole
-                    else _cells_of_hyperparameter(node.domain, mine, compared=is_compared)
+                    else domain_cells.distinguished_cells(node.domain, mine, by_value=is_compared)
                 )
                 self.cells[address], count = found, len(found)
                 unreached = unreached or node.condition is not None
@@ -167,6 +162,15 @@ class _NetworkCompiler:
         active = expr.Active(member.address)
         names = (*dict.fromkeys(expr.mentioned_addresses(test)), member.address)
         self._tabulate(names, [expr.Or((expr.And((test, active)), expr.Not(expr.Or((test, active)))))])
+
+    def _add_tested(self, name: str, atom: expr.Expr) -> None:
+        """Add factors that make the truth of a tested expression false where one of its hyperparameters is inactive."""
+        for address in expr.references(atom):
+            states = self.states[address]
+            if network.UNREACHED in states:
+                table: Table = dict.fromkeys(product(states, (0, 1)), 1)
+                del table[network.UNREACHED, 1]
+                self.factors.append(Factor((address, name), table))
 
     def _owner_test(self, owner: str, branch: str) -> expr.Expr:
         """Return a test that a branch is taken.
@@ -346,6 +350,11 @@ class _NetworkCompiler:
             raise network.UndecidableError(atom) from error
 
 
+def _is_linear(atom: expr.Expr) -> TypeGuard[expr.Compare]:
+    """Return True if an atom compares several hyperparameters by linear arithmetic, which the solver decides."""
+    return domain_cells.is_multivariate(atom) and isinstance(atom, expr.Compare) and linear.difference(atom) is not None
+
+
 def evaluate_combinations(
     expression: expr.Expr, options: Mapping[str, Sequence[expr.ExpressionValue]]
 ) -> Iterator[bool]:
@@ -360,14 +369,6 @@ def evaluate_combinations(
         return
     for worths in product(*options.values()):
         yield expr.is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
-
-
-def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[expr.Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
-    """Return the cells of a domain (each categorical value, if `compared`). Raise UndecidableError without cuts."""
-    for atom in atoms:
-        if not domain_cells.can_be_cut(domain, atom):
-            raise network.UndecidableError(atom)
-    return domain_cells.distinguished_cells(domain, atoms, by_value=compared)
 
 
 def connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:

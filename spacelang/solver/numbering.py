@@ -43,7 +43,7 @@ class ConfigurationNumbers:
         if endless:
             raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
         if structures.model.has_uncounted_comparisons:
-            reason = "a constraint relates large ranges to each other, so draw random ones instead"
+            reason = "a constraint relates large ranges or is too complex to be counted, so draw random ones instead"
             raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:
             self.count = int(solver.total_weight())

@@ -36,7 +36,7 @@ class ExpressionInContext:
 
 
 def possible_truths(space: Space, statement: ExpressionInContext) -> tuple[bool, bool]:
-    """Return whether a statement can be true, and false, ignoring all constraints. Raise UndecidableError.
+    """Return whether a statement can be true, and false, ignoring all constraints.
 
     Both is returned for a statement that connects too many variables.
     """

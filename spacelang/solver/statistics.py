@@ -25,8 +25,31 @@ class HyperparameterCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class CountEstimate:
+    """An estimate of a number of configurations: `value`, with an interval from `low` to `high`, both included.
+
+    The interval covers the number with the probability `confidence`. `kept` of `draws` random draws passed the tests.
+    """
+
+    value: int
+    low: int
+    high: int
+    confidence: float
+    draws: int
+    kept: int
+
+    def to_json(self) -> dict[str, object]:
+        """Return the document of the estimate in `stats --json`."""
+        ends = {"value": self.value, "low": self.low, "high": self.high}
+        return {**ends, "confidence": self.confidence, "draws": self.draws, "kept": self.kept}
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
-    """The exact counts of a space; `configurations` is None with a continuous hyperparameter or if not countable."""
+    """The exact counts of a space; `configurations` is None with a continuous hyperparameter or if not counted.
+
+    If it is finite and not counted, `configurations_estimate` is an estimate, where there is one.
+    """
 
     space: str
     stages: tuple[tuple[str, int], ...]
@@ -36,10 +59,11 @@ class Statistics:
     conditions: int
     constraints: int
     configurations: int | None
+    configurations_estimate: CountEstimate | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the document that `stats --json` prints."""
-        total = self.hyperparameters
+        total, estimate = self.hyperparameters, self.configurations_estimate
         return {
             "space": self.space,
             "stages": [{"name": name, "alternatives": count} for name, count in self.stages],
@@ -57,6 +81,7 @@ class Statistics:
             "conditions": self.conditions,
             "constraints": self.constraints,
             "configurations": self.configurations,
+            **({} if estimate is None else {"configurations_estimate": estimate.to_json()}),
         }
 
 

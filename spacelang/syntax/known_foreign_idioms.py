@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from spacelang.syntax.domain_idioms import DOMAIN_IDIOMS, OPERATOR_LIST_IDIOMS, TUPLE_IDIOMS
 from spacelang.syntax.foreign_idiom import (
     BACKTICK_REMEDY,
     ForeignIdiom,
@@ -16,17 +17,10 @@ from spacelang.syntax.foreign_idiom import (
     suggest_fraction,
     suggest_implication,
     suggest_parameter_name,
-    suggest_range,
-    suggest_range_for_configspace,
-    suggest_range_or_set,
     suggest_set,
     suggest_steps,
-    suggest_union_with_range,
-    suggest_union_with_ranges,
     suggest_valid_name,
 )
-from spacelang.syntax.operator_list_idioms import OPERATOR_LIST_IDIOMS
-from spacelang.syntax.tuple_idioms import TUPLE_IDIOMS
 
 _SEARCHED_CHARACTERS: Final = 400
 
@@ -47,11 +41,8 @@ def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
     return None
 
 
-_NUMBER: Final = r"-?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?"
-_BOUND: Final = r"[^\s,()\[\]{}:=|]+"
 _TEST: Final = r"(?:[^\n{}(),#]|\{[^{}\n]*\}|\([^()\n]*\))*(?<=[^\s,])"
 """A condition on one line, up to a comma or a brace that closes the body."""
-_BRACKETED_BOUNDS: Final = r"\[[^\[\](){}\n]*\]"
 _COMMENTS: Final = (
     make_idiom(
         r"(?P<at>(?P<one>\b[\w.]+|\([^()\n]*\))[ \t]*//[ \t]*(?P<two>\d[\d.]*))(?=[ \t]*(?:[,}\])]|$))",
@@ -88,7 +79,7 @@ _ITEMS: Final = (
     make_idiom(r"^(?P<at>steps?|stages|Stage|STAGE|component|node|choice|decision)(?=[ \t]+\w+[ \t]*=)", "", "stage"),
     make_idiom(r"^stages[ \t]*[{:=]", "declare each decision on its own: `stage name = … | …`"),
     make_idiom(
-        _MEMBER_START + r"(?P<at>(?:let|var|const|define|set|val)[ \t]+(?P<name>\w+)[ \t]*(?<!:)=)(?!=)",
+        rf"{_MEMBER_START}(?P<at>(?:let|var|const|define|set|val)[ \t]+(?P<name>\w+)[ \t]*(?<!:)=)(?!=)",
         r"write `let \g<name> := …`; `var \g<name> : …` declares a hyperparameter",
     ),
     make_idiom(r"^from[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
@@ -128,7 +119,7 @@ _ITEMS: Final = (
         "write goals in a task block: `task classification { … }`",
     ),
     make_idiom(
-        r"^(?:" + _GOAL + r")[ \t]*[:=][ \t]*\"?(?P<what>[a-z]\w*)\"?[ \t]*$",
+        rf"^(?:{_GOAL})[ \t]*[:=][ \t]*\"?(?P<what>[a-z]\w*)\"?[ \t]*$",
         r"write goals in a task block: `task classification { maximize \g<what> }`",
     ),
     make_idiom(r"^(?P<name>[a-z]\w*)[ \t]*=(?!=)", r"write `stage \g<name> = …`"),
@@ -137,7 +128,7 @@ _ITEMS: Final = (
         r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*(?:require\b[ \t]*)?([^\n]+)", r"write `require \1 implies \2`"
     ),
     make_idiom(
-        r"\brequire\b[ \t]*(?P<at>if\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?:\bthen\b|:)[ \t]*(?P<other>" + _TEST + r"))",
+        rf"\brequire\b[ \t]*(?P<at>if\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?:\bthen\b|:)[ \t]*(?P<other>{_TEST}))",
         r"write `require \g<one> implies \g<other>`",
         r"\g<one> implies \g<other>",
     ),
@@ -196,7 +187,8 @@ _STRUCTURES: Final = (
     make_idiom(r"^pipeline[ \t]*=[ \t]*(?P<at>\[(?P<list>[^\]\n]*)\])", suggest_steps),
     make_idiom(r"^pipeline[ \t]*=[ \t]*(?P<at>(?:make_pipeline|Pipeline)[ \t]*\((?P<list>[^\n]*)\))", suggest_steps),
     make_idiom(
-        r"^stage[ \t]+\w+[ \t]*=[ \t]*(?P<at>(?:" + _ONE_OF + r")?[ \t]*[\[({](?P<list>[^\[\](){}\n]*)[\])}])",
+        rf"^stage[ \t]+\w+[ \t]*=[ \t]*(?P<at>(?:{_ONE_OF}"
+        r")?[ \t]*[\[({](?P<list>[^\[\](){}\n]*)[\])}])",
         suggest_alternatives,
     ),
     make_idiom(r",|/|\bor\b|\|\|", "separate alternatives with `|`", "|", behind=_STAGE),
@@ -212,197 +204,41 @@ _STRUCTURES: Final = (
     make_idiom(r"@(?P<name>\w+)[ \t]*[=:][ \t]*(?P<value>[\w.+-]+)", r"write `@\g<name>(\g<value>)`"),
     make_idiom(r"(?<=\w)[ \t]*\[(?=[ \t]*\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
 )
-_LOG: Final = (
-    r"(?:log10|log2|ln|log_?scale|logarithmic|scale[ \t]*=?[ \t]*\"?log\"?|log[ \t]*=[ \t]*[Tt]rue|log[ \t]*\(\))"
-)
-_INTEGER: Final = r"(?:integer|Integer|Int|INT|long|UniformInteger\w*)"
-_FLOAT: Final = r"(?:real|Real|double|number|numeric|continuous|Float|FLOAT|decimal|UniformFloat\w*)"
-_CHOICE: Final = r"(?:[\w.]*categorical|Categorical\w*|[\w.]*choice|choose|one_?of|OneOf|enum|select|any_?of|set|list)"
-_DOMAINS: Final = (
-    make_idiom(
-        r"\b(?:Uniform)?(?P<kind>Float|Real|Integer|Int)\w*\([^\n()]*[(\[][ \t]*(?P<low>"
-        + _BOUND
-        + r"),[ \t]*(?P<high>"
-        + _BOUND
-        + r")[ \t]*[)\]](?P<log>[^\n()]*log[ \t]*=[ \t]*True)?[^\n()]*\)",
-        suggest_range_for_configspace,
-    ),
-    make_idiom(
-        r":[ \t]*(?P<at>\{[ \t]*\"?(?:type|kind|low(?:er)?|min|bounds?|values|choices|range)\"?[ \t]*:[^{}\n]*\})",
-        "write a range, such as `float[0.1, 10] log`, or a set of values, `{…}`",
-    ),
-    make_idiom(
-        r"(?P<at>\b(?:log|ln|log10)[ \t]+(float|int)[ \t]*(" + _BRACKETED_BOUNDS + r"))",
-        r"write `\2\3 log`",
-        r"\2\3 log",
-    ),
-    make_idiom(
-        r"\{(?P<before>[^{}:=\n]*?),?[ \t]*"
-        r"(?P<range>\b(?:int|float)[ \t]*[\[(][^\[\](){}\n]*[\])](?:[ \t]*log\b)?)(?P<after>[^{}:=\n]*)\}",
-        suggest_union_with_range,
-    ),
-    make_idiom(
-        r":[ \t]*(?P<at>[\[(][ \t]*(?P<low>" + _NUMBER + r")[ \t]*,[ \t]*(?P<high>" + _NUMBER + r")[ \t]*[\])])",
-        suggest_range_or_set,
-    ),
-    make_idiom(r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"write numbers without a letter: `\g<number>`", r"\g<number>"),
-    make_idiom(
-        r"\blog[ \t]*(?P<at>[(_]?[ \t]*base[ \t]*=?[ \t]*(?:\d+|e)[ \t]*\)?)",
-        "remove the base: a logarithmic range is the same for any base",
-        "",
-    ),
-    make_idiom(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets the value vary, `= true` and `= false` fix it", "bool"),
-    make_idiom(r"(?<=[\])])[ \t]*(?P<at>\([ \t]*log[ \t]*\))", "write `log`", " log"),
-    make_idiom(
-        r"\b(?:log_?(float|int)|(float|int)_?log)[ \t]*(" + _BRACKETED_BOUNDS + ")",
-        r"write `\1\2\3 log`",
-        r"\1\2\3 log",
-    ),
-    make_idiom(
-        r"\b(?:trial\.)?suggest_(?P<kind>float|int)\([^\n,]*,[ \t]*(?P<low>"
-        + _BOUND
-        + r"),[ \t]*(?P<high>"
-        + _BOUND
-        + r"),[ \t]*log[ \t]*=[ \t]*True[ \t]*\)",
-        r"write `\g<kind>[\g<low>, \g<high>] log`",
-    ),
-    make_idiom(
-        r"\b(?:trial\.)?suggest_(?P<kind>float|int)\((?:\"\w*\",)?[ \t]*(?P<low>"
-        + _BOUND
-        + r"),[ \t]*(?P<high>"
-        + _BOUND
-        + r")(?P<log>,[ \t]*log[ \t]*=[ \t]*True)?[ \t]*\)",
-        lambda match: f"write `{match['kind']}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`",
-    ),
-    make_idiom(
-        r"\bhp\.(?:q?log(?:uniform|normal))\([^\n]*\)", "write `float[…, …] log`; bounds are values, not logarithms"
-    ),
-    make_idiom(
-        r"\b(?:[a-z]\w*\.)*(?:log_?uniform|reciprocal|suggest_loguniform)\((?:\"\w*\",)?[ \t]*(?P<low>"
-        + _BOUND
-        + r")[ \t]*,[ \t]*(?P<high>"
-        + _BOUND
-        + r")[ \t]*\)",
-        r"write `float[\g<low>, \g<high>] log`",
-        r"float[\g<low>,\g<high>]log",
-    ),
-    make_idiom(
-        r"\b(?:[a-z]\w*\.)*(?:suggest_)?q?uniform\([^\n()]*\)", "write `float[…, …]` with the bounds of its values"
-    ),
-    make_idiom(
-        r"\b(?:[a-z]\w*\.)*(?:randint|uniform_?int|int_?uniform|quniform|range|arange)\([^\n()]*\)",
-        "write `int[…, …]`; both bounds are included",
-    ),
-    make_idiom(
-        r"\b(?:np|numpy)\.(?:log|geom)space\([^\n()]*\)",
-        "write a range, such as `float[1e-3, 1e3] log`, or a set of values, `{…}`",
-    ),
-    make_idiom(
-        r"\b(?:np|numpy)\.linspace\([^\n()]*\)",
-        "write a range, such as `float[0, 1] step 0.1`, or a set of values, `{…}`",
-    ),
-    make_idiom(
-        r"(?P<at>\b(float|int)[ \t]*[\[(][ \t]*("
-        + _BOUND
-        + r")[ \t]*,[ \t]*("
-        + _BOUND
-        + r")[ \t]*,[ \t]*"
-        + r"\"?log[\w-]*\"?(?:[ \t]*=[ \t]*[Tt]rue)?[ \t]*[\])])",
-        r"write `\2[\3, \4] log`",
-        r"\2[\3,\4] log",
-    ),
-    make_idiom(
-        r"(?P<at>\b(float|int)[ \t]*[\[(][ \t]*("
-        + _BOUND
-        + r")[ \t]*,[ \t]*("
-        + _BOUND
-        + r")[ \t]*,[ \t]*("
-        + _NUMBER
-        + r")[ \t]*[\])])",
-        r"write `\2[\3, \4] step \5`",
-    ),
-    make_idiom(r"(?<=[\])])[ \t]+(?P<at>" + _LOG + r")(?!\w)", "write `log`", "log"),
-    make_idiom(
-        r"(?P<kind>\bfloat|\bint)[ \t]*[\[({]?[ \t]*(?P<low>-?\.?\d[\w]*(?:\.\d+)?)[ \t]*"
-        r"(?:\.\.+|:|–|—|\bto\b|-|[ \t])[ \t]*(?P<high>-?\.?\d[\w.]*)[ \t]*(?:[\])]|(?=[ \t]*(?:[,}\n]|$)))",
-        r"write `\g<kind>[\g<low>, \g<high>]`",
-    ),
-    make_idiom(
-        r"\b(?P<kind>float|int)[ \t]*\{(?P<list>[^{}\n]*)\}", r"write `\g<kind>[\g<list>]`", r"\g<kind>[\g<list>]"
-    ),
-    make_idiom(
-        r":[ \t]*(?P<at>(?P<set>\{[ \t]*)?(?P<low>-?\d*\.?\d+)[ \t]*(?:\.\.+|–)[ \t]*"
-        r"(?P<high>-?\d*\.?\d+)(?(set)[ \t]*\}))",
-        suggest_range,
-    ),
-    make_idiom(
-        r"\{[ \t]*(?P<values>(?:(?!\.\.)[^{}:=\[\]\n])+?)[ \t]*,[ \t]*"
-        r"(?P<low>-?\d+)[ \t]*\.\.+[ \t]*(?P<high>-?\d+)[ \t]*\}",
-        r"a set cannot contain a range: write `{\g<values>} | int[\g<low>, \g<high>]`",
-        r"{\g<values>} | int[\g<low>, \g<high>]",
-    ),
-    make_idiom(r"\{(?P<list>[^{}:=\[\]\n]*\d[ \t]*\.\.+[ \t]*[-.\d][^{}:=\[\]\n]*)\}", suggest_union_with_ranges),
-    make_idiom(r"\{[^{}:=\[\]\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
-    make_idiom(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
-    make_idiom(r"\b" + _FLOAT + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `float\g<ends>`"),
-    make_idiom(
-        r":[ \t]*(?P<at>" + _CHOICE + r"[ \t]*[\[({]+[ \t]*(?:\"\w*\",[ \t]*\[)?(?P<list>[^\[\](){}\n]*?)[\])}]+)",
-        suggest_set,
-    ),
-    make_idiom(r":[ \t]*(?P<at><(?P<list>[^<>\n]*)>)", suggest_set, r"{\g<list>}"),
-    make_idiom(r":[ \t]*(?P<at>log[ \t]*(?P<ends>" + _BRACKETED_BOUNDS + "))", r"write `float\g<ends> log`"),
-    make_idiom(r"\bbool[ \t]*(?P<at>[\[({][^\n\])}]*[\])}])", "write `bool`", ""),
-    make_idiom(r"\b(?:float|int)[ \t]*(?:[},=\n]|$)", "give the range bounds: `float[…, …]`, `int[…, …]`"),
-    make_idiom(
-        r":[ \t]*(?P<at>" + _NUMBER + r"(?:[ \t]*\|[ \t]*" + _NUMBER + r")+)",
-        lambda match: f"write `{{{', '.join(part.strip() for part in match['at'].split('|'))}}}`",
-    ),
-    make_idiom(r"(?<=[\])])[ \t]*(?P<at>(?:by|every|q[ \t]*=)[ \t]*(" + _NUMBER + r"))", r"write `step \2`"),
-    make_idiom(
-        r"(?P<at>=?[ \t]*\bdefault(?:[ \t]*(?:=|:|is)?[ \t]*|[ \t]*\([ \t]*)(?P<value>[^\s,(){}=:]+)\)?)",
-        r"write `= \g<value>`",
-        r"= \g<value>",
-    ),
-    make_idiom(
-        r"(?<=[\])}])[ \t]*(?P<at>[\[(][ \t]*([^\[\](){},\n]+?)[ \t]*[\])])", r"a default follows `=`: write `= \2`"
-    ),
-    make_idiom(r"(?<=[\])])[ \t]*,[ \t]*log[ \t]*[},\n]", "write `log` directly after its range, without a comma"),
-    make_idiom(r"(?<=[\])])[ \t]+" + _LOG + r"[ \t]*[},\n]", "write `log`"),
-    make_idiom(r"(?<==)[ \t]*(?P<at>(\d+),(\d+))(?=[ \t]*(?:[}\n]|$))", r"use a decimal point: write `\2.\3`"),
-    make_idiom(r":=", "write `=`", "="),
-)
 _MEMBERS: Final = (
     make_idiom(
-        _MEMBER_START
-        + r"(?P<at>(?:\*\*?|\.\.\.|<<[ \t]*:?[ \t]*\*?|(?:use|extends|import|inherit)[ \t]+)(\w+))(?=[ \t]*(?:[,}]|$))",
+        rf"{_MEMBER_START}"
+        r"(?P<at>(?:\*\*?|\.\.\.|<<[ \t]*:?[ \t]*\*?|(?:use|extends|import|inherit)[ \t]+)(\w+))(?=[ \t]*(?:[,}]|$))",
         r"include a group of hyperparameters with `include \2`",
     ),
     make_idiom(
-        _MEMBER_START
-        + r"(?P<at>(\w+)[ \t]+(?:in[ \t]+)?"
-        + r"(?:real|double|number|continuous|float|int|integer|categorical|bool|ordinal)\b)",
+        rf"{_MEMBER_START}(?P<at>(\w+)[ \t]+(?:in[ \t]+)?"
+        r"(?:real|double|number|continuous|float|int|integer|categorical|bool|ordinal)\b)",
         r"write `\2 : …`; a domain follows `:`",
     ),
-    make_idiom(_MEMBER_START + r"(?P<at>(\w+)[ \t]+in\b)[ \t]*[\[({]", r"write `\2 : …`; a domain follows `:`"),
     make_idiom(
-        _MEMBER_START + r"(?P<at>when\b[ \t]*\w+)", "write a condition after its hyperparameter: `name : domain when …`"
+        rf"{_MEMBER_START}"
+        r"(?P<at>(\w+)[ \t]+in\b)[ \t]*[\[({]",
+        r"write `\2 : …`; a domain follows `:`",
+    ),
+    make_idiom(
+        rf"{_MEMBER_START}(?P<at>when\b[ \t]*\w+)", "write a condition after its hyperparameter: `name : domain when …`"
     ),
     make_idiom(
         r"(?P<at>\|[ \t]*(\w+[ \t]*(?:==|!=|<=?|>=?|in\b)(?:[^,{}\n]|\{[^{}\n]*\})*?))(?=[ \t]*(?:[,}]|$))",
         r"a condition follows `when`: write `when \2`",
     ),
     make_idiom(r"^[ \t]*(?P<at>\{(?P<list>[ \t]*\w+[ \t]*=[^{}\n]*)\})", suggest_constraint),
-    make_idiom(_MEMBER_START + r"\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
+    make_idiom(rf"{_MEMBER_START}\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
     make_idiom(_MEMBER_START + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
     make_idiom(_MEMBER_START + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', BACKTICK_REMEDY, r"`\2`"),
-    make_idiom(_MEMBER_START + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", suggest_parameter_name),
+    make_idiom(rf"{_MEMBER_START}(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", suggest_parameter_name),
     make_idiom(r"(?P<at>\bunless[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when not (\2)`"),
     make_idiom(
-        _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<group>\([^()\n]*->[^()\n]*\)))",
+        rf"{_MEMBER_START}(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<group>\([^()\n]*->[^()\n]*\)))",
         r"a structure follows `:`: write `\g<name> : \g<group>`",
     ),
     make_idiom(
-        _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<list>[\w.]+(?:[ \t]*\|[ \t]*[\w.]+)+))",
+        rf"{_MEMBER_START}(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<list>[\w.]+(?:[ \t]*\|[ \t]*[\w.]+)+))",
         suggest_alternatives_or_set,
     ),
     make_idiom(
@@ -419,20 +255,18 @@ _MEMBERS: Final = (
 _BOUND_TEXT: Final = r"[^\[\]{}:=|,\n]*?[\w)]"
 _RELATIONS: Final = (
     make_idiom(
-        r"\b(?P<kind>int|float)(?P<open>[\[(])(?P<low>"
-        + _BOUND_TEXT
-        + r")[ \t]*(?P<at>\.\.+)[ \t]*(?P<high>"
-        + _BOUND_TEXT
-        + r")(?P<close>[\])])",
+        rf"\b(?P<kind>int|float)(?P<open>[\[(])(?P<low>{_BOUND_TEXT}"
+        rf")[ \t]*(?P<at>\.\.+)[ \t]*(?P<high>{_BOUND_TEXT})(?P<close>[\])])",
         r"separate the bounds by a comma: write `\g<kind>\g<open>\g<low>, \g<high>\g<close>`",
         ",",
     ),
     make_idiom(
-        r"\b(?P<kind>int|float)\[(?P<low>" + _BOUND_TEXT + r")[ \t]*(?P<at>\])",
+        rf"\b(?P<kind>int|float)\[(?P<low>{_BOUND_TEXT})[ \t]*(?P<at>\])",
         r"a range has two bounds: write `\g<kind>[\g<low>, …]`",
     ),
     make_idiom(
-        _MEMBER_START + r"(?P<at>(?P<test>[a-z][\w.]*[ \t]*(?:<=?|>=?|!=)(?!=)[^,{}:\n]*?))(?=[ \t]*(?:[,}#]|$))",
+        rf"{_MEMBER_START}"
+        r"(?P<at>(?P<test>[a-z][\w.]*[ \t]*(?:<=?|>=?|!=)(?!=)[^,{}:\n]*?))(?=[ \t]*(?:[,}#]|$))",
         r"write `require \g<test>`",
     ),
 )
@@ -453,8 +287,7 @@ _EXPRESSIONS: Final = (
     make_idiom(r"\b([\w.]+)[ \t]*\^[ \t]*(-?[\w.]+)", r"write `\1 ** \2`", r"\1**\2"),
     make_idiom(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", suggest_fraction),
     make_idiom(
-        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→)[ \t]*(?P<other>" + _TEST + r")",
-        suggest_implication,
+        rf"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→)[ \t]*(?P<other>{_TEST})", suggest_implication
     ),
     make_idiom(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),
     make_idiom(r"\|\|?", "write `or`", behind=_CONSTRAINT_KEYWORD),
@@ -470,9 +303,7 @@ _EXPRESSIONS: Final = (
 )
 _TASKS: Final = (
     make_idiom(
-        r"\b(?:" + _GOAL + r")[ \t]*[:=]?[ \t]*\"?(?P<what>[a-z]\w*)\"?",
-        r"write `maximize \g<what>`",
-        r"maximize \g<what>",
+        rf"\b(?:{_GOAL})[ \t]*[:=]?[ \t]*\"?(?P<what>[a-z]\w*)\"?", r"write `maximize \g<what>`", r"maximize \g<what>"
     ),
     make_idiom(
         r"\b(?P<way>maximi[sz]e|minimi[sz]e)[ \t]*[:=][ \t]*(?P<what>\w+)",
@@ -484,7 +315,7 @@ _TASKS: Final = (
     ),
     make_idiom(r"\bholdout[ \t]*\([ \t]*(?P<at>(\d\d)[ \t]*%)", r"write a share: `0.\2`", r".\2"),
     make_idiom(
-        r"\b(?P<way>maximize|minimize)[ \t]+(?P<at>(?P<one>[a-z]\w*)[ \t]+" + _NOT_NEXT_SETTING + r"(?P<two>[a-z]\w*))",
+        rf"\b(?P<way>maximize|minimize)[ \t]+(?P<at>(?P<one>[a-z]\w*)[ \t]+{_NOT_NEXT_SETTING}(?P<two>[a-z]\w*))",
         r"write `\g<way> \g<one>_\g<two>`",
         r"\g<one>_\g<two>",
     ),
@@ -499,6 +330,6 @@ _TASKS: Final = (
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
     *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *OPERATOR_LIST_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS,
-    *_EXPRESSIONS, *_DOMAINS, *_RELATIONS,
+    *_EXPRESSIONS, *DOMAIN_IDIOMS, *_RELATIONS,
 )  # fmt: skip
 """All idioms, the most certain ones first."""

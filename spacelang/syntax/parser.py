@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Final, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.files import TooLarge
-from spacelang.diagnostics.syntax import MissingSeparator
+from spacelang.diagnostics.reading import MissingSeparator, TooLarge
 from spacelang.frozen import frozen
 from spacelang.syntax import ast
 from spacelang.syntax.builder import read

@@ -9,7 +9,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.files import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
+from spacelang.diagnostics.reading import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
 from spacelang.files import resource_folder
 from spacelang.frozen import frozen
 from spacelang.spelling_suggestions import nearest_name

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.syntax import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
+from spacelang.diagnostics.reading import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax.parser_tables import END, UnexpectedToken
 from spacelang.text import Source, Span

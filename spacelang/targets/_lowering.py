@@ -17,6 +17,7 @@ from spacelang.ir.space import Space, operators
 from spacelang.ir.walk import computed_parameters
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
+from spacelang.solver.domain_cells import is_always_decidable
 from spacelang.targets._checked_decoding import checked_decoder
 from spacelang.text import NO_SPAN, Span
 
@@ -49,6 +50,7 @@ class Construct(StrEnum):
     BOUNDS = "bounds on trials"
     COMPUTED = "computed values"
     TUPLES = "tuples"
+    TESTED = "constraints tested after each draw"
 
 
 class Preservation(StrEnum):
@@ -116,6 +118,9 @@ GUIDANCE: Final[PreservationTable] = {
 ALWAYS: Final[PreservationTable] = {
     Construct.COMPUTED: (rewritten("computed from the configuration when its pipeline is built"),),
     Construct.TUPLES: (rewritten("a length and elements, of which the tuple is made when the pipeline is built"),),
+    Construct.TESTED: (
+        refused("too complex to be decided exactly; the form would contain configurations that break it"),
+    ),
 }
 """The verdicts on what is part of no configuration and therefore the same for every target, unless it has its own."""
 
@@ -402,12 +407,24 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
             found[Construct.SPLITS].append(node.span)
         if node.condition is not None:
             found[Construct.CONDITIONS].append(node.condition.span)
+    found[Construct.TESTED].extend(_only_tested(space))
     for rule in space.constraints:
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
     found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
     found[Construct.TUPLES].extend(each.span for operator in operators(space.root) for each in operator.tuples)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
+
+
+def _only_tested(space: Space) -> Iterator[Span]:
+    statements = [(condition, condition.span) for condition in space.conditions.values()]
+    statements += [(rule.expression, rule.span) for rule in space.constraints]
+    if all(is_always_decidable(expression) for expression, _ in statements):
+        return
+    structures = Structures(space)
+    for expression, span in statements:
+        if structures.is_tested(expression):
+            yield span
 
 
 def constructs_in(domain: Domain) -> Iterator[Construct]:

@@ -74,14 +74,36 @@ declares (`random_draws`) concerns the variable in this space: values that no co
 ## Relations
 
 A relation is a constraint that compares hyperparameters with each other, such as `lo <= hi`, `hi : int[lo, 100]` or a
-limit on a sum. `--set relations=…` chooses how the target `optuna` expresses it; the report says what was done:
+limit on a sum. `--set relations=…` chooses how a target expresses it, and the report says what was done:
 
-- `native`: later ranges have bounds that depend on earlier values, like `trial.suggest_int("hi", lo, 100)`. Each
-  hyperparameter keeps one name. Values are drawn one after the other, so a small `lo` is rarer than in the space.
-  Possible for comparisons of floats, differences of integers such as `lo <= hi - 2`, and limits on one sum of ranges.
-- `cases`: choices are nested so that only valid configurations remain; there is a name for each case. Possible for all
+- `native`: by means of the tool. In Optuna, later ranges have bounds that depend on earlier values, like
+  `trial.suggest_int("hi", lo, 100)`; this is possible for comparisons of floats, differences of integers such as
+  `lo <= hi - 2`, and limits on one sum of ranges.
+- `quantiles`: each related range is a number in [0, 1], the quantile of its value in the law given the ranges before it
+  (Rosenblatt, 1952). Independent uniform numbers follow the law of the space without its priors; where conditions
+  decide which ranges are active, the law given these. Possible for comparisons of two ranges that connect ranges like a
+  tree, and for limits on one sum. `decode` turns the numbers into values; floats are exact up to the 12th digit.
+- `rejection`: all values are drawn from static ranges, and a trial that violates a constraint is pruned before it is
+  trained. `form.ask(study)` asks for trials until one is a member. Optuna 5 gets the amounts of violations by
+  `set_constraint`; in Optuna 4 they are the user attribute `constraints`. Possible for comparisons of sums, and of
+  values with constants, if at least one draw in 10,000 is a member.
+- `cases`: choices are nested so that only valid configurations remain, with a name for each case. Possible for all
   constraints that connect few values.
-- `auto`, the default: `native` where it is possible, else `cases`.
+- `auto`, the default: the first of those in the last column that can express the space; what it cannot express is
+  expressed by cases.
+
+| target | `native` | `quantiles` | `rejection` | `cases` | `auto` |
+| --- | --- | --- | --- | --- | --- |
+| `optuna` | bounds that depend on earlier values | yes | yes | yes | `native`, `quantiles` |
+| `configspace` | relations and forbidden clauses | yes | no | where clauses cannot express it | `native`, `quantiles` |
+| `irace` | forbidden combinations, if a tenth of the draws are valid | yes | no | yes | `native`, `quantiles` |
+| `hyperopt` | no | yes, decoded by `configuration` | no | yes | `quantiles` |
+| `nevergrad`, `ray` | no | yes | no | yes | `quantiles` |
+| `sklearn` | no | yes, decoded by `decode` | no | yes | `cases` |
+
+With `native` and `cases`, values that constraints connect are drawn one after the other, so that the draws of Optuna
+and hyperopt do not follow the law of the space. With `quantiles` they do, and each hyperparameter has one name. A
+constraint that the chosen lowering cannot express is refused.
 
 ## Compared with forms written by hand
 

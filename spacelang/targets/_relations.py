@@ -1,37 +1,62 @@
 """The choice of how a target expresses relations: constraints that compare hyperparameters with each other.
 
 `lower_by_relations` compiles a space with the lowering that the option `relations` of a target names. With `auto`, it
-is the first one of `default_relations` of the target that can express the space. Whatever is no group of comparisons of
-ranges is expressed by cases then.
+is the first one of `default_relations` of the target that can express the space; then whatever it cannot express is
+unfolded into cases.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import Real
+from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Space
+from spacelang.reductions.quantile_relations import QuantileReduction, reduce_to_quantiles
 from spacelang.solver.counting import Structures
+from spacelang.targets import _lowering
 from spacelang.targets._lowering import (
+    Construct,
     LoweringResult,
     Preservation,
     PreservationTable,
     RefusedError,
     ReportEntry,
     Verdict,
+    approximated,
     make_report,
     refused,
+    rewritten,
 )
-from spacelang.targets._reduction_chain import constraint_findings
-from spacelang.text import count_with_noun
+from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, UNIFORM, constraint_findings
+from spacelang.text import Span, count_with_noun
 
-Lowering: TypeAlias = Literal["native", "cases"]
-RelationsOption: TypeAlias = Literal["auto", "native", "cases"]
+Lowering: TypeAlias = Literal["native", "quantiles", "rejection", "cases"]
+RelationsOption: TypeAlias = Literal["auto", "native", "quantiles", "rejection", "cases"]
 RELATIONS_DOC: Final = (
-    "how constraints that compare hyperparameters are expressed: by means of the tool, or by nested choices; `auto` "
-    "takes the first of the two that is possible"
+    "how constraints that compare hyperparameters are expressed: by means of the tool, by quantiles, by rejection, or "
+    "by nested choices; `auto` takes the best one that is possible"
 )
 NO_SUCH_MEANS: Final = refused(
     "the tool has no means for this constraint; `--set relations=auto` expresses it in another way if there is one"
 )
+NO_QUANTILES: Final = refused(
+    "quantiles are only known for comparisons of ranges that form a tree, and for limits on one sum of ranges; "
+    "`--set relations=auto` expresses it in another way if there is one"
+)
+QUANTILES: Final = rewritten("numbers in [0, 1] stand for quantiles of ranges given those before, in which it holds")
+REJECTED: Final = rewritten("a trial that violates it is pruned before it is trained; `form.ask(study)` asks again")
+TOO_RARE: Final = refused(
+    "fewer than one draw in 10,000 satisfies the constraints: loosen them, or choose another way by `--set relations=…`"
+)
+NOT_IN_PYTHON: Final = refused("the constraint cannot be tested by the function: it is no comparison of sums")
+A_QUANTILE: Final = rewritten("a number in [0, 1], the quantile of the value given those of related ranges before it")
+A_FLOAT_QUANTILE: Final = approximated(
+    "a number in [0, 1], the quantile of the value given those of related ranges before it; decoded values are exact "
+    "up to the 12th digit"
+)
+RANGE_CONSTRUCTS: Final = (Construct.FLOATS, Construct.INTEGERS, Construct.LOG, Construct.STEPS, Construct.OPEN)
 
 
 class RelationsTarget(Protocol):
@@ -50,21 +75,41 @@ class RelationsTarget(Protocol):
         """The verdicts of the target."""
 
 
+Lower: TypeAlias = Callable[[QuantileReduction], LoweringResult[Any, Any]]
+"""A function that compiles the reduced space of a reduction."""
+Ways: TypeAlias = Mapping[Lowering, Lower | None]
+
+
+def with_quantiles(preserves: PreservationTable) -> PreservationTable:
+    """Return the verdicts of a target that also takes quantiles."""
+    numbers = {construct: (*preserves[construct], A_QUANTILE) for construct in RANGE_CONSTRUCTS}
+    numbers[Construct.FLOATS] = (*preserves[Construct.FLOATS], A_QUANTILE, A_FLOAT_QUANTILE)
+    rules = (*preserves[Construct.RULES_ON_VALUES], QUANTILES, NO_QUANTILES, NO_SUCH_MEANS)
+    return {**preserves, **numbers, Construct.RULES_ON_VALUES: rules}
+
+
 def lower_by_relations(
-    target: RelationsTarget, structures: Structures, lower: Callable[[Structures, bool], LoweringResult[Any, Any]]
+    target: RelationsTarget,
+    structures: Structures,
+    lower: Lower,
+    native: Lower | None = None,
+    rejecting: Lower | None = None,
 ) -> LoweringResult[Any, Any]:
-    """Compile a space by the option `relations` of a target; `lower` takes True to use the means of the tool.
+    """Compile a space by the option `relations` of a target.
+
+    `native` uses the means of the tool, and `rejecting` rejects what violates a relation, if the tool can do so.
 
     Raises RefusedError: for `auto`, that of the first lowering, if all refuse the space.
     """
     if not any(map(is_relation, structures.space.constraints)):
-        return lower(structures, False)
+        return lower(QuantileReduction(structures, ()))
+    ways: Ways = {"native": native, "quantiles": lower, "rejection": rejecting, "cases": lower}
     if target.relations != "auto":
-        return lower(structures, target.relations == "native")
+        return _lower_by(target.relations, target, structures, ways)
     errors: list[RefusedError] = []
     for each in target.default_relations:
         try:
-            return lower(structures, each == "native")
+            return _lower_by(each, target, structures, ways)
         except RefusedError as error:
             errors.append(error)
     raise errors[0]
@@ -89,3 +134,51 @@ def relations_entry(lowering: Lowering, carried: Sequence[Constraint], how: str)
     """Return the entry of a report that says how relations are expressed."""
     message = f"{lowering}: {count_with_noun(len(carried), 'constraint')} {how}"
     return ReportEntry("relations", Preservation.EXACT, message, tuple(rule.span for rule in carried))
+
+
+def report_of_original(reduction: QuantileReduction, report: Sequence[ReportEntry]) -> tuple[ReportEntry, ...]:
+    """Return the report on a space, given that on the space with quantiles in place of related ranges."""
+    if not reduction.groups:
+        return (*report,)
+    nodes = reduction.members.values()
+    numbers = Counter(id(node.span) for node in nodes)  # the ranges of floats that the space itself does not have
+    told: list[tuple[tuple[str, Preservation, str], Span]] = []
+    about_form = []
+    for entry in report:
+        if entry.is_about_form:
+            about_form.append(entry)
+            continue
+        for span in entry.spans:
+            if entry.construct == Construct.FLOATS and numbers[id(span)]:
+                numbers[id(span)] -= 1
+            else:
+                told.append(((entry.construct, entry.status, entry.message), span))
+    for node in nodes:
+        for construct in _lowering.constructs_in(node.domain):
+            is_float = construct is Construct.FLOATS and isinstance(node.domain, Real)
+            told.append((_key(construct, A_FLOAT_QUANTILE if is_float else A_QUANTILE), node.span))
+        if node.prior is not None:
+            lost = UNIFORM if isinstance(node.prior, Uniform) else _lowering.GUIDANCE[Construct.PRIORS][0]
+            told.append((_key(Construct.PRIORS, lost), node.span))
+    told += [(_key(CONSTRAINT_CONSTRUCTS[1], QUANTILES), rule.span) for rule in reduction.constraints]
+    entries = [ReportEntry(*key, tuple(spans)) for key, spans in group_by_key(told).items()]
+    order = [*Construct]
+    entries.sort(key=lambda entry: order.index(Construct(entry.construct)))
+    return (*entries, *about_form, relations_entry("quantiles", reduction.constraints, "by numbers in [0, 1]"))
+
+
+def _key(construct: Construct, verdict: Verdict) -> tuple[str, Preservation, str]:
+    return construct.value, verdict.status, verdict.message
+
+
+def _lower_by(
+    lowering: Lowering, target: RelationsTarget, structures: Structures, ways: Ways
+) -> LoweringResult[Any, Any]:
+    reduction = reduce_to_quantiles(structures) if lowering == "quantiles" else QuantileReduction(structures, ())
+    if lowering == target.relations == "quantiles":
+        refuse_other_relations(structures.space, reduction.constraints, target.preserves, NO_QUANTILES)
+    way = ways[lowering]
+    if way is None:
+        refuse_other_relations(structures.space, (), target.preserves)
+    assert way is not None, "there are relations, which are refused"
+    return way(reduction)

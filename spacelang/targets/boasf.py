@@ -28,6 +28,7 @@ from spacelang.spelling_suggestions import format_suggestion
 from spacelang.targets import _boasf
 from spacelang.targets._boasf import ArmKey, Partition, Subspace
 from spacelang.targets._lowering import (
+    ALWAYS,
     Construct,
     LoweringResult,
     PreservationTable,
@@ -69,6 +70,7 @@ class Boasf:
         **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_UNCHANGED,)),
         Construct.CONDITIONS: (exact("an inactive hyperparameter lies in the first of its pieces"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (_CONSTRAINED,)),
+        Construct.TESTED: (exact("every draw is tested with them"), *ALWAYS[Construct.TESTED]),
         Construct.DEFAULTS: (_MOVED,),
         Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into that many pieces"),),
         Construct.BOUNDS: (_UNCHANGED,),
@@ -93,8 +95,8 @@ class Boasf:
         space = structures.space
         arms = self._model_arms(structures) if self.arms == "models" else self._subspace_arms(space)
         # With `subspaces`, an arm has a piece of a domain: the report must not call the domain unchanged.
-        cut = dict.fromkeys(DOMAIN_CONSTRUCTS, (_CUT,)) if self.arms == "subspaces" else {}
-        report = make_report(space, {**self.preserves, **cut})
+        cut = {**dict.fromkeys(DOMAIN_CONSTRUCTS, (_CUT,)), Construct.TESTED: ALWAYS[Construct.TESTED]}
+        report = make_report(space, {**self.preserves, **(cut if self.arms == "subspaces" else {})})
         return LoweringResult(arms, arms.encode, arms.decode, arms.accepts, arms.sample, report)
 
     def _model_arms(self, structures: Structures) -> "ArmSpaces":

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from spacelang.errors import import_optional
 from spacelang.ir import domain as domains
@@ -18,6 +18,7 @@ from spacelang.ir.value import Value, to_python_scalar
 from spacelang.ir.walk import Assignment, expressions_of
 from spacelang.plugins import option
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
+from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets import _lowering, _reduction_chain
@@ -26,8 +27,18 @@ from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.documents import Document
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
+from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 from spacelang.targets._random_draws import Deviation, RandomDraws, keys_of_constrained, keys_with
+from spacelang.targets._relations import (
+    RELATIONS_DOC,
+    Lowering,
+    RelationsOption,
+    lower_by_relations,
+    refuse_other_relations,
+    report_of_original,
+    with_quantiles,
+)
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -50,6 +61,12 @@ TOO_WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 2
 INEXPRESSIBLE = refused(
     "ConfigSpace cannot express arithmetic over ranges, or equality of ranges, in conditions or clauses"
 )
+
+
+DECODE_QUANTILES: Final = '''\
+def decode(configuration):
+    """Return the configuration of the search space for one of ConfigSpace."""
+    return values_of(decode_numbers(configuration))'''
 
 
 def accepts(part: SimpleDomain) -> bool:
@@ -84,31 +101,43 @@ class Configspace:
         ),
     )
 
-    preserves: ClassVar[PreservationTable] = {
-        **_reduction_chain.preserved_by_reductions(accepts, "a categorical"),
-        Construct.FLOATS: (exact("a float, which ConfigSpace rounds to 13 decimals"), SCALED, TOO_WIDE),
-        Construct.INTEGERS: (exact("an integer"), CUT_AT_LIMITS, _lowering.OVERSIZED),
-        Construct.LOG: (
-            exact("`log` of a float or integer hyperparameter"),
-            LOG_WEIGHTS,
-            CUT_AT_LIMITS,
-            UNIFORM_INDICES,
-        ),
-        Construct.STEPS: (
-            rewritten("an ordinal of the values for a short range, an integer index of the value for a long range"),
-            _lowering.OVERSIZED,
-        ),
-        Construct.SETS: (exact("a categorical"), AS_STRINGS),
-        Construct.ORDERED: (exact("an ordinal"), AS_STRINGS),
-        Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE),
-        **dict.fromkeys(_reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE)),
-        Construct.DEFAULTS: (exact("the default configuration of the space"),),
-        Construct.WEIGHTS: (exact("the weights of a categorical hyperparameter"),),
-        Construct.PRIORS: (exact("a normal or uniform distribution"), NO_PRIOR),
-    }
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
+
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **_reduction_chain.preserved_by_reductions(accepts, "a categorical"),
+            Construct.FLOATS: (exact("a float, which ConfigSpace rounds to 13 decimals"), SCALED, TOO_WIDE),
+            Construct.INTEGERS: (exact("an integer"), CUT_AT_LIMITS, _lowering.OVERSIZED),
+            Construct.LOG: (
+                exact("`log` of a float or integer hyperparameter"),
+                LOG_WEIGHTS,
+                CUT_AT_LIMITS,
+                UNIFORM_INDICES,
+            ),
+            Construct.STEPS: (
+                rewritten("an ordinal of the values for a short range, an integer index of the value for a long range"),
+                _lowering.OVERSIZED,
+            ),
+            Construct.SETS: (exact("a categorical"), AS_STRINGS),
+            Construct.ORDERED: (exact("an ordinal"), AS_STRINGS),
+            Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE),
+            **dict.fromkeys(
+                _reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE)
+            ),
+            Construct.DEFAULTS: (exact("the default configuration of the space"),),
+            Construct.WEIGHTS: (exact("the weights of a categorical hyperparameter"),),
+            Construct.PRIORS: (exact("a normal or uniform distribution"), NO_PRIOR),
+        }
+    )
+
+    relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["ConfigSpaceForm", Encoding]:
         """Return the ConfigSpace form of the space of the structures; its object is built when it is first used."""
+        return lower_by_relations(self, structures, self._lower, self._lower)
+
+    def _lower(self, reduction: QuantileReduction) -> _lowering.LoweringResult["ConfigSpaceForm", Encoding]:
+        structures = reduction.reduced
         space = structures.space
         _lowering.refuse_oversized_integers(space, self.preserves)
         try:
@@ -120,16 +149,20 @@ class Configspace:
         except RefusedConstraintsError as error:
             _lowering.make_report(space, self.preserves, _refusals(error))
             raise
-        form = ConfigSpaceForm(structures, plan)
-        report = _lowering.make_report(space, self.preserves, _findings(plan))
+        if self.relations == "native":
+            cut = {rule for network in plan.unfolded for rule in network.constraints}
+            refuse_other_relations(space, {*space.constraints} - cut, self.preserves, INEXPRESSIBLE)
+        form = ConfigSpaceForm(structures, plan, reduction)
+        report = report_of_original(reduction, _lowering.make_report(space, self.preserves, _findings(plan)))
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class ConfigSpaceForm(_lowering.ReadableForm):
     """A planned space: its ConfigSpace object, JSON and source, and the conversion of configurations."""
 
-    def __init__(self, structures: Structures, plan: Plan) -> None:
-        self.structures, self.space, self.plan = structures, structures.space, plan
+    def __init__(self, structures: Structures, plan: Plan, reduction: QuantileReduction) -> None:
+        """Take the reduced space and its plan, and the reduction."""
+        self.structures, self.space, self.plan, self.reduction = structures, structures.space, plan, reduction
 
     @cached_property
     def native(self) -> "ConfigurationSpace":
@@ -145,6 +178,9 @@ class ConfigSpaceForm(_lowering.ReadableForm):
 
     def encode(self, configuration: Configuration) -> dict[str, cs.FlatValue]:
         """Return the values of the ConfigSpace hyperparameters for a member."""
+        return self._encode_reduced(self.reduction.encode(configuration))
+
+    def _encode_reduced(self, configuration: Configuration) -> dict[str, cs.FlatValue]:
         lookup, values = Assignment.from_configuration(self.space, configuration), dict[str, cs.FlatValue]()
         for write in self.plan.writers:
             write(lookup, values)
@@ -152,6 +188,9 @@ class ConfigSpaceForm(_lowering.ReadableForm):
 
     def decode(self, encoding: Encoding) -> Configuration:
         """Return the configuration of values; raise ValueError for names and values that ConfigSpace does not have."""
+        return self.reduction.decode(self._decode_reduced(encoding))
+
+    def _decode_reduced(self, encoding: Encoding) -> Configuration:
         values = {name: to_python_scalar(value) for name, value in dict(encoding).items()}
         unknown = next((name for name in values if name not in self.plan.parameters), None)
         if unknown is not None:
@@ -183,7 +222,7 @@ class ConfigSpaceForm(_lowering.ReadableForm):
             left = count - len(found)
             drawn = space.sample_configuration(left) if left > 1 else [space.sample_configuration()]
             values = [{name: to_python_scalar(value) for name, value in dict(each).items()} for each in drawn]
-            found.extend(each for each in values if first_exclusion(self.space, self.decode(each)) is None)
+            found.extend(each for each in values if first_exclusion(self.space, self._decode_reduced(each)) is None)
         return found
 
     def to_json(self) -> Document:
@@ -202,6 +241,9 @@ class ConfigSpaceForm(_lowering.ReadableForm):
     def to_python(self) -> str:
         """Return a module that builds the space with ConfigSpace alone, and has `decode(configuration)`."""
         decode = documents.decoder_source(self.plan)
+        if restored := quantile_source(self.reduction):
+            inner = decode.replace("def decode(", "def decode_numbers(")
+            decode = "\n\n\n".join([*restored, inner, DECODE_QUANTILES])
         built, theirs = documents.space_source(self.configuration_space_document), "import ConfigSpace as cs"
         if "math." in decode:
             built = built.replace(theirs, f"import math\n\n{theirs}", 1)
@@ -217,7 +259,7 @@ class ConfigSpaceForm(_lowering.ReadableForm):
                     found |= coded.encode(part.representative)
                 if isinstance(node, Hyperparameter) and domains.contains(coded.domain, node.default):
                     found |= coded.encode(node.default)
-        return {**found, **self.encode(nearest_to_default(self.structures)[1])}
+        return {**found, **self._encode_reduced(nearest_to_default(self.structures)[1])}
 
 
 def _codes(node: Choice | Hyperparameter, coded: cs.EncodedDomain | cs.FlatHyperparameter) -> Iterator[Document]:

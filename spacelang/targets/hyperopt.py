@@ -18,7 +18,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.ir.walk import activity_depths
+from spacelang.plugins import option
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, ValueSwitch, unfold
 from spacelang.solver.counting import Structures
@@ -26,11 +28,13 @@ from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.hyperopt_tests import DrawnValueTests
 from spacelang.targets._exports.library_function_forms import (
+    FLATTEN_QUANTILES_SOURCE,
     FLATTEN_SOURCE,
     LibraryFunctionForm,
     NestedCodeGenerator,
     flattened,
 )
+from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
@@ -42,6 +46,14 @@ from spacelang.targets._reduction_chain import (
     names_entry,
     preserved_by_reductions,
     unfolded_condition_findings,
+)
+from spacelang.targets._relations import (
+    RELATIONS_DOC,
+    Lowering,
+    RelationsOption,
+    lower_by_relations,
+    report_of_original,
+    with_quantiles,
 )
 
 if TYPE_CHECKING:
@@ -74,31 +86,42 @@ class Hyperopt:
 
     random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN,))
 
-    preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts, "`hp.choice`"),
-        Construct.FLOATS: (exact("`hp.uniform`"),),
-        Construct.INTEGERS: (
-            exact("`hp.quniform` widened by half a unit at both ends, so that all integers are equally likely"),
-            _lowering.OVERSIZED,
-        ),
-        Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
-        Construct.SETS: (exact("`hp.choice` among the values"),),
-        Construct.CONDITIONS: (
-            rewritten("`scope.switch` on drawn values: a hyperparameter is drawn only where its condition holds"),
-            BELOW_CHOICES,
-            TOO_ENTANGLED,
-        ),
-        Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
-        Construct.WEIGHTS: (exact("`hp.pchoice`"),),
-    }
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
+
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **preserved_by_reductions(accepts, "`hp.choice`"),
+            Construct.FLOATS: (exact("`hp.uniform`"),),
+            Construct.INTEGERS: (
+                exact("`hp.quniform` widened by half a unit at both ends, so that all integers are equally likely"),
+                _lowering.OVERSIZED,
+            ),
+            Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
+            Construct.SETS: (exact("`hp.choice` among the values"),),
+            Construct.CONDITIONS: (
+                rewritten("`scope.switch` on drawn values: a hyperparameter is drawn only where its condition holds"),
+                BELOW_CHOICES,
+                TOO_ENTANGLED,
+            ),
+            Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
+            Construct.WEIGHTS: (exact("`hp.pchoice`"),),
+        }
+    )
+
+    relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
+        return lower_by_relations(self, structures, self._lower)
+
+    def _lower(self, reduction: QuantileReduction) -> LoweringResult["HyperoptSpace", Values]:
+        structures = reduction.reduced
         named = build_questions(structures, accepts, self.preserves, unfolded=_unfold)
         unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
         report = (*build_report(named, self.preserves, unfolded_conditions), names_entry(named))
-        form = HyperoptSpace(named)
-        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        form = HyperoptSpace(named, reduction)
+        whole = report_of_original(reduction, report)
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, whole)
 
 
 def _unfold(structures: Structures) -> Parts:
@@ -148,14 +171,13 @@ class HyperoptSpace(LibraryFunctionForm):
         """Return the values by label in a trial document, stored or suggested by hyperopt."""
         return {label: to_python_scalar(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
 
-    @staticmethod
-    def configuration(sample: Mapping[str, Any]) -> Configuration:
+    def configuration(self, sample: Mapping[str, Any]) -> Configuration:
         """Return the configuration of an argument of an objective, or of a draw of `pyll.stochastic.sample`."""
-        return Configuration(flattened(sample))
+        return self.reduction.decode(Configuration(flattened(sample)))
 
     def encode(self, configuration: Configuration) -> Values:
         """Return the values of a member by label, as in `trials.argmin` and `points_to_evaluate`."""
-        return self.questions.encode(configuration)
+        return self.questions.encode(self.reduction.encode(configuration))
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """Return the member that hyperopt itself makes of values by label, as `space_eval` does."""
@@ -192,6 +214,7 @@ class HyperoptSpace(LibraryFunctionForm):
         It has `space`, `default`, `configuration(sample)`, `decode(values)` and `trials(points)`.
         """
         used = {name.partition(".")[0] for name in py.names_used(self._code)}
+        restored = [f"\n{block}" for block in quantile_source(self.reduction)]
         imports = [
             *(["from math import log", ""] if "log" in used else []),
             f"from hyperopt import Trials, {'hp, ' if 'hp' in used else ''}pyll, space_eval",
@@ -204,7 +227,8 @@ class HyperoptSpace(LibraryFunctionForm):
             "\n".join(imports),
             py.assignment_source("space", self._code),
             advice + py.assignment_source("default", py.literal_dict(self.default)),
-            "\n" + FLATTEN_SOURCE,
+            *restored,
+            "\n" + (FLATTEN_QUANTILES_SOURCE if restored else FLATTEN_SOURCE),
             "\n" + DECODE,
             "\n" + TRIALS,
         ]

@@ -19,7 +19,9 @@ from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Constraint
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
+from spacelang.plugins import option
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.reductions.space_questions import Question, Questions
 from spacelang.reductions.unfolding import Parts
 from spacelang.solver.counting import Structures
@@ -34,6 +36,7 @@ from spacelang.targets._lowering import (
     approximated,
     exact,
     make_report,
+    refused,
     rewritten,
 )
 from spacelang.targets._reduction_chain import (
@@ -44,6 +47,15 @@ from spacelang.targets._reduction_chain import (
     findings_of,
     preserved_by_reductions,
     unfolded_condition_findings,
+)
+from spacelang.targets._relations import (
+    RELATIONS_DOC,
+    Lowering,
+    RelationsOption,
+    lower_by_relations,
+    refuse_other_relations,
+    report_of_original,
+    with_quantiles,
 )
 from spacelang.targets._text_and_dot import digraph, quote_dot
 from spacelang.text import count_with_noun
@@ -60,6 +72,10 @@ MIN_SHARE: Final = 0.1
 """The minimum share of draws that satisfy all constraints: irace gives up after 100 forbidden draws in a row."""
 UNFOLDED: Final = rewritten("conditions on additional categorical parameters that choose among cases")
 FORBIDDEN: Final = exact("a forbidden combination")
+TOO_RARE: Final = refused(
+    "irace draws too few configurations that satisfy the constraint to forbid the others, or cannot test it; "
+    "`--set relations=auto` expresses it in another way if there is one"
+)
 
 
 def accepts(part: SimpleDomain) -> bool:
@@ -82,37 +98,54 @@ class Irace:
         "Operations Research Perspectives 2016"
     )
 
-    preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts, "a categorical parameter"),
-        Construct.FLOATS: (
-            exact(f"`r`, which irace rounds to {DIGITS} decimals; very small or large numbers are scaled"),
-        ),
-        Construct.INTEGERS: (exact("`i`; `r` and rounded where numbers are too large for R"), OVERSIZED),
-        Construct.SETS: (exact("`c`"),),
-        Construct.ORDERED: (exact("`o`"),),
-        Construct.CONDITIONS: (
-            exact("a condition in R"),
-            UNFOLDED,
-            TOO_ENTANGLED,
-        ),
-        **dict.fromkeys((Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES), (FORBIDDEN, NESTED, TOO_ENTANGLED)),
-        Construct.DEFAULTS: (approximated("irace has no defaults; the file ends with one for `configurationsFile`"),),
-    }
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
+
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **preserved_by_reductions(accepts, "a categorical parameter"),
+            Construct.FLOATS: (
+                exact(f"`r`, which irace rounds to {DIGITS} decimals; very small or large numbers are scaled"),
+            ),
+            Construct.INTEGERS: (exact("`i`; `r` and rounded where numbers are too large for R"), OVERSIZED),
+            Construct.SETS: (exact("`c`"),),
+            Construct.ORDERED: (exact("`o`"),),
+            Construct.CONDITIONS: (
+                exact("a condition in R"),
+                UNFOLDED,
+                TOO_ENTANGLED,
+            ),
+            **dict.fromkeys(
+                (Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES), (FORBIDDEN, NESTED, TOO_ENTANGLED, TOO_RARE)
+            ),
+            Construct.DEFAULTS: (
+                approximated("irace has no defaults; the file ends with one for `configurationsFile`"),
+            ),
+        }
+    )
+
+    relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> LoweringResult["IraceParameters", Values]:
         """Return the parameters for the space of the structures."""
-        form = self._with_forbidden(structures)
+        return lower_by_relations(self, structures, self._lower, self._lower)
+
+    def _lower(self, reduction: QuantileReduction) -> LoweringResult["IraceParameters", Values]:
+        structures = reduction.reduced
+        form = None if self.relations == "cases" else self._with_forbidden(reduction)
+        if form is None and self.relations == "native":
+            refuse_other_relations(structures.space, (), self.preserves, TOO_RARE)
         if form is None:
-            form = IraceParameters(build_questions(structures, accepts, self.preserves), ())
+            form = IraceParameters(build_questions(structures, accepts, self.preserves), (), reduction)
         named, space = form.questions, structures.space
         found = [*findings_of(named, self.preserves), *unfolded_condition_findings(named, UNFOLDED)]
         if not form.constraints:
             found += constraint_findings(space.constraints, NESTED)
-        report = make_report(space, self.preserves, found)
+        report = report_of_original(reduction, make_report(space, self.preserves, found))
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
-    def _with_forbidden(self, structures: Structures) -> "IraceParameters | None":
+    def _with_forbidden(self, reduction: QuantileReduction) -> "IraceParameters | None":
         """Return the parameters with constraints as forbidden combinations, or None if irace could not draw them."""
+        structures = reduction.reduced
         space = structures.space
         if not all(r.can_be_written(rule.expression, space) for rule in space.constraints):
             return None
@@ -121,9 +154,8 @@ class Irace:
         def unfolded(_: Structures) -> Parts:
             return unfold_with_guards(free, r.can_be_written, tests_unfolded=False)
 
-        form = IraceParameters(
-            build_questions(structures, accepts, self.preserves, unfolded=unfolded), space.constraints
-        )
+        questions = build_questions(structures, accepts, self.preserves, unfolded=unfolded)
+        form = IraceParameters(questions, space.constraints, reduction)
         if not space.constraints:
             return form
         return form if form.are_constraints_testable and form.member_share() >= MIN_SHARE else None
@@ -132,9 +164,9 @@ class Irace:
 class IraceParameters(ReadableForm):
     """Parameters of irace with their conditions, and forbidden combinations for `constraints`."""
 
-    def __init__(self, questions: Questions, constraints: Sequence[Constraint]) -> None:
-        """Take questions whose answers may violate the given constraints, and no others."""
-        self.questions, self.constraints = questions, tuple(constraints)
+    def __init__(self, questions: Questions, constraints: Sequence[Constraint], reduction: QuantileReduction) -> None:
+        """Take questions of the reduced space whose answers may violate the given constraints, and no others."""
+        self.questions, self.constraints, self.reduction = questions, tuple(constraints), reduction
 
     @cached_property
     def parameters(self) -> Mapping[str, IraceParameter]:
@@ -154,7 +186,7 @@ class IraceParameters(ReadableForm):
     @property
     def initial_configurations(self) -> str:
         """The default configuration as a table, for `configurationsFile` of irace."""
-        default = self.encode(self.questions.default)
+        default = self._encode_reduced(self.questions.default)
         names = [parameter.name for parameter in self.parameters.values()]
         row = [_cell(default[name]) if name in default else "NA" for name in names]
         widths = [max(len(name), len(cell)) for name, cell in zip(names, row, strict=True)]
@@ -196,7 +228,7 @@ class IraceParameters(ReadableForm):
             }
             for question, each in self.parameters.items()
         ]
-        default = self.encode(self.questions.default)
+        default = self._encode_reduced(self.questions.default)
         return {"parameters": entries, "forbidden": [*self.forbidden], "default": default, "file": self.to_text()}
 
     def to_dot(self) -> str:
@@ -213,6 +245,9 @@ class IraceParameters(ReadableForm):
 
     def encode(self, configuration: Configuration) -> Values:
         """Return a member as a configuration of irace."""
+        return self._encode_reduced(self.reduction.encode(configuration))
+
+    def _encode_reduced(self, configuration: Configuration) -> Values:
         answers = self.questions.encode(configuration)
         return {self.parameters[question].name: self.parameters[question].encode(a) for question, a in answers.items()}
 
@@ -222,6 +257,9 @@ class IraceParameters(ReadableForm):
         Inactive parameters may be missing, None or NA; columns whose name begins with a dot are ignored. Raises
         ValueError for anything else.
         """
+        return self.reduction.decode(self._decode_reduced(values))
+
+    def _decode_reduced(self, values: Mapping[str, Any]) -> Configuration:
         given = {name: value for name, value in values.items() if not name.startswith(".") and not _is_missing(value)}
 
         def answer(question: str, _: Question) -> Any:
@@ -238,7 +276,7 @@ class IraceParameters(ReadableForm):
     def accepts(self, values: Mapping[str, Any]) -> bool:
         """Return True if irace can draw exactly these values: active parameters, and no forbidden combination."""
         try:
-            return self._is_allowed(self.decode(values))
+            return self._is_allowed(self._decode_reduced(values))
         except ValueError:
             return False
 
@@ -247,7 +285,7 @@ class IraceParameters(ReadableForm):
         found: list[Values] = []
         while len(found) < count:
             values = self.draw(rng)
-            if not self.constraints or self._is_allowed(self.decode(values)):
+            if not self.constraints or self._is_allowed(self._decode_reduced(values)):
                 found.append(values)
         return found
 
@@ -256,7 +294,7 @@ class IraceParameters(ReadableForm):
         from numpy.random import default_rng
 
         rng = default_rng(0)
-        return sum(self._is_allowed(self.decode(self.draw(rng))) for _ in range(TRIED)) / TRIED
+        return sum(self._is_allowed(self._decode_reduced(self.draw(rng))) for _ in range(TRIED)) / TRIED
 
     def draw(self, rng: "Generator") -> Values:
         """Draw one configuration like irace, without a test of the forbidden combinations."""

@@ -103,6 +103,7 @@ class Mosaic:
         Construct.RULES_ON_VALUES: (
             exact("a node is offered if some values satisfy them; only such values are drawn"),
         ),
+        Construct.TESTED: (exact("draws below a node are repeated until one satisfies them"),),
         Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
         Construct.WEIGHTS: (exact("configurations below a node are drawn by the weights"),),

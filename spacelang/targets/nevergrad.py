@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
+from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.flat_parameters import (
@@ -35,6 +36,7 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import EVENLY, preserved_by_reductions
+from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantiles
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -72,27 +74,37 @@ class Nevergrad:
 
     random_draws: ClassVar[RandomDraws] = RandomDraws("`RandomSearch`", (EVENLY, CONNECTED_IN_TURN))
 
-    preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts, "`ng.p.Choice`"),
-        Construct.FLOATS: (exact("`ng.p.Scalar`; very small or large numbers are scaled by a power of two"),),
-        Construct.INTEGERS: (
-            exact("`set_integer_casting` between half units outside of both ends; `ng.p.TransitionChoice` below ten"),
-            OVERSIZED,
-        ),
-        Construct.LOG: (exact("`ng.p.Log`, clipped where rounding leaves the bounds"),),
-        Construct.STEPS: (
-            rewritten("encoded as the index of the step; under `log` a float, rounded to the nearest step"),
-            OVERSIZED,
-        ),
-        Construct.SETS: (exact("`ng.p.Choice`, with strings for values that Nevergrad cannot tell apart"),),
-        Construct.ORDERED: (exact("`ng.p.TransitionChoice`"),),
-        Construct.CONDITIONS: IGNORED,
-        Construct.DEFAULTS: (approximated("Nevergrad has no defaults; suggest `default` with `optimizer.suggest`"),),
-    }
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
+
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **preserved_by_reductions(accepts, "`ng.p.Choice`"),
+            Construct.FLOATS: (exact("`ng.p.Scalar`; very small or large numbers are scaled by a power of two"),),
+            Construct.INTEGERS: (
+                exact(
+                    "`set_integer_casting` between half units outside of both ends; `ng.p.TransitionChoice` below ten"
+                ),
+                OVERSIZED,
+            ),
+            Construct.LOG: (exact("`ng.p.Log`, clipped where rounding leaves the bounds"),),
+            Construct.STEPS: (
+                rewritten("encoded as the index of the step; under `log` a float, rounded to the nearest step"),
+                OVERSIZED,
+            ),
+            Construct.SETS: (exact("`ng.p.Choice`, with strings for values that Nevergrad cannot tell apart"),),
+            Construct.ORDERED: (exact("`ng.p.TransitionChoice`"),),
+            Construct.CONDITIONS: IGNORED,
+            Construct.DEFAULTS: (
+                approximated("Nevergrad has no defaults; suggest `default` with `optimizer.suggest`"),
+            ),
+        }
+    )
+
+    relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> LoweringResult["Parametrization", Values]:
         """Return the parametrization of the structures; Nevergrad itself is imported when it is first needed."""
-        return lower_to_flat_parameters(structures, accepts, self.preserves, Parametrization)
+        return lower_to_flat_parameters(self, structures, accepts, Parametrization)
 
 
 class Parametrization(FlatParameters):

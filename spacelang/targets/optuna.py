@@ -8,7 +8,7 @@ chain has the same names for any number of uses. An encoding is the parameter di
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,9 @@ from spacelang.ir.value import Value, to_python_scalar
 from spacelang.plugins import option
 from spacelang.reductions.domains import split_into_simple
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.quantile_relations import QuantileReduction
+from spacelang.reductions.rejected_relations import RejectedRelations
+from spacelang.reductions.relation_groups import without_constraints
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import (
     Fork,
@@ -32,8 +35,10 @@ from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
-from spacelang.targets._exports.optuna_bounds import FLOAT_BOUNDS_SOURCE, BoundedSuggestion, needs_float_bounds
+from spacelang.targets._exports.optuna_bounds import EXACT_SOURCE, BoundedSuggestion
 from spacelang.targets._exports.optuna_calls import describe_suggest_call, suggest_call_code
+from spacelang.targets._exports.quantile_source import quantile_source
+from spacelang.targets._exports.rejection_source import PRUNING, can_be_written, violations_source
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
@@ -56,13 +61,18 @@ from spacelang.targets._reduction_chain import (
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
-    NO_SUCH_MEANS,
+    NOT_IN_PYTHON,
+    REJECTED,
     RELATIONS_DOC,
+    TOO_RARE,
     Lowering,
     RelationsOption,
+    is_relation,
     lower_by_relations,
     refuse_other_relations,
     relations_entry,
+    report_of_original,
+    with_quantiles,
 )
 
 if TYPE_CHECKING:
@@ -121,81 +131,141 @@ class Optuna:
         ),
     )
 
-    default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "cases")
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
 
-    preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts, "`suggest_categorical`"),
-        Construct.FLOATS: (exact("`suggest_float`"),),
-        Construct.INTEGERS: (exact("`suggest_int`"), OVERSIZED),
-        Construct.LOG: (exact("`log=True`"),),
-        Construct.STEPS: (
-            rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
-            OVERSIZED,
-        ),
-        Construct.CONDITIONS: (
-            rewritten("an `if` of the function: a hyperparameter is asked for only where its condition holds"),
-            BELOW_CHOICES,
-            TOO_ENTANGLED,
-        ),
-        Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
-        Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
-        Construct.RULES_ON_VALUES: (NESTED, BOUNDED, TOO_ENTANGLED, NO_SUCH_MEANS),
-    }
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **preserved_by_reductions(accepts, "`suggest_categorical`"),
+            Construct.FLOATS: (exact("`suggest_float`"),),
+            Construct.INTEGERS: (exact("`suggest_int`"), OVERSIZED),
+            Construct.LOG: (exact("`log=True`"),),
+            Construct.STEPS: (
+                rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
+                OVERSIZED,
+            ),
+            Construct.CONDITIONS: (
+                rewritten("an `if` of the function: a hyperparameter is asked for only where its condition holds"),
+                BELOW_CHOICES,
+                TOO_ENTANGLED,
+            ),
+            Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
+            Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
+            Construct.RULES_ON_VALUES: (NESTED, BOUNDED, REJECTED, TOO_ENTANGLED, TOO_RARE, NOT_IN_PYTHON),
+        }
+    )
 
     relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
-        return lower_by_relations(self, structures, self._lower)
+        bounded = partial(self._lower, can_vary=can_have_varying_bounds)
+        return lower_by_relations(self, structures, self._lower, bounded, self._reject)
 
     def _lower(
-        self, structures: Structures, use_bounds: bool
+        self, reduction: QuantileReduction, *, can_vary: Callable[[VaryingRange], bool] | None = None
     ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         unfolded = partial(unfold_with_guards, is_testable=is_testable)
-        can_vary = can_have_varying_bounds if use_bounds else None
+        structures = reduction.reduced
         named = build_questions(
             structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True, can_vary=can_vary
         )
         bounded = named.bounded_constraints
         if self.relations == "native":
             refuse_other_relations(structures.space, bounded, self.preserves)
-        findings = (*unfolded_condition_findings(named, BELOW_CHOICES), *constraint_findings(bounded, BOUNDED))
-        report = [*build_report(named, self.preserves, findings), names_entry(named), *even_draws_entries(named)]
-        if bounded:
-            report.append(relations_entry("native", bounded, "by bounds that depend on earlier values"))
-        form = OptunaFunction(named)
-        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, tuple(report))
+        how = "by bounds that depend on earlier values"
+        entries = [relations_entry("native", bounded, how)] if bounded else []
+        return self._result(OptunaFunction(named, reduction), constraint_findings(bounded, BOUNDED), entries)
+
+    def _reject(self, reduction: QuantileReduction) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
+        """Return the function that prunes trials that violate a relation."""
+        space = reduction.structures.space
+        rejected = RejectedRelations(space, tuple(filter(is_relation, space.constraints)))
+        untestable = [rule for rule in rejected.constraints if not can_be_written(rule, space)]
+        if untestable:
+            _lowering.make_report(space, self.preserves, constraint_findings(untestable, NOT_IN_PYTHON))
+        free = without_constraints(reduction.structures, rejected.constraints)
+        unfolded = unfold_with_guards(free, is_testable)
+        named = build_questions(
+            reduction.structures, accepts, self.preserves, unfolded=lambda _: unfolded, varying_bounds=True
+        )
+        share = rejected.member_share(named)
+        if not share:
+            _lowering.make_report(space, self.preserves, constraint_findings(rejected.constraints, TOO_RARE))
+        entry = relations_entry("rejection", rejected.constraints, f"that {share:.2g} of the draws satisfy")
+        form = OptunaFunction(named, reduction, rejected)
+        return self._result(form, constraint_findings(rejected.constraints, REJECTED), [entry])
+
+    def _result(
+        self, form: "OptunaFunction", findings: Iterable[_lowering.Finding], entries: Sequence[_lowering.ReportEntry]
+    ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
+        named = form.questions
+        found = build_report(named, self.preserves, (*unfolded_condition_findings(named, BELOW_CHOICES), *findings))
+        report = (*found, names_entry(named), *even_draws_entries(named), *entries)
+        whole = report_of_original(form.reduction, report)
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, whole)
 
 
 class OptunaFunction(LibraryFunctionForm):
     """A function that asks trials of optuna for configurations."""
 
-    def __init__(self, named: Questions) -> None:
-        """Make the function from questions; optuna is imported only to build trials."""
-        super().__init__(named)
+    def __init__(
+        self, named: Questions, reduction: QuantileReduction, rejected: RejectedRelations | None = None
+    ) -> None:
+        """Make the function from the questions of a reduced space; trials that violate `rejected` are pruned."""
+        super().__init__(named, reduction)
+        self._rejected = rejected
         self._question_codes: dict[int, py.Code] = {}
         draws = (each for draw in named.draws.values() for each in draw.questions.values())
         self._own_questions = {*named.forks, *map(id, draws)}
         self._labels = {n: labels_of(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
 
     def native(self, trial: Any) -> dict[str, Value]:
-        """Ask a trial for a configuration and return it as a dictionary; to be called by an objective."""
+        """Ask a trial for a configuration and return it as a dictionary; to be called by an objective.
 
+        Raise TrialPruned if the configuration violates a relation, if relations are expressed by rejection.
+        """
+        found = self._ask(trial)
+        if self._rejected is not None:
+            amounts = self._rejected.violations(Configuration(found))
+            if hasattr(trial, "set_constraint"):  # Optuna 5
+                for number, amount in enumerate(amounts, 1):
+                    trial.set_constraint(f"relation {number}", amount)
+            else:
+                trial.set_user_attr("constraints", amounts)
+            if any(amounts):
+                raise import_optional("optuna").TrialPruned("a constraint of the search space is violated")
+        return found
+
+    def ask(self, study: Any) -> tuple[Any, dict[str, Value]]:
+        """Ask a study for trials until one is a member of the space; return it with its configuration.
+
+        Trials that are not are told to the study as pruned.
+        """
+        optuna = import_optional("optuna")
+        while True:
+            trial = study.ask()
+            try:
+                return trial, self.native(trial)
+            except optuna.TrialPruned:
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+
+    def _ask(self, trial: Any) -> dict[str, Value]:
         def answer(name: str, question: Question) -> Any:
             found = py.evaluate(self._question_code(name, question), {"trial": trial, "round": round})
             # Optuna returns NumPy numbers near the ends of ranges.
             return to_python_scalar(found) if isinstance(question, DrawnPiece) else self._labels[name].index(found)
 
-        return self.questions.ask_values(answer)
+        found = self.questions.ask_values(answer)
+        return dict(self.reduction.decode(Configuration(found))) if self.reduction.groups else found
 
     def encode(self, configuration: Configuration) -> Parameters:
         """Return the parameters of a trial that gives a member."""
-        answers, labels = self.questions.encode(configuration), self._labels
+        answers, labels = self.questions.encode(self.reduction.encode(configuration)), self._labels
         return {name: labels[name][answer] if name in labels else answer for name, answer in answers.items()}
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
         """Return the member of a trial with these parameters; raise ValueError for missing or invalid ones."""
-        return Configuration(self.native(import_optional("optuna").trial.FixedTrial(dict(parameters))))
+        return Configuration(self._ask(import_optional("optuna").trial.FixedTrial(dict(parameters))))
 
     def accepts(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if a trial can have exactly these parameters, with none missing or superfluous."""
@@ -204,10 +274,11 @@ class OptunaFunction(LibraryFunctionForm):
             # Optuna only warns about values outside a distribution.
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                self.native(trial)
+                found = Configuration(self._ask(trial))
         except (ValueError, TypeError, UserWarning):
             return False
-        return set(trial.params) == set(parameters)
+        is_allowed = self._rejected is None or not any(self._rejected.violations(found))
+        return is_allowed and set(trial.params) == set(parameters)
 
     def sample(self, count: int, rng: "Generator") -> list[Parameters]:
         """Return the parameters of `count` trials of a study with the random sampler of optuna."""
@@ -215,9 +286,7 @@ class OptunaFunction(LibraryFunctionForm):
         sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))
         with silence_optuna(optuna):
             study = optuna.create_study(sampler=sampler)
-        trials = [study.ask() for _ in range(count)]
-        for trial in trials:
-            self.native(trial)
+            trials = [self.ask(study)[0] for _ in range(count)]
         return [dict(trial.params) for trial in trials]
 
     def to_python(self) -> str:
@@ -225,10 +294,16 @@ class OptunaFunction(LibraryFunctionForm):
         head = f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for optuna."""'
         advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
         default = advice + py.assignment_source("default", py.literal_dict(self.default))
-        imports = [FLOAT_BOUNDS_SOURCE] if needs_float_bounds(self.questions.varying_ranges.values()) else []
-        writer = FunctionWriter(self.questions, "suggest", "trial", self._question_code, self._bounded_code)
-        written = writer.functions("Ask a trial of optuna for a configuration.")
-        return "\n\n\n".join([head, *imports, default, *written, DECODE])
+        restored, name = quantile_source(self.reduction), "suggest" if self._rejected is None else "ask"
+        writer = FunctionWriter(self.questions, name, "trial", self._question_code, self._bounded_code)
+        written = writer.functions(
+            "Ask a trial of optuna for a configuration.", "values_of(found)" if restored else "found"
+        )
+        decode = DECODE.replace("suggest(", f"{name}(")
+        if self._rejected is not None:
+            written += [violations_source(self._rejected, self.questions.names), PRUNING]
+        needs_exact = any("_exactly(" in each or "nextafter(" in each for each in written)
+        return "\n\n\n".join([head, *([EXACT_SOURCE] if needs_exact else []), *restored, default, *written, decode])
 
     def _bounded_code(self, name: str, varying: VaryingRange, known: frozenset[str]) -> py.Code:
         return BoundedSuggestion(name, varying, self.questions.space, known).code

@@ -73,6 +73,7 @@ class Random:
         Construct.UNIONS: (exact("the index of the part, and the value within it"),),
         Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("every row satisfies the constraints"), RARELY_SATISFIED)),
+        Construct.TESTED: (exact("every row is tested with the constraint"),),
         Construct.DEFAULTS: (exact("the row of the default configuration is included"),),
         Construct.WEIGHTS: (exact("rows are drawn by the weights"),),
         Construct.PRIORS: (exact("rows are drawn by the priors"),),

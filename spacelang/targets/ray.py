@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
+from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.flat_parameters import (
@@ -35,6 +36,7 @@ from spacelang.targets._lowering import (
     rewritten,
 )
 from spacelang.targets._reduction_chain import preserved_by_reductions
+from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantiles
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -65,23 +67,31 @@ class Ray:
 
     paper: ClassVar[str] = "Liaw et al., Tune: A Research Platform for Distributed Model Selection and Training, 2018"
 
-    preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts, "`tune.choice`"),
-        Construct.FLOATS: (exact("`tune.uniform`"),),
-        Construct.INTEGERS: (exact("`tune.randint`"), OVERSIZED),
-        Construct.LOG: (exact("`tune.loguniform`, clipped where rounding leaves the bounds; integers are rounded"),),
-        Construct.STEPS: (
-            rewritten("encoded as the index of the step; under `log` a float, rounded to the nearest step"),
-            OVERSIZED,
-        ),
-        Construct.SETS: (exact("`tune.choice`, with strings for values that search algorithms cannot tell apart"),),
-        Construct.CONDITIONS: IGNORED,
-        Construct.DEFAULTS: (approximated("Ray Tune has no defaults; evaluate `default` by `points_to_evaluate`"),),
-    }
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
+
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **preserved_by_reductions(accepts, "`tune.choice`"),
+            Construct.FLOATS: (exact("`tune.uniform`"),),
+            Construct.INTEGERS: (exact("`tune.randint`"), OVERSIZED),
+            Construct.LOG: (
+                exact("`tune.loguniform`, clipped where rounding leaves the bounds; integers are rounded"),
+            ),
+            Construct.STEPS: (
+                rewritten("encoded as the index of the step; under `log` a float, rounded to the nearest step"),
+                OVERSIZED,
+            ),
+            Construct.SETS: (exact("`tune.choice`, with strings for values that search algorithms cannot tell apart"),),
+            Construct.CONDITIONS: IGNORED,
+            Construct.DEFAULTS: (approximated("Ray Tune has no defaults; evaluate `default` by `points_to_evaluate`"),),
+        }
+    )
+
+    relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> LoweringResult["TuneSpace", Values]:
         """Return the search space of the structures; Ray itself is imported when it is first needed."""
-        return lower_to_flat_parameters(structures, accepts, self.preserves, TuneSpace)
+        return lower_to_flat_parameters(self, structures, accepts, TuneSpace)
 
 
 class TuneSpace(FlatParameters):

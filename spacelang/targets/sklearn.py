@@ -22,6 +22,7 @@ from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key, to_python_scalar
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.domains import spaced_members
+from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
@@ -29,9 +30,23 @@ from spacelang.targets import _lowering
 from spacelang.targets._exports import library_function_forms
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
+from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import Deviation, RandomDraws
-from spacelang.targets._reduction_chain import UNIFORM, build_questions, findings_of, preserved_by_reductions
+from spacelang.targets._reduction_chain import (
+    UNIFORM,
+    build_questions,
+    findings_of,
+    preserved_by_reductions,
+)
+from spacelang.targets._relations import (
+    RELATIONS_DOC,
+    Lowering,
+    RelationsOption,
+    lower_by_relations,
+    report_of_original,
+    with_quantiles,
+)
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
@@ -88,27 +103,35 @@ class Sklearn:
         ),
     )
 
-    preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts),
-        Construct.DECISIONS: (rewritten("one dictionary for all alternatives with the same remaining choices"), JOINT),
-        Construct.NESTED: (
-            rewritten("nested decisions are in the dictionaries of the alternative that contains them"),
-        ),
-        Construct.ORDERS: (rewritten("orders are in the dictionaries, like other decisions"),),
-        Construct.FLOATS: (exact("a distribution object with the method `rvs`"), SPACED),
-        Construct.INTEGERS: (exact("a distribution object with the method `rvs`"), SPACED, OVERSIZED),
-        Construct.LOG: (exact("a distribution on the log scale, or values evenly spaced on it"),),
-        Construct.STEPS: (exact("a distribution over the members"), SPACED, OVERSIZED),
-        Construct.UNIONS: (exact("a distribution over the parts, or the values of all parts"),),
-        Construct.WEIGHTS: (*_lowering.GUIDANCE[Construct.WEIGHTS], SHARED),
-        Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM, NORMAL),
-    }
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("cases",)
+
+    preserves: ClassVar[PreservationTable] = with_quantiles(
+        {
+            **preserved_by_reductions(accepts),
+            Construct.DECISIONS: (
+                rewritten("one dictionary for all alternatives with the same remaining choices"),
+                JOINT,
+            ),
+            Construct.NESTED: (
+                rewritten("nested decisions are in the dictionaries of the alternative that contains them"),
+            ),
+            Construct.ORDERS: (rewritten("orders are in the dictionaries, like other decisions"),),
+            Construct.FLOATS: (exact("a distribution object with the method `rvs`"), SPACED),
+            Construct.INTEGERS: (exact("a distribution object with the method `rvs`"), SPACED, OVERSIZED),
+            Construct.LOG: (exact("a distribution on the log scale, or values evenly spaced on it"),),
+            Construct.STEPS: (exact("a distribution over the members"), SPACED, OVERSIZED),
+            Construct.UNIONS: (exact("a distribution over the parts, or the values of all parts"),),
+            Construct.WEIGHTS: (*_lowering.GUIDANCE[Construct.WEIGHTS], SHARED),
+            Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM, NORMAL),
+        }
+    )
 
     search: Literal["random", "grid"] = option(
         "random", "the search to compile for: `RandomizedSearchCV` or `GridSearchCV`"
     )
     points: int = option(5, "for `grid`, the number of values taken from a longer range, at least 2")
     most: int = option(2000, "maximum number of dictionaries")
+    relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def __post_init__(self) -> None:
         if self.points < 2:
@@ -119,6 +142,10 @@ class Sklearn:
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["SearchDictionaries", Parameters]:
         """Return the dictionaries of a space, built on first use; raise OptionError if a grid needs too many."""
+        return lower_by_relations(self, structures, self._lower)
+
+    def _lower(self, reduction: QuantileReduction) -> _lowering.LoweringResult["SearchDictionaries", Parameters]:
+        structures = reduction.reduced
         named = build_questions(structures, accepts, self.preserves)
         needed = library_function_forms.count_dictionaries(named.parts)
         if self.search == "grid" and needed > self.most:
@@ -126,8 +153,10 @@ class Sklearn:
                 f"a grid of `{structures.space.name}` has {needed:,} dictionaries, more than `most` allows",
                 f"set `most` to {needed} or more, or `search` to `random`, which then draws whole configurations",
             )
-        form = SearchDictionaries(named, self.points if self.search == "grid" else None, needed, self.most)
-        report = _lowering.make_report(structures.space, self.preserves, self._findings(form))
+        points = self.points if self.search == "grid" else None
+        form = SearchDictionaries(named, reduction, points, needed, self.most)
+        found = _lowering.make_report(structures.space, self.preserves, self._findings(form))
+        report = report_of_original(reduction, found)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
     @staticmethod
@@ -152,9 +181,11 @@ class Sklearn:
 class SearchDictionaries(LibraryFunctionForm):
     """Parameter dictionaries for a search of scikit-learn, with the decoding of its parameters."""
 
-    def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:
+    def __init__(
+        self, named: Questions, reduction: QuantileReduction, points: int | None, needed: int, most: int
+    ) -> None:
         """Take questions, grid points per range (None for distributions), and the needed and allowed dictionaries."""
-        super().__init__(named)
+        super().__init__(named, reduction)
         self.points, self.dictionary_count, self.is_joint = points, needed, needed > most
 
     @cached_property
@@ -165,17 +196,21 @@ class SearchDictionaries(LibraryFunctionForm):
 
     def encode(self, configuration: Configuration) -> Parameters:
         """Return the parameters of a member, as `best_params_` would have them."""
+        configuration = self.reduction.encode(configuration)
         return {CONFIGURATION_KEY: dict(configuration)} if self.is_joint else dict(configuration)
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
         """Return the member that parameters represent."""
+        return self.reduction.decode(self._drawn(parameters))
+
+    def _drawn(self, parameters: Mapping[str, Any]) -> Configuration:
         values = parameters[CONFIGURATION_KEY] if self.is_joint else parameters
         return Configuration({key: to_python_scalar(value) for key, value in values.items()})
 
     def accepts(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if one of the dictionaries has exactly these parameters with these values."""
         if self.is_joint:
-            return set(parameters) == {CONFIGURATION_KEY} and self._can_draw(self.decode(parameters))
+            return set(parameters) == {CONFIGURATION_KEY} and self._can_draw(self._drawn(parameters))
         alike = self._by_keys.get(frozenset(parameters), ())
         return any(all(self._contains(entry, parameters[key]) for key, entry in each) for each in alike)
 
@@ -208,12 +243,15 @@ class SearchDictionaries(LibraryFunctionForm):
     def to_python(self) -> str:
         """Return a module with `iter_dictionaries` and `decode(parameters)` that needs nothing but scikit-learn."""
         used = py.names_used(self._code)
+        restored = [f"\n{block}" for block in quantile_source(self.reduction)]
+        decode = DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters")
         blocks = [
             _HEAD.format(name=py.docstring_safe_line(self.questions.space.name)),
             *([inspect.getsource(_distributions()).split('"""', 2)[2].strip()] if used else []),  # without docstring
+            *restored,
             py.assignment_source("dictionaries", self._code),
             py.assignment_source("default", py.literal_dict(self.default)),
-            "\n" + DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters"),
+            "\n" + (decode.replace("return {", "return values_of({") + ")" if restored else decode),
         ]
         return "\n\n".join(blocks)
 

@@ -174,6 +174,7 @@ def test_every_block_is_run() -> None:
     assert {block.kind.split()[0] for block in others if block.document.name == "REFERENCE.md"} == {
         "json",
         "space-error",
+        "space-note",
     }
     (page,) = {block.document for block in others if block.document.name != "REFERENCE.md"}
     assert (page, {block.kind for block in others if block.document == page}) == (

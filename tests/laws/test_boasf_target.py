@@ -16,11 +16,10 @@ from spacelang.ir.domain import Grid, Real, SimpleDomain, Union, contains, parts
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.plugins import OptionError
-from spacelang.sampling.joint import SamplingFailedError
 from spacelang.sampling.sampler import Sampler
 from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import SamplingFailedError, TooManyConnectedVariablesError, UndecidableError
 from spacelang.targets._boasf import cut_into_pieces
 from spacelang.targets._lowering import RefusedError
 from spacelang.targets.blds import Blds

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference
+from spacelang.ir.expr import Arithmetic, Compare, Constant, Or, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.optimizers._draws import NoveltyTracker
@@ -177,9 +177,10 @@ def test_what_is_not_active_is_not_modelled() -> None:
 
 
 def tied(limit: float) -> Space:
-    """Two ranges that a constraint compares, so that no nested choices say it."""
+    """Two ranges that a constraint compares, so that neither nested choices nor quantiles say it."""
     total = Arithmetic("+", Reference("s.A.x0"), Reference("s.A.x1"))
-    return one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(Compare("<", total, Constant(limit)))])
+    rule = Or((Compare("<", total, Constant(limit)), Compare(">", Reference("s.A.x0"), Constant(2))))
+    return one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(rule)])
 
 
 def test_what_breaks_a_constraint_is_proposed_again() -> None:

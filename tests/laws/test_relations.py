@@ -3,17 +3,21 @@
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from optuna.trial import FixedTrial
+from scipy import stats
 
 import spacelang as sl
 from spacelang.ir.membership import first_exclusion
+from spacelang.reductions.quantile_relations import reduce_to_quantiles
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.targets._lowering import LoweringResult
 from spacelang.testing.draw_functions import draw_integer, draw_one
 
+from .related_draws import DRAWS, LEAST_P_VALUE
 from .settings import LAW
 
 RANGES = (
@@ -93,3 +97,99 @@ def test_plain_relations_become_one_line_for_each_hyperparameter(lines: str) -> 
     assert (status, message.partition(":")[0]) == ("exact", "native")
     asked = form.form.to_python().count("trial.suggest")
     assert asked == len(space.checked.hyperparameters)
+
+
+TARGETS = ("configspace", "hyperopt", "irace", "nevergrad", "optuna", "ray", "sklearn")
+
+
+def assert_nearly_equal(found: Any, member: Any) -> None:
+    """Check that numbers agree up to the 12th digit, and everything else is equal."""
+    assert found.keys() == member.keys()
+    for key, value in member.items():
+        assert found[key] == (pytest.approx(value, rel=1e-10, abs=1e-10) if isinstance(value, float) else value)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(LAW)
+@given(text=related_texts())
+def test_quantiles_are_members_with_one_name_for_each_hyperparameter(target: str, text: str) -> None:
+    space = checked_space(text)
+    try:
+        form = space.compile(target, relations="quantiles")
+    except sl.SpaceError:
+        reject()
+    for member in (space.default(), *space.sample(8, seed=0)):
+        assert form.accepts(form.encode(member)), member
+        assert_nearly_equal(form.decode(form.encode(member)), member)
+    drawn = form.sample(12, np.random.default_rng(0))
+    for encoding in drawn:
+        assert first_exclusion(space.checked, form.decode(encoding)) is None
+    assert {name for each in drawn for name in each} <= {node.key for node in space.checked.variables.values()}
+
+
+@settings(LAW)
+@given(text=related_texts())
+def test_uniform_quantiles_follow_the_law_of_draws(text: str) -> None:
+    space = checked_space(text)
+    reduction = reduce_to_quantiles(space.counted)
+    assume(reduction.groups and not space.checked.conditions)
+    rng = np.random.default_rng(0)
+    keys = reduction.groups[0].keys
+    shares = [dict(zip(keys, each, strict=True)) for each in rng.random((DRAWS, len(keys))).tolist()]
+    found = [reduction.decode(sl.Configuration({"model": "M", **each})) for each in shares]
+    law = space.sample(3 * DRAWS, seed=1)
+    for key in keys:
+        mine, theirs = ([each[key] for each in several] for several in (found, law))
+        assert stats.ks_2samp(mine, theirs).pvalue > LEAST_P_VALUE
+    total = [sum(each[key] * place for place, key in enumerate(keys, 1)) for each in found]
+    assert stats.ks_2samp(total, [sum(e[k] * p for p, k in enumerate(keys, 1)) for e in law]).pvalue > LEAST_P_VALUE
+
+
+@settings(LAW)
+@given(text=related_texts())
+def test_rejection_gives_members_only_and_prunes_the_others(text: str) -> None:
+    space = checked_space(text)
+    try:
+        form = space.compile("optuna", relations="rejection")
+    except sl.SpaceError:
+        reject()
+    assert_members_and_nothing_else(form, space)
+    module: dict[str, Any] = {}
+    exec(form.form.to_python(), module)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    trial, found = form.form.ask(study)
+    assert first_exclusion(space.checked, sl.Configuration(found)) is None
+    assert module["violations"](found) == [0.0] * len(space.checked.constraints)
+    for each in study.trials[: trial.number]:
+        assert each.state is optuna.trial.TrialState.PRUNED
+        assert max(each.constraints.values()) > 0
+        with pytest.raises(optuna.TrialPruned):
+            module["suggest"](FixedTrial(each.params))
+        assert module["violations"](module["decode"](each.params)) == pytest.approx([*each.constraints.values()])
+    assert max(study.trials[trial.number].constraints.values()) <= 0
+
+
+def test_rejection_keeps_amounts_as_an_attribute_before_optuna_5() -> None:
+    class OldTrial(FixedTrial):
+        set_constraint = property()  # as if it did not exist
+
+    form = sl.parse("space s\nabstract M\nstage m = M {\nlo : int[1, 9]\nhi : int[lo, 9] }").compile(
+        "optuna", relations="rejection"
+    )
+    trial = OldTrial({"m.lo": 7, "m.hi": 3})
+    with pytest.raises(optuna.TrialPruned):
+        form.form.native(trial)
+    assert trial.user_attrs["constraints"] == [4.0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("a : float[0, 1] = 0\nb : float[0, 1] = 0\nrequire a + b <= 1 / 500", "fewer than one draw in 10,000"),
+        ("a : int[1, 5] = 1\nb : int[1, 5] = 1\nrequire a * b <= 9", "no comparison of sums"),
+    ],
+)
+def test_rejection_is_refused_with_the_reason(lines: str, reason: str) -> None:
+    space = sl.parse(f"space s\nabstract M\nstage m = M {{\n{lines}\n}}")
+    with pytest.raises(sl.SpaceError, match=reason):
+        space.compile("optuna", relations="rejection")

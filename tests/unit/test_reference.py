@@ -1,7 +1,7 @@
 """The language reference: every code block in it is an example that is run, and its table of codes is complete.
 
-A `space` block checks without a word, a `space-error CODE` block gives that error, and a `json` block is a
-configuration of the space above it.
+A `space` block checks without a word, a `space-error CODE` or `space-note CODE` block gives that error or note, and a
+`json` block is a configuration of the space above it.
 """
 
 import re
@@ -38,7 +38,7 @@ BLOCKS = [
     for found in FENCE.finditer(REFERENCE)
 ]
 CLEAN = [block for block in BLOCKS if block.kind == "space"]
-WRONG = [block for block in BLOCKS if block.kind.startswith("space-error ")]
+WRONG = [block for block in BLOCKS if block.kind.startswith(("space-error ", "space-note "))]
 CONFIGURATIONS = [(before, block) for before, block in pairwise(BLOCKS) if block.kind == "json"]
 
 
@@ -55,9 +55,9 @@ def test_an_example_checks_without_a_word(block: Block) -> None:
 @pytest.mark.parametrize("block", WRONG, ids=line_of)
 def test_a_wrong_example_gives_its_error_and_no_other(block: Block) -> None:
     found = block.checked()
-    code = block.kind.removeprefix("space-error ")
+    severity, code = block.kind.removeprefix("space-").split()
     assert {each.code for each in found.diagnostics} == {code}, render(found.diagnostics, color=False)
-    assert KINDS[code].severity is Severity.ERROR
+    assert KINDS[code].severity is Severity(severity)
 
 
 @pytest.mark.parametrize(("before", "block"), CONFIGURATIONS, ids=line_of)

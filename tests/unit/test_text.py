@@ -1,7 +1,7 @@
 """Sources and spans."""
 
 from spacelang.diagnostics.diagnostic import sorted_unique
-from spacelang.diagnostics.files import NoStage
+from spacelang.diagnostics.reading import NoStage
 from spacelang.text import Source, Span
 
 

@@ -284,12 +284,12 @@ def loss_before_first_score(curves: Iterable[Curve]) -> float:
     return max([LOSS_BEFORE_FIRST_SCORE, *(curve.losses[0] for curve in curves if curve.losses)])
 
 
-def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> ranks.Array:
-    """Return `count` logarithmic times to `end`, from the first score or, if it is too early or late, a fixed share."""
+def logarithmic_times(curves: Iterable[Curve], end: float) -> ranks.Array:
+    """Return `TIMESTAMPS` logarithmic times to `end`, from the first score or, if that is unsuitable, a fixed share."""
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
     last = max(end, SMALLEST_TIME)
     is_usable = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE
-    found: ranks.Array = np.geomspace(first if is_usable else last * DEFAULT_START_SHARE, last, count)
+    found: ranks.Array = np.geomspace(first if is_usable else last * DEFAULT_START_SHARE, last, TIMESTAMPS)
     return found
 
 

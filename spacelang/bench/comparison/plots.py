@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from importlib.util import find_spec
 from io import BytesIO
 from math import ceil, log10
@@ -11,6 +12,7 @@ import numpy as np
 
 from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Results
 from spacelang.bench.comparison.ranks import Array, Ranking
+from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
@@ -90,12 +92,12 @@ def _style() -> Iterator[None]:
 
 
 def _loss_figure(results: Results, models: IncumbentCandidates) -> "Figure":
-    """Draw medians with bands between the quartiles, one panel per data set, both axes logarithmic."""
+    """Draw medians with bands between the quartiles, one panel per data set, logarithmic in seconds and losses."""
     figure, panels = _panels(results, len(results.data))
     between = "\n" if len(results.data) == 1 else ": "  # one panel is narrower than the title
     seeds = len(results.seeds)
     spread = "one seed" if seeds == 1 else f"median and quartiles of {seeds} seeds"
-    figure.suptitle(f"Loss of the incumbent among {MODEL_LABELS[models]}{between}{spread}", fontsize=13)
+    figure.suptitle(f"Score of the incumbent among {MODEL_LABELS[models]}{between}{spread}", fontsize=13)
     opacity = _band_opacity(results)
     for place, (axes, data) in enumerate(zip(panels, results.data, strict=True)):
         lower, median, upper = results.quartiles[models][:, place]
@@ -108,7 +110,24 @@ def _loss_figure(results: Results, models: IncumbentCandidates) -> "Figure":
         axes.set_ylabel(results.formulas[data])
         if floor is not None:
             _make_logarithmic(axes, "y", float(_raise_to_floor(floor, lower).min()) / 1.08, float(upper.max()) * 1.08)
+        _label_scores(axes, LossName.of_formula(results.formulas[data]))
     return figure
+
+
+def _label_scores(axes: "Axes", metric: LossName) -> None:
+    """Turn an axis of losses so that it has the better scores on top, and label scores on the left, losses right."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    if metric.is_score:
+        return
+    axes.invert_yaxis()
+    losses = axes.secondary_yaxis("right")
+    losses.set_ylabel(metric.formula)
+    losses.yaxis.set_major_locator(copy(axes.yaxis.get_major_locator()))
+    losses.yaxis.set_major_formatter(copy(axes.yaxis.get_major_formatter()))
+    losses.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda loss, _: f"{metric.score(loss):.4g}"))
+    axes.set_ylabel(metric.score_name)
 
 
 def _rank_figure(results: Results, ranking: Ranking) -> "Figure":

@@ -11,6 +11,7 @@ import numpy as np
 from spacelang.bench.comparison import IncumbentCandidates, Results, RunResult, winner_losses
 from spacelang.bench.comparison.ranks import LEVEL, Array, Estimate, LeadInterval, RankEstimates, Ranking
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.trial import LossName
 from spacelang.report.trial_results import score_document
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ def summary_frame(results: Results) -> "pd.DataFrame":
     found, columns = end_summary(results), dict[tuple[str, str], Array]()
     parts = {"loss": found.losses.value, "low": found.losses.low, "high": found.losses.high}
     for place, data in enumerate(results.data):
+        metric = LossName.of_formula(results.formulas[data])
+        if not metric.is_score:
+            columns[data, metric.score_name] = np.array(
+                [metric.score(float(loss)) for loss in found.losses.value[place]]
+            )
         columns |= {(data, name): values[place] for name, values in parts.items()}
     ranks = found.ranks.ranks
     for name, values in {"rank": ranks.value, "low": ranks.low, "high": ranks.high}.items():

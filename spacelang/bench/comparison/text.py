@@ -16,6 +16,7 @@ from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Result
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
 from spacelang.bench.comparison.summary import TIME_SHARES, end_summary
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
 
 MAX_INTERVALS: Final = 5  # The largest number of intervals in a line; the shortest ones are left out
@@ -56,7 +57,7 @@ def summary_parts(results: Results) -> list[TitledTable | Text]:
 
 
 def summary_table(results: Results) -> TitledTable:
-    """Return the table of average ranks at the end, with the losses of a few data sets; on test rows, if any."""
+    """Return the table of average ranks at the end, with the scores of a few data sets; on test rows, if any."""
     found, head, rows = (
         end_summary(results),
         ["", "average rank"],
@@ -68,10 +69,12 @@ def summary_table(results: Results) -> TitledTable:
     if len(results.data) <= MAX_SUMMARY_DATA:
         losses = (found.losses.value, found.losses.low, found.losses.high)
         for place, data in enumerate(results.data):
-            head.append(make_visible(f"{data}: {results.formulas[data]}"))
+            metric = LossName.of_formula(results.formulas[data])
+            head.append(make_visible(f"{data}: {metric.score_name}"))
             for row, value, low, high in zip(rows, *(part[place] for part in losses), strict=True):
-                row.append(_format_estimate(value, low, high, _format_loss))
-    what = "mean loss on rows that no trial saw [95 %]" if found.is_test else "median loss at the end [quartiles]"
+                ends = metric.score_interval(low, high)
+                row.append(_format_estimate(metric.score(value), *ends, _format_loss))
+    what = "mean score on rows that no trial saw [95 %]" if found.is_test else "median score at the end [quartiles]"
     shown = f", {what}" if len(head) > 2 else ""
     return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))
 

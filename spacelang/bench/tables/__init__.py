@@ -185,7 +185,6 @@ def build_table_or_count_missing(
     sizes: Sequence[int],
     facts: TableMetadata,
     bounds: Sequence[str] = (),
-    name: str = "table",
 ) -> LossTable | int:
     """Return the table of the trials of a `TabulationSearch` search, or the number of trials that are missing.
 
@@ -209,7 +208,7 @@ def build_table_or_count_missing(
     unmeasured = [np.nan] * len(bounds)
     measured = [[[each.value for each in trial.constraints] or unmeasured for trial in row] for row in rows]
     return LossTable(
-        name=name,
+        name="table",
         pipelines=axes or listed,
         sizes=tuple(sizes),
         loss=_float_array(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 from typing import Final, TypeVar
 
+from spacelang.ir.trial import SCORE_DIGITS, LossName
 from spacelang.report.page.run_data import RunData
 from spacelang.runtime.history import TrialRecord
 from spacelang.text import count_with_noun
@@ -104,6 +105,53 @@ def time_axis(end: float) -> TimeAxis:
     return TimeAxis(Axis(0.0, last / length), unit, length)
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreAxis:
+    """A vertical axis of the scores that losses stand for, which are better the higher, unless a loss is its own score.
+
+    `losses` is the axis of the losses. If it is logarithmic, distances are those of the logarithms of losses.
+    """
+
+    metric: LossName
+    losses: Axis
+
+    @property
+    def is_flipped(self) -> bool:
+        """True if high losses are at the bottom."""
+        return not self.metric.is_score
+
+    @property
+    def log(self) -> bool:
+        """True if the axis is logarithmic in the loss."""
+        return self.losses.log
+
+    @property
+    def title(self) -> str:
+        """The name of the score, and how its axis is scaled."""
+        scale = f"logarithmic in {self.metric.formula}" if self.is_flipped else "logarithmic"
+        return f"{self.metric.score_name}, {scale}" if self.log else self.metric.score_name
+
+    def position(self, loss: float) -> float:
+        """Return the height of a loss, from 0 to 100; a loss beyond an end has the height of that end."""
+        height = self.losses.position(loss)
+        return 100 - height if self.is_flipped else height
+
+    def contains(self, loss: float) -> bool:
+        """Return True if the loss lies between the ends."""
+        return self.losses.contains(loss)
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """A few round scores, or the scores of round losses if the axis is logarithmic or too short for others."""
+        if not self.is_flipped:
+            return self.losses.ticks
+        low, high = self.metric.score_interval(self.losses.low, self.losses.high)
+        if self.log or high - low < MIN_RELATIVE_LENGTH * max(abs(low), abs(high)):
+            found = self.losses.ticks_with_labels(lambda loss: f"{self.metric.score(loss):{SCORE_DIGITS}}")
+            return tuple(Tick(100 - each.at, each.label) for each in found)
+        return Axis(low, high).ticks
+
+
 def format_number(value: float) -> str:
     """Return a number as a short text."""
     return "0" if value == 0 else f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
@@ -137,7 +185,7 @@ GROUPS: Final = 12  # The number of intervals of time whose outliers are one tri
 
 @dataclass(frozen=True, slots=True)
 class OutlierGroup:
-    """A triangle at the upper edge: its position in percent, and the number of trials whose losses are beyond."""
+    """A triangle at the edge: its position in percent, and the number of trials whose losses are beyond."""
 
     at: float
     count: int
@@ -145,13 +193,17 @@ class OutlierGroup:
 
 @dataclass(frozen=True, slots=True)
 class TrialMarks:
-    """The marks of trials: SVG paths of feasible, infeasible and failed ones, triangles, and notes about them."""
+    """The marks of trials: SVG paths of feasible, infeasible and failed ones, triangles, and notes about them.
+
+    The triangles are at the upper edge, or at the lower one if high losses are `below`.
+    """
 
     dots: str = ""
     infeasible: str = ""
     failed: str = ""
     outliers: tuple[OutlierGroup, ...] = ()
     notes: tuple[str, ...] = ()
+    below: bool = False
 
 
 NO_MARKS: Final = TrialMarks()
@@ -175,7 +227,7 @@ def largest_usual_loss(losses: Sequence[float]) -> float:
     return max(loss for loss in found if loss <= max(limit, quartile))
 
 
-def marks_of(run_data: RunData, x: TimeAxis, y: Axis) -> TrialMarks:
+def marks_of(run_data: RunData, x: TimeAxis, y: ScoreAxis) -> TrialMarks:
     """Return the marks of all trials of a run."""
     shown = evenly_spaced(run_data.records, MAX_DOTS)
     succeeded = [each for each in shown if each.trial.loss is not None]
@@ -189,11 +241,12 @@ def marks_of(run_data: RunData, x: TimeAxis, y: Axis) -> TrialMarks:
         infeasible,
         _ticks([each for each in shown if each.trial.loss is None], x),
         tuple(_groups(beyond, x)),
-        tuple(_notes(run_data.records, shown, beyond)),
+        tuple(_notes(run_data.records, shown, beyond, y)),
+        y.is_flipped,
     )
 
 
-def _dots(records: Sequence[TrialRecord], x: TimeAxis, y: Axis) -> str:
+def _dots(records: Sequence[TrialRecord], x: TimeAxis, y: ScoreAxis) -> str:
     places = ((x.position(each.finished), y.position(each.trial.loss or 0.0)) for each in records)
     return "".join(dict.fromkeys(f"M{to_units(at)} {UNITS - to_units(height)}h0" for at, height in places))
 
@@ -216,13 +269,15 @@ def _groups(records: Sequence[TrialRecord], x: TimeAxis) -> Iterator[OutlierGrou
 
 
 def _notes(
-    records: Sequence[TrialRecord], shown: Sequence[TrialRecord], beyond: Sequence[TrialRecord]
+    records: Sequence[TrialRecord], shown: Sequence[TrialRecord], beyond: Sequence[TrialRecord], y: ScoreAxis
 ) -> Iterator[str]:
     if len(shown) < len(records):
         yield f"{len(shown):,} of {len(records):,} trials are drawn, evenly spread over time."
     if beyond:
-        largest = format_number(max(each.trial.loss or 0.0 for each in beyond))
-        yield f"{count_with_noun(len(beyond), 'trial')} above the scale: losses up to {largest}."
+        largest = max(each.trial.loss or 0.0 for each in beyond)
+        last = format_number(y.metric.score(largest))
+        where = f"below the scale: scores down to {last}" if y.is_flipped else f"above the scale: losses up to {last}"
+        yield f"{count_with_noun(len(beyond), 'trial')} {where}."
 
 
 def to_units(percent: float) -> int:

@@ -1,4 +1,4 @@
-"""The loss of the incumbent over time, and the comparison of several runs: curves, common times, settings."""
+"""The score of the incumbent over time, and the comparison of several runs: curves, common times, settings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-from spacelang.ir.trial import LossName
+from spacelang.ir.trial import SCORE_DIGITS, LossName
 from spacelang.report.page.axes import (
     NO_MARKS,
     UNITS,
     Axis,
+    ScoreAxis,
     TimeAxis,
     TrialMarks,
     axis_of,
@@ -52,7 +53,7 @@ class CurveLine:
     name: str
     path: str
     description: str
-    rows: tuple[tuple[str, str, str], ...]
+    rows: tuple[tuple[str, ...], ...]
     place: float
     whisker: ErrorBar | None = None
 
@@ -64,13 +65,22 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """A plot of curves, with the marks of all trials if it shows a single run."""
+    """A plot of curves, with the marks of all trials if it shows a single run.
+
+    `headings` are those of the numbers in its table, the score and the loss, or the loss that is its own score.
+    """
 
     x: Axis
     x_title: str
-    y: Axis
+    y: ScoreAxis
     lines: tuple[CurveLine, ...]
     marks: TrialMarks = NO_MARKS
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of the numbers in the table of a curve."""
+        metric = self.y.metric
+        return (metric.score_name,) if metric.is_score else (metric.score_name, metric.formula)
 
 
 def line_css_classes(number: int) -> str:
@@ -96,8 +106,8 @@ def curves_of(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
-def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, Axis]:
-    """Return the axes of time and loss for all trials of runs.
+def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, ScoreAxis]:
+    """Return the axes of time and score for all trials of runs with the same metric.
 
     Losses far above the others do not fit on the axis: curves leave the plot there.
     """
@@ -108,10 +118,11 @@ def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, Axis]:
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
     losses = [each.trial.loss for run_data in runs for each in run_data.succeeded if each.trial.loss is not None]
     largest = max(largest_usual_loss(losses), *(curve[-1].loss for curve in curves if curve))
-    return time_axis(max(ends, default=1.0)), axis_of([*(loss for loss in losses if loss <= largest), *scores])
+    fitting = axis_of([*(loss for loss in losses if loss <= largest), *scores])
+    return time_axis(max(ends, default=1.0)), ScoreAxis(LossName.of_formula(runs[0].run.header.metric), fitting)
 
 
-def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
+def _line(run_data: RunData, number: int, x: TimeAxis, y: ScoreAxis) -> CurveLine:
     curve, end = run_data.run.curve, run_data.summary.seconds
     found, whisker = run_data.run.test, None
     if found is not None and found.score.loss is not None and isfinite(found.score.loss):
@@ -119,14 +130,20 @@ def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
         ends = (score.loss if value is None else value for value in (score.low, score.high))
         whisker = ErrorBar(*(100 - y.position(value) for value in (score.loss, *ends) if value is not None))
     shown = evenly_spaced(curve, LINES)
-    rows = [(format_seconds(each.seconds), f"{each.trial}", format_number(each.loss)) for each in shown]
-    path, description = _steps(curve, end, x, y), _description(curve, end)
+    rows = [(format_seconds(each.seconds), f"{each.trial}", *_numbers(each.loss, y.metric)) for each in shown]
+    path, description = _steps(curve, end, x, y), _description(curve, end, y.metric)
     return CurveLine(
         number, f"Run {number}: {run_data.summary.optimizer}", path, description, tuple(rows), x.position(end), whisker
     )
 
 
-def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: Axis) -> str:
+def _numbers(loss: float, metric: LossName) -> tuple[str, ...]:
+    """Return the score and the loss as texts; one of them if they are the same."""
+    score = f"{metric.score(loss):{SCORE_DIGITS}}"
+    return (score,) if metric.is_score else (score, format_number(loss))
+
+
+def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: ScoreAxis) -> str:
     if not curve:
         return ""
     places = [(to_units(x.position(each.seconds)), UNITS - to_units(y.position(each.loss))) for each in curve]
@@ -136,16 +153,16 @@ def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: Axis) -> st
     return "".join([*parts, f"H{to_units(x.position(end))}"])
 
 
-def _description(curve: Sequence[Improvement], end: float) -> str:
+def _description(curve: Sequence[Improvement], end: float, metric: LossName) -> str:
     if not curve:
         return "no feasible trial"
-    first, last = curve[0], curve[-1]
+    (first, *_), (last, *_) = (_numbers(each.loss, metric) for each in (curve[0], curve[-1]))
+    name, time = f"{metric.score_name} of the incumbent", curve[-1].seconds
     if len(curve) == 1:
-        start = format_seconds(last.seconds)
-        return f"the loss of the incumbent is {format_number(last.loss)} from {start} on, to {format_seconds(end)}"
-    falls = f"the loss of the incumbent falls from {format_number(first.loss)} to {format_number(last.loss)}"
+        return f"{name} is {last} from {format_seconds(time)} on, to {format_seconds(end)}"
+    falls = f"{name} {'falls' if metric.is_score else 'rises'} from {first} to {last}"
     steps = count_with_noun(len(curve) - 1, "step")
-    return f"{falls} in {steps}, the last after {format_seconds(last.seconds)} of {format_seconds(end)}"
+    return f"{falls} in {steps}, the last after {format_seconds(time)} of {format_seconds(end)}"
 
 
 SHARES: Final = (0.25, 0.5, 1.0)  # The times at which runs are compared, as shares of the time of the shortest run
@@ -153,11 +170,11 @@ SHARES: Final = (0.25, 0.5, 1.0)  # The times at which runs are compared, as sha
 
 @dataclass(frozen=True, slots=True)
 class RunAtTimes:
-    """A run with the loss of its incumbent at each common time and at its end; empty if no feasible trial had ended."""
+    """A run with the score of its incumbent at each common time and at its end; empty before a feasible trial."""
 
     number: int
     css_classes: str
-    losses: tuple[str, ...]
+    scores: tuple[str, ...]
     pipeline: str
 
 
@@ -170,7 +187,7 @@ class CommonTimes:
 
 
 def common_times(runs: Sequence[tuple[int, RunData]]) -> CommonTimes | None:
-    """Return the losses of numbered runs at common times; None if no time has passed in one of them."""
+    """Return the scores of numbered runs at common times; None if no time has passed in one of them."""
     shortest = min(run_data.summary.seconds for _, run_data in runs)
     if not shortest > 0:
         return None
@@ -186,7 +203,8 @@ def _row(number: int, run_data: RunData, times: Sequence[float]) -> RunAtTimes:
     losses.append([each.loss for each in curve])
     best = best_records(run_data.run)[:1]
     pipelines = [describe_alternatives(each.trial.request.configuration, run_data.decisions) for each in best]
-    shown = tuple(format_number(found[-1]) if found else "" for found in losses)
+    metric = LossName.of_formula(run_data.run.header.metric)
+    shown = tuple(_numbers(found[-1], metric)[0] if found else "" for found in losses)
     return RunAtTimes(number, line_css_classes(number), shown, "".join(pipelines))
 
 
@@ -213,10 +231,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparableRuns:
-    """Runs with comparable losses; `differences` has each setting that is not the same, with its value for each run."""
+    """Runs with comparable scores; `differences` has each setting that is not the same, with its value for each run."""
 
     title: str
-    metric: str
+    score_name: str
     numbers: tuple[int, ...]
     curves: Curves | None
     times: CommonTimes | None
@@ -270,10 +288,11 @@ def _best_score(found: RunSummary) -> str:
 
 def _group(runs: Sequence[tuple[int, RunData]]) -> ComparableRuns:
     header = runs[0][1].run.header
-    title = f"{header.data.name}, {header.metric}, {header.validation}"
+    score_name = LossName.of_formula(header.metric).score_name
+    title = f"{header.data.name}, {score_name}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
     found = tuple(_differences([run_data for _, run_data in runs]))
-    return ComparableRuns(title, header.metric, numbers, curves_of(runs), common_times(runs), found)
+    return ComparableRuns(title, score_name, numbers, curves_of(runs), common_times(runs), found)
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[tuple[str, tuple[str, ...]]]:

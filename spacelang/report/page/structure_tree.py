@@ -12,7 +12,7 @@ import numpy as np
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.chains import spell_decision_name
 from spacelang.ir.space import Choice, Node, children_of
-from spacelang.ir.trial import UNIT_SCALE, LossScale, Trial, parse_scale
+from spacelang.ir.trial import UNIT_SCALE, LossName, LossScale, Trial, parse_scale
 from spacelang.optimizers import _mosaic
 from spacelang.report.page.axes import format_number
 from spacelang.report.page.run_data import RunData
@@ -166,7 +166,9 @@ def tree_of_decisions(run_data: RunData) -> StructureTree | None:
     if run_data.space is None or members is None or not run_data.space.decisions:
         return None
     whole = np.array([run_data.is_on_all_rows(each) for each in members.records])
-    rows = [*_decision_rows(run_data.space.root, _AlternativeStatistics(members.columns, members.losses, whole), 0)]
+    metric = LossName.of_formula(run_data.run.header.metric)
+    statistics = _AlternativeStatistics(members.columns, members.losses, whole, metric)
+    rows = [*_decision_rows(run_data.space.root, statistics, 0)]
     return StructureTree(f"{len(members.records):,} trials", tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
 
 
@@ -193,9 +195,10 @@ class _AlternativeStatistics:
     columns: Batch
     losses: Array
     whole: Array
+    metric: LossName
 
     def line(self, choice: Choice, place: int, depth: int) -> TreeRow:
-        """Return the line of an alternative. Losses are those of trials on all rows."""
+        """Return the line of an alternative. Scores are those of trials on all rows."""
         branch = choice.branches[place]
         taken = self.columns.decisions.get(choice.address)
         rows = np.zeros(len(self.columns), bool) if taken is None else taken == place
@@ -207,9 +210,12 @@ class _AlternativeStatistics:
             int(rows.sum()),
             100 * float(rows.mean()),
             int(np.isnan(self.losses[rows]).sum()),
-            format_number(float(np.median(losses))) if len(losses) else "",
-            format_number(float(losses.min())) if len(losses) else "",
+            self._score(float(np.median(losses))) if len(losses) else "",
+            self._score(float(losses.min())) if len(losses) else "",
         )
+
+    def _score(self, loss: float) -> str:
+        return format_number(self.metric.score(loss))
 
 
 def _decision_rows(node: Node, counting: _AlternativeStatistics, depth: int) -> Iterator[TreeRow]:

@@ -15,12 +15,12 @@ and which permits others to read.
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from spacelang.runtime.history import SessionStart, TrialRecord
 from spacelang.runtime.storage import records, store_errors, store_file
@@ -38,7 +38,6 @@ from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.runtime.storage.trial_columns import TRIAL_COLUMNS
 
 __all__ = ["Store", "StoreError", "StoredRun", "is_missing_or_empty"]
-Clock: TypeAlias = Callable[[], datetime]
 CHECKPOINT_TRIALS: Final = 64
 """The number of trials after which the write-ahead log is copied into the file (a checkpoint)."""
 CHECKPOINT_BYTES: Final = 2**26  # The bytes of predictions in the log after which it is
@@ -51,9 +50,8 @@ class Store(StoredRun):
 
     stores_predictions = True
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, now: Clock) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         super().__init__(path, connection)
-        self._now = now
         self._columns = len(connection.execute("SELECT * FROM trials LIMIT 0").description) - 1  # without the digest
         self._last: tuple[int, bytes] = (0, self._header_digest)
         self._session: Session | None = None
@@ -62,9 +60,7 @@ class Store(StoredRun):
         self._logged_bytes = 0
 
     @staticmethod
-    def create(
-        path: Path, header: RunHeader, *, now: Clock = lambda: datetime.now(UTC), durable: bool = True
-    ) -> "Store":
+    def create(path: Path, header: RunHeader, *, durable: bool = True) -> "Store":
         """Create a store at a path without a file, or with an empty one. Raises StoreError for any other path.
 
         The folder must exist. `header` gives the package versions. If not `durable`, trials survive the end of the
@@ -79,12 +75,12 @@ class Store(StoredRun):
             connection.execute("COMMIT")
             store_file.enable_wal(connection, durable=durable)
             store_file.acquire_write_lock(path, connection)
-            store = Store(path, connection, now)
-            store._insert_session(Session(1, _timestamp(now), os.getpid(), 0.0, header.versions))
+            store = Store(path, connection)
+            store._insert_session(Session(1, _timestamp(), os.getpid(), 0.0, header.versions))
             return store
 
     @staticmethod
-    def open(path: Path, header: RunHeader, *, now: Clock = lambda: datetime.now(UTC), durable: bool = True) -> "Store":
+    def open(path: Path, header: RunHeader, *, durable: bool = True) -> "Store":
         """Open the store of a run to resume the run with this header; `durable` is as for `create`.
 
         Raises StoreError if the store does not exist, if another process is writing to it, if it is damaged, or if it
@@ -100,12 +96,12 @@ class Store(StoredRun):
             store_file.acquire_write_lock(path, connection)
             store_file.checkpoint_and_check_wal(path)
             store_file.check_integrity(path, connection)
-            store = Store(path, connection, now)
+            store = Store(path, connection)
             store._check_trials()
             store_file.check_same_run(path, store.header, header)
             found = header.versions or current_versions()
             number = len(store.sessions) + 1
-            session = Session(number, _timestamp(now), os.getpid(), store.seconds, found, after=store.count)
+            session = Session(number, _timestamp(), os.getpid(), store.seconds, found, after=store.count)
             store._insert_session(session)
             return store
 
@@ -190,7 +186,7 @@ class Store(StoredRun):
             self.close()
         if self._session is None:
             return
-        ended = replace(self._session, ended=_timestamp(self._now), ending=ending, seconds=seconds, trials=self.count)
+        ended = replace(self._session, ended=_timestamp(), ending=ending, seconds=seconds, trials=self.count)
         self._write_and_close(REPLACE_SESSION, records.session_to_row(ended))
 
     def undo_session_and_make_error(self, trial: int) -> StoreError:
@@ -308,5 +304,5 @@ def is_missing_or_empty(path: Path) -> bool:
         return path.is_file() and path.stat().st_size == 0
 
 
-def _timestamp(now: Clock) -> str:
-    return now().astimezone(UTC).isoformat(timespec="seconds")
+def _timestamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -15,14 +15,16 @@ from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.space import Choice
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
+from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._exports.value_tests import is_testable
-from spacelang.targets._lowering import LoweringResult, PreservationTable, rewritten
+from spacelang.targets._lowering import LoweringResult, rewritten
 from spacelang.targets._reduction_chain import (
     BELOW_CHOICES,
     TOO_ENTANGLED,
@@ -32,6 +34,7 @@ from spacelang.targets._reduction_chain import (
     names_entry,
     unfolded_condition_findings,
 )
+from spacelang.targets._relations import RelationsTarget, lower_by_relations, report_of_original
 from spacelang.text import unique_name
 
 if TYPE_CHECKING:
@@ -66,18 +69,23 @@ F = TypeVar("F", bound="FlatParameters")
 
 
 def lower_to_flat_parameters(
+    target: RelationsTarget,
     structures: Structures,
     accepts: Callable[[SimpleDomain], bool],
-    keeps: PreservationTable,
-    make_form: Callable[[Questions], F],
+    make_form: Callable[[Questions, QuantileReduction], F],
 ) -> LoweringResult[F, Values]:
     """Return the flat parameters of a space for a library that accepts the given domains."""
     unfolded = partial(unfold_with_guards, is_testable=is_testable)
-    named = build_questions(structures, accepts, keeps, unfolded=unfolded)
-    report = build_report(named, keeps, unfolded_condition_findings(named, BELOW_CHOICES))
-    form = make_form(named)
-    entries = (*report, names_entry(named), *even_draws_entries(named))
-    return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, entries)
+    keeps = target.preserves
+
+    def lower(reduction: QuantileReduction) -> LoweringResult[F, Values]:
+        named = build_questions(reduction.reduced, accepts, keeps, unfolded=unfolded)
+        report = build_report(named, keeps, unfolded_condition_findings(named, BELOW_CHOICES))
+        form = make_form(named, reduction)
+        entries = report_of_original(reduction, (*report, names_entry(named), *even_draws_entries(named)))
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, entries)
+
+    return lower_by_relations(target, structures, lower)
 
 
 class FlatParameters(LibraryFunctionForm):
@@ -122,7 +130,7 @@ class FlatParameters(LibraryFunctionForm):
 
     def encode(self, configuration: Configuration) -> Values:
         """Return the values of all parameters for a member; parameters that are not active have their defaults."""
-        answers = {**self._answers_if_inactive, **self.questions.encode(configuration)}
+        answers = {**self._answers_if_inactive, **self.questions.encode(self.reduction.encode(configuration))}
         found: Values = {}
         for question, each in self.parameters.items():
             asked, answer = self.questions.by_name[question], answers[question]
@@ -141,7 +149,7 @@ class FlatParameters(LibraryFunctionForm):
             found = to_python_scalar(py.evaluate(each.answer, names))
             return found if isinstance(asked, DrawnPiece) else labels_of(asked).index(found)
 
-        return Configuration(self.questions.ask_values(answer))
+        return self.reduction.decode(Configuration(self.questions.ask_values(answer)))
 
     def accepts(self, values: Mapping[str, Any]) -> bool:
         """Return True if the library can draw exactly these values."""
@@ -151,7 +159,8 @@ class FlatParameters(LibraryFunctionForm):
     def decode_functions(self, summary: str) -> list[str]:
         """Return the source of `decode` and of the functions that it calls."""
         writer = FunctionWriter(self.questions, "decode", self.argument, lambda name, _: self.parameters[name].answer)
-        return writer.functions(summary)
+        restored = quantile_source(self.reduction)
+        return [*restored, *writer.functions(summary, "values_of(found)" if restored else "found")]
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the library functions that make the parameters of a part."""

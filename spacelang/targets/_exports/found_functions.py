@@ -77,10 +77,10 @@ class FunctionWriter:
         self._names: dict[UnfoldedPart | Parts, str] = {}
         self._written: list[str] = []
 
-    def functions(self, summary: str) -> list[str]:
-        """Return the sources of the function and of those that it calls, which come first."""
+    def functions(self, summary: str, result: str = "found") -> list[str]:
+        """Return the sources of the function and of those that it calls, which come first; it returns `result`."""
         head = [f"def {self._name}({self._argument}):", f'    """{summary}"""', "    found = {}"]
-        last = "\n".join([*head, *self._part_lines(self._questions.parts, 1, frozenset()), "    return found"])
+        last = "\n".join([*head, *self._part_lines(self._questions.parts, 1, frozenset()), f"    return {result}"])
         return [*self._written, last]
 
     def _part_lines(self, several: Parts, depth: int, known: Known) -> Iterator[str]:

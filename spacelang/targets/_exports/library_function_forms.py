@@ -11,6 +11,7 @@ from spacelang.ir.domain import describe
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.reductions import unfolding
+from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Questions
 from spacelang.reductions.unfolding import (
     Case,
@@ -32,9 +33,9 @@ from spacelang.text import count_with_noun
 class LibraryFunctionForm(ReadableForm, ABC):
     """A compiled space whose choices and draws are expressed with the functions of a library."""
 
-    def __init__(self, named: Questions) -> None:
-        """Take the questions; objects of the library are built when they are first used."""
-        self.questions = named
+    def __init__(self, named: Questions, reduction: QuantileReduction) -> None:
+        """Take the questions of the reduced space; objects of the library are built when they are first used."""
+        self.questions, self.reduction = named, reduction
 
     @abstractmethod
     def encode(self, configuration: Configuration) -> dict[str, Any]:
@@ -51,7 +52,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
     @cached_property
     def default(self) -> dict[str, Any]:
         """The encoding of the default configuration."""
-        return self.encode(self.questions.default)
+        return self.encode(self.reduction.decode(self.questions.default))
 
     def to_json(self) -> dict[str, object]:
         """Return the numbered parts, the part numbers of the root and of each case, and the module."""
@@ -201,6 +202,15 @@ FLATTEN_SOURCE: Final = '''def configuration(sample):
     for name, value in sample.items():
         found.update(configuration(value) if isinstance(value, dict) else {name: value})
     return found'''
+FLATTEN_QUANTILES_SOURCE: Final = (
+    FLATTEN_SOURCE.replace("configuration(", "flattened(")
+    + '''
+
+
+def configuration(sample):
+    """Return the configuration of a sample, with the values for which numbers in [0, 1] stand."""
+    return values_of(flattened(sample))'''
+)
 """The source of `flattened` for generated modules, which do not import spacelang."""
 
 

@@ -1,6 +1,6 @@
 """Code that asks a trial of optuna for a value within bounds that depend on earlier values."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -15,7 +15,7 @@ from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.optuna_calls import decimals_of
 from spacelang.targets._exports.python_conditions import FOUND
 
-FLOAT_BOUNDS_SOURCE: Final = '''\
+EXACT_SOURCE: Final = '''\
 from fractions import Fraction
 from math import inf, nextafter
 
@@ -34,15 +34,6 @@ def _at_most(number):
 def _at_least(number):
     """Return the least float that is at least a number."""
     return -_at_most(-number)'''
-
-
-def needs_float_bounds(several: Iterable[VaryingRange]) -> bool:
-    """Return True if the code of a range uses `FLOAT_BOUNDS_SOURCE`."""
-    return any(
-        isinstance(each.domain, Real) and limit.factors and (limit.strict or not limit.is_a_value)
-        for each in several
-        for limit in (*each.lower, *each.upper)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +86,9 @@ class BoundedSuggestion:
             found = self._value(next(iter(limit.factors)), fixed)
         else:
             terms: list[tuple[py.Code, Fraction]] = [
-                (py.call("_exactly", self._value(a, fixed)), factor) for a, factor in limit.factors.items()
+                (exactly(self._value(a, fixed)), factor) for a, factor in limit.factors.items()
             ]
-            total = _sum(terms, limit.constant, _exact_number)
+            total = sum_code(terms, limit.constant, exact_number)
             found = py.call("_at_most" if is_upper else "_at_least", total)
         direction = py.NameNode("-inf" if is_upper else "inf")
         return py.call("nextafter", found, direction) if limit.strict else found
@@ -109,10 +100,10 @@ class BoundedSuggestion:
         assert isinstance(grid, Grid)
         if not grid.is_integral:
             terms = [(self._value(a, fixed), factor) for a, factor in limit.factors.items()]
-            return py.call("round", _sum(terms, limit.constant, _plain_number), decimals_of(grid))
+            return py.call("round", sum_code(terms, limit.constant, plain_number), decimals_of(grid))
         below = lcm(*(each.denominator for each in (*limit.factors.values(), limit.constant)))
         terms = [(self._value(a, fixed), factor * below) for a, factor in limit.factors.items()]
-        total = _sum(terms, limit.constant * below, _plain_number)
+        total = sum_code(terms, limit.constant * below, plain_number)
         return total if below == 1 else py.infix(total, "//", below)
 
     def _value(self, address: str, otherwise: float) -> py.Code:
@@ -122,7 +113,7 @@ class BoundedSuggestion:
         )
 
 
-def _sum(
+def sum_code(
     terms: Sequence[tuple[py.Code, Fraction]], constant: Fraction, number: Callable[[Fraction], py.Code]
 ) -> py.Code:
     """Return the code of a sum of multiples and a constant, positive terms first."""
@@ -138,9 +129,16 @@ def _sum(
     return py.infix(total, "+" if constant > 0 else "-", number(abs(constant)))
 
 
-def _plain_number(number: Fraction) -> py.Code:
+def exactly(number: py.Code) -> py.Code:
+    """Return the code of the decimal that a number is printed as."""
+    return py.call("_exactly", number)
+
+
+def plain_number(number: Fraction) -> py.Code:
+    """Return the code of a number as an integer or float."""
     return py.LiteralNode(int(number) if number.denominator == 1 else float(number))
 
 
-def _exact_number(number: Fraction) -> py.Code:
+def exact_number(number: Fraction) -> py.Code:
+    """Return the code of a number as an integer or fraction."""
     return py.LiteralNode(int(number)) if number.denominator == 1 else py.call("Fraction", str(number))

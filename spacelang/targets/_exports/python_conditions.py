@@ -40,7 +40,7 @@ class FoundValueTests:
                     several.append(self.condition(term, known, truth=truth))
                     if not isinstance(term, expr.And | expr.Or | expr.Not) and isinstance(condition, expr.And):
                         known |= {*expr.mentioned_addresses(term)}  # what follows is evaluated only if this is true
-                return _combined("and" if isinstance(condition, expr.And) is truth else "or", several)
+                return combined("and" if isinstance(condition, expr.And) is truth else "or", several)
             case expr.BranchTest():
                 return self._branch_test(condition, known, truth=truth)
             case expr.Active():
@@ -65,7 +65,7 @@ class FoundValueTests:
         else:
             test = _membership(self.value(nodes[0]), true_parts(nodes[0].domain, atom, truth))
         there = [self._activity(address, known, truth=truth) for address in addresses]
-        return _combined("and" if truth else "or", [*there, test])
+        return combined("and" if truth else "or", [*there, test])
 
     def _branch_test(self, test: expr.BranchTest, known: frozenset[str], *, truth: bool) -> py.Code:
         node = self._space.variables[test.address].choice
@@ -78,7 +78,7 @@ class FoundValueTests:
             found = py.infix(value, "in" if truth else "not in", py.literal_list(test.branches))
         if is_known or self._names.has_own_key(node):
             return found
-        return _combined("and" if truth else "or", [*self._owners(test.address, known, truth=truth), found])
+        return combined("and" if truth else "or", [*self._owners(test.address, known, truth=truth), found])
 
     def _activity(self, address: str, known: frozenset[str], *, truth: bool) -> py.Code:
         if address in known:
@@ -89,7 +89,7 @@ class FoundValueTests:
         several = self._owners(address, known, truth=truth)
         if variable.condition is not None:
             several.append(self.condition(variable.condition, known, truth=truth))
-        return _combined("and" if truth else "or", several)
+        return combined("and" if truth else "or", several)
 
     def _owners(self, address: str, known: frozenset[str], *, truth: bool) -> list[py.Code]:
         owners = self._space.variables[address].owners
@@ -108,7 +108,7 @@ class ConditionText(FoundValueTests):
         return py.expression_source(self.condition(condition, frozenset(self._space.variables)), -MAX_TEXT)
 
 
-def _combined(sign: str, several: Iterable[py.Code]) -> py.Code:
+def combined(sign: str, several: Iterable[py.Code]) -> py.Code:
     """Return the conjunction or disjunction of tests, without constant ones."""
     neutral, decisive = (ALWAYS, NEVER) if sign == "and" else (NEVER, ALWAYS)
     kept = [inner for each in several if each is not neutral for inner in py.operands(each, sign)]
@@ -129,8 +129,8 @@ def _membership(value: py.Code, several: Sequence[TruePart]) -> py.Code:
     if len(wanted) == len(listed.values) or within is ALWAYS:
         if within is ALWAYS:
             return listed.test_or_number(wanted)
-        return _combined("or", [listed.test_among(wanted), within])
-    return _combined("or", [listed.test_among(wanted), _combined("and", [listed.test_number(), within])])
+        return combined("or", [listed.test_among(wanted), within])
+    return combined("or", [listed.test_among(wanted), combined("and", [listed.test_number(), within])])
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _within_ranges(value: py.Code, ranges: Sequence[TruePart]) -> py.Code:
         return ALWAYS
     is_alone = len(ranges) == 1
     tests = [_run_test(value, each.part if is_alone else None, run) for each in ranges for run in each.pieces]
-    return _combined("or", tests)
+    return combined("or", tests)
 
 
 def _run_test(value: py.Code, whole: SimpleDomain | None, run: SimpleDomain) -> py.Code:
@@ -206,4 +206,4 @@ def _run_test(value: py.Code, whole: SimpleDomain | None, run: SimpleDomain) -> 
     if whole is None or run.greatest != whole.greatest:  # type: ignore[union-attr]
         is_open = isinstance(run, Real) and run.upper_open
         tests.append(py.infix(value, "<" if is_open else "<=", run.upper if is_open else run.greatest))
-    return _combined("and", tests)
+    return combined("and", tests)

@@ -266,7 +266,8 @@ def test_the_default_must_remain() -> None:
 
 
 def test_undecidable() -> None:
-    assert found(SVC.format("gamma : float[1, 2]\nforbid C * gamma > 10")) == ["SL509 C * gamma > 10"]
+    assert found(SVC.format("gamma : float[1, 2]\nforbid C * gamma > 10")) == ["SL515 forbid C * gamma > 10"]
+    assert found(SVC.format("gamma : float[1, 2]\nforbid C * gamma < 19")) == ["SL507 forbid C * gamma < 19"]
 
 
 def test_tangled() -> None:

@@ -119,7 +119,7 @@ C = "estimator.LogisticRegression.C"
     [
         ({"forbid": True}, "`definition.constraints` leaves no configuration"),
         ({"forbid": {"decision": "scaler", "is": ["none"]}}, "`definition.constraints[0]` excludes the default"),
-        ({"require": {">": [{"*": [{"hyperparameter": C}, {"hyperparameter": C}]}, 2]}}, "cannot be decided exactly"),
+        ({"require": {">": [{"*": [{"hyperparameter": C}, {"hyperparameter": C}]}, 2]}}, "excludes the default"),
     ],
     ids=str,
 )

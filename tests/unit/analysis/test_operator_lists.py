@@ -100,3 +100,22 @@ def test_a_compiled_document_with_an_empty_list_is_reported() -> None:
     assert check(Source("file.json", json.dumps(document))).diagnostics == ()
     document["definition"] = {**to_json(space), "constraints": []}
     assert [each.code for each in check(Source("file.json", json.dumps(document))).diagnostics] == ["SL624"]
+
+
+NESTED = "VotingClassifier as nested { estimators : (GaussianNB? & SVC?) as inner, require count(estimators) >= 1 }"
+
+
+@pytest.mark.parametrize(
+    ("text", "structures"),
+    [
+        (VOTING.format(f"GaussianNB? & {NESTED}?", ", require count(estimators) >= 1"), 2 * 4 - 1),
+        (f"stage step = PCA | {NESTED}\nstage last = SVC\npipeline = repeat(step, 0, 2) -> last", 1 + 4 + 16),
+        (f"stage voting = {NESTED}\nstage last = BaggingClassifier {{ estimator : voting | SVC }}", 3 + 1),
+        (f"stage unused = {NESTED}\nstage last = SVC | GaussianNB\npipeline = last", 2),
+    ],
+)
+def test_lists_stand_wherever_operators_do(text: str, structures: int) -> None:
+    assert sl.parse(text).structures == structures
+    assert "SL624" in [
+        each.code for each in check(Source("empty", text.replace(" >= 1 }", " >= 0 }"))).diagnostics
+    ] or ("unused" in text)

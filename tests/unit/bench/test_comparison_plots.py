@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import matplotlib
@@ -105,3 +106,15 @@ def test_every_data_set_has_a_panel(number: int) -> None:
     with plots._style():
         figure = plots._loss_figure(some, IncumbentCandidates.ANY)
     assert [axes.get_title() for axes in figure.axes] == [*some.data]
+
+
+def test_scores_are_on_the_left_and_losses_on_the_right(results: Results) -> None:
+    """The better one is on top; a loss without a score is drawn as it is."""
+    axes = plots._loss_figure(results, IncumbentCandidates.FULL).axes[0]
+    (losses,) = axes.child_axes
+    assert (axes.get_ylabel(), losses.get_ylabel()) == ("roc_auc", "1 - roc_auc")
+    assert axes.yaxis_inverted()
+    assert axes.yaxis.get_major_formatter()(0.25, 0) == "0.75"
+    plain = replace(results, formulas=dict.fromkeys(results.data, "log_loss"))
+    axes = plots._loss_figure(plain, IncumbentCandidates.FULL).axes[0]
+    assert (axes.get_ylabel(), [*axes.child_axes], axes.yaxis_inverted()) == ("log_loss", [], False)

@@ -3,9 +3,9 @@
 import json
 
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.files import UnreadableFile
 from spacelang.diagnostics.json_output import to_records
 from spacelang.diagnostics.parameters import UnknownParameter
+from spacelang.diagnostics.reading import UnreadableFile
 from spacelang.text import Source, Span
 
 SOURCE = Source("credit.space", "stage estimator =\n  日本 {\n\tmax_depht : bool }\n")

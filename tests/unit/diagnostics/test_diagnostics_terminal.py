@@ -8,9 +8,9 @@ import pytest
 from trying import IS_FULL
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
-from spacelang.diagnostics.files import NoStage, UnreadableFile
 from spacelang.diagnostics.names import DuplicateName, UnreachableStage
 from spacelang.diagnostics.parameters import UnknownParameter
+from spacelang.diagnostics.reading import NoStage, UnreadableFile
 from spacelang.diagnostics.terminal import render
 from spacelang.diagnostics.terminal_cells import MAX_CELLS, cell_width
 from spacelang.text import NO_SPAN, Source, Span

@@ -218,6 +218,34 @@ def test_hover_shows_comments_ranges_defaults_and_structures() -> None:
     assert "alternative of `estimator` in 2 structures" in described("svm.kernel")
 
 
+@pytest.mark.parametrize(
+    ("mark", "text"),
+    [
+        ("tuple[", "a tuple of variable length"),
+        ("simplex a", "whose sum is 1"),
+        ("repeat(", "so many times in a row"),
+        ("count(", "how many members a list has"),
+        ("length(", "the number of elements of a tuple"),
+        ("tuple of words", None),
+        ("repeat = 3", None),
+        ("estimators :", "parameter of `VotingClassifier`: a list of operators; must be given"),
+    ],
+)
+def test_hover_explains_the_forms_of_the_language(mark: str, text: str | None) -> None:
+    written = """\
+# a tuple of words
+
+abstract Net { sizes : tuple[1, 3] of int[1, 9], repeat = 3, require length(sizes) > 1, simplex a, b }
+stage step = PCA | FastICA
+stage model = VotingClassifier { estimators : (GaussianNB? & SVC), require count(estimators) >= 1 } | Net
+pipeline = repeat(step, 0, 2) -> model
+"""
+    _, document = opened(written)
+    found = hovers.hover(document, place(written, mark), UTF16)
+    shown = "" if found is None else found.contents.value  # type: ignore[union-attr]
+    assert text in shown if text is not None else "tuple" not in shown and "times" not in shown
+
+
 def test_definitions_lead_to_declarations_in_other_files(tmp_path: Path) -> None:
     (tmp_path / "shared.space").write_text(
         "params knn { n_neighbors : int[1, 9] = 3 }\nstage s = PCA\n", encoding="utf-8"

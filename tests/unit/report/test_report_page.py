@@ -18,9 +18,9 @@ from storing import header, space, trial
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import Status
+from spacelang.ir.trial import LossName, Status
 from spacelang.ir.validation import CrossValidation, Holdout
-from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, largest_usual_loss, time_axis
+from spacelang.report.page.axes import ScoreAxis, axis_of, evenly_spaced, format_seconds, largest_usual_loss, time_axis
 from spacelang.report.page.curves import common_times, curve_of
 from spacelang.report.page.importance import MIN_TRIALS, importances
 from spacelang.report.page.rendering import _environment, render_page
@@ -372,6 +372,19 @@ def test_the_scale_keeps_three_quarters_of_the_losses(losses: list[float]) -> No
     assert sum(loss <= largest for loss in losses) >= 3 * len(losses) / 4
 
 
+@settings(max_examples=few(30))
+@given(LOSSES, st.sampled_from(("1 - roc_auc", "-profit", "log_loss")))
+def test_a_better_score_is_higher_unless_it_is_a_loss(losses: list[float], formula: str) -> None:
+    axis = ScoreAxis(LossName.of_formula(formula), axis_of(losses))
+    heights = [axis.position(loss) for loss in sorted(losses)]
+    assert heights == sorted(heights, reverse=axis.is_flipped)
+    assert axis.is_flipped == (formula != "log_loss")
+    ticks = [(tick.at, float(tick.label)) for tick in axis.ticks]
+    labels = [label for _, label in sorted(ticks)]
+    assert labels == sorted(labels)
+    assert all(-1e-9 <= at <= 100 + 1e-9 for at, _ in ticks)
+
+
 def test_every_trial_is_in_the_plot(tmp_path: Path) -> None:
     failed = {"loss": None, "status": Status.ERROR, "reason": "no"}
     facts = {index: {"loss": 0.2 + index / 100, "finished": index} for index in range(1, 41)}
@@ -380,12 +393,13 @@ def test_every_trial_is_in_the_plot(tmp_path: Path) -> None:
     with Store.read(written(tmp_path / "run.db", facts)) as run:
         drawn = curve_of(read_run_data(run))
     assert drawn is not None
-    assert drawn.y.high < 1
+    assert drawn.y.losses.high < 1
     marks = drawn.marks
     assert marks.dots.count("M") == 36
     assert marks.failed.count("M") == 1
     assert [each.count for each in marks.outliers] == [1, 2]
-    assert marks.notes == ("3 trials above the scale: losses up to 1e21.",)
+    assert marks.notes == ("3 trials below the scale: scores down to -1e21.",)
+    assert marks.below
     assert drawn.lines[0].path.startswith("M")
 
 
@@ -398,5 +412,5 @@ def test_runs_are_compared_at_the_same_times(tmp_path: Path) -> None:
         found = common_times([*enumerate(runs, start=1)])
     assert found is not None
     assert found.headings == ("after 0.5 s", "after 1 s", "after 2 s", "at its end")
-    assert [each.losses for each in found.rows] == [("", "0.5", "0.4", "0.2"), ("", "0.6", "0.1", "0.1")]
+    assert [each.scores for each in found.rows] == [("", "0.5", "0.6", "0.8"), ("", "0.4", "0.9", "0.9")]
     assert all("estimator=" in each.pipeline for each in found.rows)

@@ -13,6 +13,7 @@ from sklearn.datasets import load_linnerud, make_multilabel_classification
 import spacelang as sl
 from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
 from spacelang.catalog import snapshot
+from spacelang.cli._app import run
 from spacelang.ir.task import Kind
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
@@ -195,3 +196,24 @@ def test_new_rows_are_predicted_and_scored(tmp_path: Path) -> None:
     score = score_rows(fitted, rows, objective)
     assert score is not None
     assert (score.loss, score.rows) == (0.0, 60)
+
+
+def test_commands_take_several_targets_or_say_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No command uses one of the given columns alone."""
+    monkeypatch.chdir(tmp_path)
+    features, labels = make_multilabel_classification(60, n_features=3, n_classes=2, random_state=0)
+    table = pd.DataFrame(features, columns=["a", "b", "c"]).assign(one=labels[:, 0], two=labels[:, 1])
+    table.to_csv("rows.csv", index=False)
+    columns = ("--target-column", "one", "--target-column", "two")
+    assert run(["init", "rows.csv", *columns]) == 1
+    assert "are several targets, and the operators of starter spaces take one" in capsys.readouterr().err
+    text = "stage estimator = KNeighborsClassifier { n_neighbors : {1, 3} } | DecisionTreeClassifier"
+    Path("some.space").write_text(text)
+    options = ("--data", "rows.csv", *columns, "--workers", "0", "--validate", "holdout(0.5)")
+    assert run(["tabulate", "some.space", *options, "-o", "table.npz"]) == 0
+    assert "1 - f1_macro of 3 configurations" in capsys.readouterr().out
+    given: dict[str, Any] = {"repeats": 1, "trials": 1, "workers": 0, "validate": "holdout(0.5)"}
+    found = sl.compare(text, {"rows": "rows.csv"}, ["random"], target_column=("one", "two"), **given)
+    assert found.to_frame()["rows", "f1_macro"].notna().all()

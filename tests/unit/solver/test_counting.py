@@ -25,9 +25,7 @@ from spacelang.ir.space import (
 )
 from spacelang.solver import network_compiler
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import SolverModel
-from spacelang.solver.network import UndecidableError
-from spacelang.solver.network_compiler import compile_networks
+from spacelang.solver.model import SolverModel, compile_networks
 
 T = TypeVar("T")
 
@@ -254,10 +252,21 @@ def test_a_thousand_conditions_on_one_hyperparameter() -> None:
     "atom",
     [Compare("<", Arithmetic("*", x(0), x(1)), Constant(1)), Compare("<", Call("sqrt", (x(0),)), Constant(1))],
 )
-def test_what_cannot_be_decided_names_its_atom(atom: Expr) -> None:
-    with pytest.raises(UndecidableError) as caught:
-        Structures(one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(atom)]))
-    assert caught.value.atom == atom
+def test_what_cannot_be_decided_is_left_to_draws(atom: Expr) -> None:
+    structures = Structures(one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(atom)]))
+    assert structures.tested_expressions == {atom}
+    assert structures.is_tested(atom)
+    assert (structures.count, structures.configuration_count) == (1, None)
+
+
+def test_what_ties_too_many_hyperparameters_is_left_to_draws() -> None:
+    differing = [Compare("!=", x(i), x(j)) for i in range(8) for j in range(i)]
+    structures = Structures(one(*[Grid(1, 8)] * 8, constraints=[*map(require, differing)]))
+    assert structures.tested_expressions == {*differing}
+    few = Structures(
+        one(*[Grid(1, 5)] * 5, constraints=[require(Compare("!=", x(i), x(j))) for i in range(5) for j in range(i)])
+    )
+    assert (few.tested_expressions, few.configuration_count) == (frozenset(), 120)
 
 
 def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:

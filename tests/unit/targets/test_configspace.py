@@ -252,7 +252,7 @@ def test_what_no_clause_says_is_refused_on_its_line(expression: Expr) -> None:
     text = "space s\nrequire this"
     rule = forbid(Not(expression), span_of(text, "require this"))
     with pytest.raises(RefusedError) as caught:
-        lowered(make_space("refused", *sides, constraints=(rule,)))
+        Configspace(relations="native").lower(Structures(make_space("refused", *sides, constraints=(rule,))))
     (entry,) = [entry for entry in caught.value.report if entry.status is Preservation.REFUSED]
     assert entry.construct == "constraints over hyperparameters"
     assert entry.line == 2

@@ -77,7 +77,7 @@ def test_wrong_weights_break_the_law_where_no_reason_is_declared(monkeypatch: py
 
 @pytest.mark.parametrize("target", ["optuna", "hyperopt", "configspace"])
 def test_a_reason_is_declared_only_for_the_variables_that_it_concerns(target: str) -> None:
-    form: Any = CONNECTED.compile(target)
+    form: Any = CONNECTED.compile(target, **({"relations": "cases"} if target == "hyperopt" else {}))
     declared = form.origin[0].random_draws.reasons(form.form)
     assert {"e.a", "e.b"} <= declared.keys()
     assert not declared.keys() & {"scaler", "scaler.clip", "e.c"}

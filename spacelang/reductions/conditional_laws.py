@@ -1,0 +1,366 @@
+"""Conditional laws of related ranges, one after the other: numbers in [0, 1] to values and back (Rosenblatt 1952).
+
+Each value is the quantile of the law of its range given the values before, under the comparisons that relate the
+ranges. Independent uniform numbers give draws by the law of the space. Modules for other tools contain this source, so
+it imports nothing but the standard library. Sums over integers are exact, integrals over floats are sums of some
+hundred terms.
+"""
+
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from math import ceil, floor, gcd
+from typing import Any
+
+from spacelang.reductions.range_laws import FloatRange, FloatTable, GridRange, GridTable, exactly
+
+NODES = 1000  # The number of parts of a range of floats in a table
+MAX_PRODUCTS = 5_000_000  # The maximum number of totals of a sum, times the values of a range with a log scale
+SUM_NODES = 200  # The number of parts of the totals of a sum of floats
+
+
+class TreeLaw:
+    """The law of ranges that comparisons of two connect like a tree.
+
+    `ranges` are in the order in which they are chosen. `limits` has for a range its parent, which is chosen before, and
+    comparisons `own * value + other * parent + constant <= 0` (`< 0` if strict); without a parent, `other` is 0.
+    """
+
+    def __init__(self, ranges: "dict[str, Range]", limits: "dict[str, tuple[str, list[PairRow]]]") -> None:
+        """Compute the tables: the probabilities times the sums over the ranges that depend on a value."""
+        self.ranges, self.limits, self.tables = dict(ranges), limits, dict[str, Any]()
+        for name in reversed([*ranges]):
+            below = [child for child, (parent, _) in limits.items() if parent == name]
+            mine: Any = ranges[name]
+            if isinstance(mine, GridRange):
+                values, weights = [mine.value(place) for place in range(mine.last + 1)], mine.masses
+            else:
+                mine = self.ranges[name] = self._tight(mine, below)
+                values, weights = [mine.at_share(place / NODES) for place in range(NODES + 1)], [1.0] * (NODES + 1)
+            for child in below:
+                sums = (self.tables[child].mass(*self._ends(child, value)) for value in values)
+                weights = [one * other for one, other in zip(weights, sums, strict=True)]
+            self.tables[name] = GridTable(weights) if isinstance(mine, GridRange) else FloatTable(mine, weights)
+
+    def _tight(self, mine: FloatRange, below: list[str]) -> FloatRange:
+        """Return the part of a range of floats for which the ranges that depend on it have values."""
+        rows: list[tuple[Any, Any, bool]] = []  # factor * value + constant <= 0
+        for child in below:
+            inner: Any = self.ranges[child]
+            box = [exactly(inner.value(end)) for end in (inner.first, inner.last)]
+            limits = self.limits[child][1]
+            rows += [(other, constant + own * box[own < 0], strict) for own, other, constant, strict in limits]
+            rows += [
+                (own * b - a * other, own * c - a * constant, strict or s)
+                for own, other, constant, strict in limits
+                for a, b, c, s in limits
+                if own > 0 > a
+            ]
+        lower, upper = mine.lower, mine.upper
+        for factor, constant, strict in rows:
+            if factor > 0:
+                upper = min(upper, mine.last_to(-Fraction(constant) / factor, strict=strict))
+            elif factor < 0:
+                lower = max(lower, mine.first_from(-Fraction(constant) / factor, strict=strict))
+        return FloatRange(lower, max(lower, upper), is_log=mine.is_log)
+
+    @property
+    def is_possible(self) -> bool:
+        """True if the first range has values for which all others have values, and all of them can be told apart."""
+        tables = (self.tables[name] for name in self.ranges if self.limits.get(name, ("",))[0] == "")
+        return all(table.is_possible for table in tables)
+
+    def _ends(self, name: str, parent: Any) -> tuple[Any, Any]:
+        """Return the first and the last place of a range, given the value of its parent."""
+        mine = self.ranges[name]
+        first, last = mine.first, mine.last
+        for own, other, constant, strict in self.limits[name][1] if name in self.limits else ():
+            limit = -Fraction(other * exactly(parent) + constant) / own
+            if own > 0:
+                last = min(last, mine.last_to(limit, strict=strict))
+            else:
+                first = max(first, mine.first_from(limit, strict=strict))
+        return first, last
+
+    def ends(self, name: str, known: dict[str, Any]) -> tuple[Any, Any]:
+        """Return the first and the last place of a range, given the values before it."""
+        return self._ends(name, known.get(self.limits[name][0], 0) if name in self.limits else 0)
+
+    def table(self, name: str, known: dict[str, Any]) -> Any:  # noqa: ARG002 - as in the other laws
+        """Return the table of a range."""
+        return self.tables[name]
+
+
+class GridSumLaw:
+    """The law of grids whose sum is limited: units times indices add up to `least` to `greatest`.
+
+    A negative unit means that the index is counted from the end.
+    """
+
+    def __init__(self, ranges: dict[str, GridRange], units: dict[str, int], least: int, greatest: int) -> None:
+        """Compute for each range the sums of the weights of all totals of the ranges after it."""
+        self.ranges, self.units, self.least, self.greatest = ranges, units, least, greatest
+        ways: list[Any] = [1, *[0] * greatest]
+        self.after: dict[str, list[Any]] = {}
+        for name in reversed([*ranges]):
+            self.after[name] = [0, *accumulate(ways)]
+            ways = self._with_one_more(ways, self._masses(name), abs(units[name]))
+
+    def _masses(self, name: str) -> list[Any]:
+        masses = self.ranges[name].masses
+        return masses if self.units[name] > 0 else masses[::-1]
+
+    def _with_one_more(self, ways: list[Any], masses: list[Any], unit: int) -> list[Any]:
+        found: list[Any] = [0] * len(ways)
+        if not self._is_even(masses):
+            for place, mass in enumerate(masses[: self.greatest // unit + 1]):
+                start = unit * place
+                found[start:] = [one + mass * other for one, other in zip(found[start:], ways, strict=False)]
+            return found
+        for place in range(len(ways)):
+            found[place] = ways[place] + (found[place - unit] if place >= unit else 0)
+            dropped = place - unit * len(masses)
+            found[place] -= ways[dropped] if dropped >= 0 else 0
+        return found
+
+    @staticmethod
+    def _is_even(masses: list[Any]) -> bool:
+        return isinstance(masses[0], int)
+
+    @property
+    def is_possible(self) -> bool:
+        """True if there are values within the limits, and all of them can be told apart."""
+        return self.table(next(iter(self.ranges)), {}).is_possible
+
+    def ends(self, name: str, known: dict[str, Any]) -> tuple[int, int]:  # noqa: ARG002 - as in the other laws
+        """Return the first and the last index of a range."""
+        return 0, self.ranges[name].last
+
+    def table(self, name: str, known: dict[str, Any]) -> GridTable:
+        """Return the weights of the indices of a range, given the values before it."""
+        used = 0
+        for other in self.ranges:
+            if other == name:
+                break
+            used += self._total(other, known[other])
+        unit, after = abs(self.units[name]), self.after[name]
+        least, greatest = self.least - used, self.greatest - used
+        weights = []
+        for place, mass in enumerate(self._masses(name)):
+            high, low = greatest - unit * place + 1, max(least - unit * place, 0)
+            weights.append(mass * (after[high] - after[low]) if high > low else 0)
+        return GridTable(weights if self.units[name] > 0 else weights[::-1])
+
+    def _total(self, name: str, value: Any) -> int:
+        place = self.ranges[name].place(value)
+        return abs(self.units[name]) * (place if self.units[name] > 0 else self.ranges[name].last - place)
+
+
+class FloatSumLaw:
+    """The law of ranges of floats with limits `sum(factors * values) + constant <= 0` on multiples of one sum.
+
+    `factors` are those of the sum; `least` and `greatest` are its limits, which belong to it.
+    """
+
+    def __init__(self, ranges: dict[str, FloatRange], factors: dict[str, Any], least: Any, greatest: Any) -> None:
+        """Compute for each range the probabilities of the totals of the ranges after it, above their least total."""
+        self.ranges, self.factors, self.least, self.greatest = ranges, factors, least, greatest
+        ends = {name: (exactly(each.lower), exactly(each.upper)) for name, each in ranges.items()}
+        self.boxes = {name: sorted(factor * end for end in ends[name]) for name, factor in factors.items()}
+        self.width = float(greatest - sum(low for low, _ in self.boxes.values())) / SUM_NODES
+        below = [1.0] * (SUM_NODES + 1)
+        self.after: dict[str, list[float]] = {}
+        for name in reversed([*ranges]):
+            self.after[name] = below
+            shares = self._shares(name)
+            masses = [upper - lower for lower, upper in pairwise(shares)]
+            below = [self._mean(masses, below, place) for place in range(SUM_NODES + 1)]
+
+    @staticmethod
+    def _mean(masses: list[float], below: list[float], place: int) -> float:
+        pairs = zip(masses[:place], below[place:0:-1], below[place - 1 :: -1], strict=False) if place else ()
+        return sum(mass * (one + other) / 2 for mass, one, other in pairs)
+
+    def _shares(self, name: str) -> list[float]:
+        """Return the probabilities that the term of a range is at most each total above its least."""
+        mine, factor, low = self.ranges[name], float(self.factors[name]), float(self.boxes[name][0])
+        numbers = ((low + place * self.width) / factor for place in range(SUM_NODES + 1))
+        shares = [mine.share(min(max(number, mine.lower), mine.upper)) for number in numbers]
+        return shares if factor > 0 else [1 - share for share in shares]
+
+    @property
+    def is_possible(self) -> bool:
+        """True if there are values within the limits."""
+        low, high = (sum(box[side] for box in self.boxes.values()) for side in (0, 1))
+        return bool(max(low, self.least) < min(high, self.greatest))
+
+    def _left(self, name: str, known: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+        """Return the limits on the total of a range and those after it, and the box of those after it."""
+        names = [*self.ranges]
+        place = names.index(name)
+        used = sum(self.factors[other] * exactly(known[other]) for other in names[:place])
+        rest = [sum(self.boxes[other][side] for other in names[place + 1 :]) for side in (0, 1)]
+        return self.least - used, self.greatest - used, rest
+
+    def ends(self, name: str, known: dict[str, Any]) -> tuple[float, float]:
+        """Return the first and the last value of a range, given the values before it."""
+        mine, factor, (least, greatest, rest) = self.ranges[name], self.factors[name], self._left(name, known)
+        ends = sorted((Fraction(least - rest[1]) / factor, Fraction(greatest - rest[0]) / factor))
+        first = max(mine.lower, mine.first_from(ends[0], strict=False))
+        return first, max(first, min(mine.upper, mine.last_to(ends[1], strict=False)))
+
+    def table(self, name: str, known: dict[str, Any]) -> FloatTable:
+        """Return the table of a range, given the values before it."""
+        least, greatest, rest = self._left(name, known)
+        first, last = self.ends(name, known)
+        piece = FloatRange(first, last, is_log=self.ranges[name].is_log)
+        low, high, factor = float(least - rest[0]), float(greatest - rest[0]), float(self.factors[name])
+        terms = (factor * piece.at_share(number / SUM_NODES) for number in range(SUM_NODES + 1))
+        density = [max(self._up_to(name, high - term) - self._up_to(name, low - term), 0.0) for term in terms]
+        return FloatTable(piece, density)
+
+    def _up_to(self, name: str, total: float) -> float:
+        """Return the probability that the ranges after one add up to at most a total above their least."""
+        place = total / self.width
+        if place < 0:
+            return 0.0
+        after, part = self.after[name], min(int(place), SUM_NODES - 1)
+        return after[part] + min(place - part, 1.0) * (after[part + 1] - after[part])
+
+
+class RelatedRanges:
+    """Ranges with comparisons of them, some of which may be inactive.
+
+    Each row has factors, a constant and the ranges that must be active; `factors * values + constant` is at most 0, or
+    less than 0 if the last entry is True.
+    """
+
+    def __init__(self, ranges: "dict[str, Range]", rows: "list[Row]") -> None:
+        """Take the ranges in the order of the text."""
+        self.ranges, self.rows = ranges, rows
+        self._laws: dict[frozenset[str], list[Any]] = {}
+
+    def values(self, shares: dict[str, float]) -> dict[str, Any]:
+        """Return the values for the shares of all active ranges."""
+        found: dict[str, Any] = {}
+        for law in self.laws(frozenset(shares)):
+            for name, mine in law.ranges.items():
+                first, last = law.ends(name, found)
+                found[name] = mine.value(law.table(name, found).quantile(first, last, shares[name]))
+        return found
+
+    def shares(self, values: dict[str, Any]) -> dict[str, float]:
+        """Return the shares that lead to values of all active ranges, or as close as floats can."""
+        found: dict[str, float] = {}
+        known: dict[str, Any] = {}
+        for law in self.laws(frozenset(values)):
+            for name, mine in law.ranges.items():
+                (first, last), table = law.ends(name, known), law.table(name, known)
+                found[name] = table.share(first, last, min(max(mine.place(values[name]), first), last))
+                known[name] = mine.value(table.quantile(first, last, found[name]))
+        return found
+
+    def laws(self, active: frozenset[str]) -> list[Any]:
+        """Return the laws of the connected parts, which are of the classes above.
+
+        Raise ValueError for comparisons that are neither a tree nor limits on one sum.
+        """
+        if active not in self._laws:
+            rows = [row for row in self.rows if active.issuperset(row[2])]
+            left, found = [name for name in self.ranges if name in active], list[Any]()
+            while left:
+                names = {left[0]}
+                while more := {n for row in rows if not names.isdisjoint(row[0]) for n in row[0]} - names:
+                    names |= more
+                own = {name: self.ranges[name] for name in left if name in names}
+                found.append(_law(own, [row for row in rows if not names.isdisjoint(row[0])]))
+                left = [name for name in left if name not in names]
+            self._laws[active] = found
+        return self._laws[active]
+
+
+Range = GridRange | FloatRange
+Law = TreeLaw | GridSumLaw | FloatSumLaw
+Row = tuple[dict[str, int], int, tuple[str, ...], bool]
+PairRow = tuple[int, int, int, bool]
+
+
+def _law(ranges: dict[str, Range], rows: list[Row]) -> Law:
+    pairs = {frozenset(row[0]) for row in rows if len(row[0]) == 2}
+    if all(len(row[0]) < 3 for row in rows) and len(pairs) == len(ranges) - 1:
+        return _tree_law(ranges, rows)
+    first = rows[0][0]
+    lead = next(iter(first))
+    # Each row as a multiple of the first one.
+    scales = [Fraction(row[0].get(lead, 0), first[lead]) for row in rows]
+    if any({n: scale * f for n, f in first.items()} != row[0] for scale, row in zip(scales, rows, strict=True)):
+        raise ValueError("the comparisons are neither a tree nor limits on one sum")
+    ends = [(scale > 0, -row[1] / scale, row[3]) for scale, row in zip(scales, rows, strict=True)]
+    grids = {name: each for name, each in ranges.items() if isinstance(each, GridRange)}
+    if not grids:
+        return _float_sum_law(ranges, first, ends)  # type: ignore[arg-type]
+    if len(grids) < len(ranges):
+        raise ValueError("a sum has both floats and steps")
+    return _grid_sum_law(grids, first, ends)
+
+
+def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> TreeLaw:
+    """Return the law of a tree whose first range is a grid if there is any."""
+    waiting = [next((name for name, each in ranges.items() if isinstance(each, GridRange)), next(iter(ranges)))]
+    ordered: dict[str, Range] = {}
+    limits: dict[str, tuple[str, list[PairRow]]] = {}
+    while waiting:
+        name = waiting.pop()
+        parent = next((p for p in ordered if any({name, p} == {*row[0]} for row in rows)), "")
+        ordered[name] = ranges[name]
+        mine = [row for row in rows if {*row[0]} in ({name}, {name, parent})]
+        limits[name] = parent, [(row[0][name], row[0].get(parent, 0), row[1], row[3]) for row in mine]
+        beside = {n for row in rows if name in row[0] for n in row[0]} - ordered.keys() - {*waiting}
+        waiting += [each for each in reversed([*ranges]) if each in beside]
+    if any(isinstance(ranges[parent], FloatRange) for n, (parent, _) in limits.items() if parent and _is_mixed(ranges)):
+        raise ValueError("a range of floats connects ranges with steps")
+    return TreeLaw(ordered, limits)
+
+
+def _is_mixed(ranges: dict[str, Range]) -> bool:
+    return any(isinstance(each, GridRange) for each in ranges.values())
+
+
+def _grid_sum_law(
+    ranges: dict[str, GridRange], factors: dict[str, int], ends: list[tuple[bool, Any, bool]]
+) -> GridSumLaw:
+    """Return the law of a sum of grids, whose terms are whole units above their least ones."""
+    units = {name: Fraction(factors[name] * each.step, each.below) for name, each in ranges.items()}
+    size = 1
+    for unit in units.values():
+        size = size * unit.denominator // gcd(size, unit.denominator)
+    common = 0
+    for unit in units.values():
+        common = gcd(common, int(unit * size))
+    scale = Fraction(size, common)
+    base = sum(factors[n] * exactly(each.value(0 if factors[n] > 0 else each.last)) for n, each in ranges.items())
+    whole = {name: int(unit * scale) for name, unit in units.items()}
+    least, greatest = 0, sum(abs(unit) * ranges[name].last for name, unit in whole.items())
+    for is_upper, end, strict in ends:
+        place = (end - base) * scale
+        if is_upper:
+            greatest = min(greatest, ceil(place) - 1 if strict else floor(place))
+        else:
+            least = max(least, floor(place) + 1 if strict else ceil(place))
+    if greatest < least:
+        raise ValueError("no values satisfy the comparisons")
+    widest = max((each.last + 1 for each in ranges.values() if each.is_log), default=1)
+    if greatest * len(ranges) * widest > MAX_PRODUCTS:
+        raise ValueError("the sum has too many totals")
+    return GridSumLaw(ranges, whole, least, greatest)
+
+
+def _float_sum_law(
+    ranges: dict[str, FloatRange], factors: dict[str, int], ends: list[tuple[bool, Any, bool]]
+) -> FloatSumLaw:
+    """Return the law of a sum of floats; its limits may not be strict."""
+    boxes = [sorted(factors[n] * exactly(end) for end in (each.lower, each.upper)) for n, each in ranges.items()]
+    least = max([sum(low for low, _ in boxes), *(end for is_upper, end, _ in ends if not is_upper)])
+    greatest = min([sum(high for _, high in boxes), *(end for is_upper, end, _ in ends if is_upper)])
+    if any(strict for _, _, strict in ends) or least >= greatest:
+        raise ValueError("a limit on the sum is strict, or the sum is fixed")
+    return FloatSumLaw(ranges, factors, least, greatest)

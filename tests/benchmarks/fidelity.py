@@ -199,12 +199,12 @@ class Evaluations:
 
     def __init__(self, form: Form, loss: Callable[[Values], float]) -> None:
         self._form, self._loss = form, loss
-        self.least = inf
+        self.least, self.count = inf, 0
 
     def loss(self, answer: Any) -> float:
         """Return the loss of an answer."""
         found = self._loss(self._form.values(answer))
-        self.least = min(self.least, found)
+        self.least, self.count = min(self.least, found), self.count + 1
         return found
 
 
@@ -223,7 +223,8 @@ def search_with_optuna(native: Any, evaluations: Evaluations, seed: int, trials:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-    study.optimize(lambda trial: evaluations.loss(native(trial)), n_trials=trials)
+    while (left := trials - evaluations.count) > 0:  # trials that a form prunes are not evaluated
+        study.optimize(lambda trial: evaluations.loss(native(trial)), n_trials=left)
 
 
 def search_with_hyperopt(native: Any, evaluations: Evaluations, seed: int, trials: int) -> None:

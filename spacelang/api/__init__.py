@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from spacelang.api.experiment_run import NoSuccessError
     from spacelang.api.final_fits import RefitError
     from spacelang.api.result import Result
-    from spacelang.api.resumed_search import resume
-    from spacelang.api.run_search import search
+    from spacelang.api.run_search import resume, search
     from spacelang.api.several_objectives import SeveralObjectivesError
     from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
 
@@ -20,7 +19,7 @@ _HOMES = {
     "RefitError": "final_fits",
     "NoSuccessError": "experiment_run",
     "Result": "result",
-    "resume": "resumed_search",
+    "resume": "run_search",
     "search": "run_search",
     "SeveralObjectivesError": "several_objectives",
 }

@@ -1,6 +1,7 @@
 """Compilation of a space for a target, and checks that the result preserves the meaning of the space."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from spacelang.diagnostics.other_tools import ApproximatedConstruct, RefusedCons
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Real
 from spacelang.ir.membership import first_exclusion
 from spacelang.solver.counting import Structures
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from spacelang.targets._draw_distances import DrawDistances
     from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry, Target
 
+MAX_LINES_PER_VARIABLE: Final = 10  # The lines of a generated function beyond which it counts as long
+ROUNDING: Final = 1e-9  # The part of a range by which the rounding of quantiles may change a decoded float
 MAX_RELATED_SPANS: Final = 5  # The largest number of further places of one construct that a diagnostic shows
 
 
@@ -68,6 +72,18 @@ def python_module(name: str, lowered: "LoweringResult[Any, Any]", space: "Space"
     lost = (entry for entry in lowered.report if entry.status is Preservation.APPROXIMATED)
     losses = [f"# {make_visible(f'{entry.construct}{entry.lines_text}: {entry.message}')}" for entry in lost]
     return "\n".join([found, *(["", "# Only approximated in this form:", *losses] if losses else [])])
+
+
+def length_warning(lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
+    """Return a warning if the generated function is longer than one by hand would be, else an empty text."""
+    lines, variables = getattr(lowered.form, "function_line_count", 0), len(space.variables)
+    if lines <= MAX_LINES_PER_VARIABLE * variables:
+        return ""
+    return (
+        f"the function has {lines:,} lines for {variables:,} decisions and hyperparameters, because constraints are "
+        "unfolded into cases: `--set relations=quantiles` and `--set relations=rejection` need fewer where they are "
+        "possible"
+    )
 
 
 def _diagnostics(name: str, report: Iterable["ReportEntry"], wanted: "set[Preservation]") -> tuple[Diagnostic, ...]:
@@ -134,6 +150,7 @@ def verify(
     from spacelang.sampling.sampler import Sampler
     from spacelang.solver.defaults import default_configuration
     from spacelang.solver.numbering import ConfigurationNumbers
+    from spacelang.targets._relations import A_FLOAT_QUANTILE
 
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
@@ -143,10 +160,15 @@ def verify(
     else:
         members = [default_configuration(space), *Sampler(structures).configurations(count - 1, rng)]
     drawn = form.sample(count, rng)
+    is_rounded = any(entry.message == A_FLOAT_QUANTILE.message for entry in form.report)
 
     def roundtrip(member: Configuration) -> str:
         found = form.decode(form.encode(member))
-        return "" if found == member else f"{_case_text(member)} is decoded as {_case_text(found)}"
+        return (
+            ""
+            if found == member or (is_rounded and _are_nearly_equal(found, member, space))
+            else f"{_case_text(member)} is decoded as {_case_text(found)}"
+        )
 
     def membership(encoding: Any) -> str:
         found = form.decode(encoding)
@@ -176,6 +198,19 @@ def verify(
     for entry in form.report:
         kept[entry.status.value] = (*kept.get(entry.status.value, ()), f"{entry.construct}{entry.lines_text}")
     return Verification(tuple(laws), is_all, (number_drawn, structures.count), kept, distances)
+
+
+def _are_nearly_equal(found: Configuration, member: Configuration, space: "Space") -> bool:
+    """Return True if configurations are equal up to rounding of floats by a tiny part of their range."""
+    widths = {n.key: n.domain.upper - n.domain.lower for n in space.hyperparameters if isinstance(n.domain, Real)}
+
+    def is_near(key: str) -> bool:
+        one, other = found[key], member[key]
+        if key in widths and isinstance(one, float) and isinstance(other, float):
+            return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING * widths[key])
+        return one == other
+
+    return found.keys() == member.keys() and all(map(is_near, member))
 
 
 def _check_random_draws(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, TargetOption, load
-from spacelang.cli._output import configure_plugin, fail, overwrite, print_json
+from spacelang.cli._output import configure_plugin, fail, overwrite, print_json, warn
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption, SetOption
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -72,7 +72,7 @@ def compile_command(
 
 
 def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:
-    from spacelang.api.compilation import python_module
+    from spacelang.api.compilation import length_warning, python_module
     from spacelang.targets._lowering import SourceForm
 
     if format_ is Format.DOT:
@@ -80,6 +80,8 @@ def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, spa
     if format_ is Format.PYTHON:
         if not isinstance(lowered.form, SourceForm):
             fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
+        if too_long := length_warning(lowered, space.checked):
+            warn(too_long)
         return python_module(target, lowered, space.checked)
     lines = ["", "how the target represents the space:"] if lowered.report else []
     for entry in lowered.report:

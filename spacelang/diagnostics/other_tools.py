@@ -146,7 +146,10 @@ class RefusedConstruct(Diagnostic):
     code = "SL901"
     MESSAGE = "the target `{target}` cannot represent this: {construct}"
     LABEL = "{reason}"
-    HELPS = ("choose another target, or rewrite the line, such as by ranges with fewer values (`step`)",)
+    HELPS = (
+        "choose another target or another way to express relations (`--set relations=…`), or rewrite the line, such as "
+        "by ranges with fewer values (`step`)",
+    )
 
     target: str
     construct: str

@@ -251,11 +251,10 @@ class Questions:
     def _limited_draw(self, part: FreeHyperparameter, lookup: Lookup) -> FreeHyperparameterDraw:
         """Return the questions of a hyperparameter, whose range may be limited by previous answers."""
         draw = self.draws[id(part)]
-        if part.node.address not in self.varying_ranges:
+        (piece, *_) = draw.pieces
+        if part.node.address not in self.varying_ranges or not isinstance(piece, DrawnPiece):
             return draw
         limited = self.varying_ranges[part.node.address].limited(lookup)
-        (piece,) = draw.pieces
-        assert isinstance(piece, DrawnPiece)
         return replace(draw, pieces=(replace(piece, reduction=IdentityReduction(limited)),))
 
     def _make_piece(self, node: Hyperparameter, part: SimpleDomain, name: str) -> Piece:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from math import exp, log
 from random import Random
 from typing import Final
@@ -167,7 +167,8 @@ def _index_of_maximum(weights: Sequence[float]) -> int:
 
 MAX_LISTED: Final = 40  # Up to this size, all values of a range are tried
 POINTS: Final = 33  # The number of values of a larger range that are tried
-TRIES: Final = 10_000  # The maximum number of joint random values that are tried
+MAX_PAIRS: Final = 20_000  # The maximum number of joint values of two hyperparameters that are tried
+MAX_RANDOM: Final = 100_000  # The maximum number of joint random values that are tried
 
 
 def find_near_defaults(
@@ -175,28 +176,40 @@ def find_near_defaults(
 ) -> dict[str, Value] | None:
     """Return values by address that satisfy `holds`, with as few and as small changes of defaults as were found.
 
-    One hyperparameter is changed, then two, then all of them at random. None if nothing is found.
+    One hyperparameter is changed, then two, then all of them at random; of random values, those that can keep their
+    defaults do. None if nothing is found; `check` admits a space only if one of 10,000 random values satisfies it.
     """
+    defaults = {node.address: node.default for node in nodes}
     options = {
         node.address: [value for value in _tried(node.domain) if not are_same(value, node.default)] for node in nodes
     }
-    for changed in _changes(options, {node.address: node.default for node in nodes}):
-        if holds(changed):
-            return changed
-    return None
-
-
-def _changes(options: Mapping[str, Sequence[Value]], defaults: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    yield dict(defaults)
-    for number in (1, 2):
-        for names in combinations(options, number):
-            ordered = [_by_distance(options[name], defaults[name]) for name in names]
-            for values in product(*ordered):
-                yield {**defaults, **dict(zip(names, values, strict=True))}
+    found = next(filter(holds, _few_changes(options, defaults)), None)
+    if found is not None:
+        return found
     random = Random(0)
-    every = {name: [defaults[name], *values] for name, values in options.items()}
-    for _ in range(TRIES):
-        yield {name: random.choice(values) for name, values in every.items()}
+    drawn = ({node.address: _draw(node.domain, random) for node in nodes} for _ in range(MAX_RANDOM))
+    found = next(filter(holds, drawn), None)
+    if found is None:
+        return None
+    for address, value in defaults.items():
+        if holds(changed := {**found, address: value}):
+            found = changed
+    return found
+
+
+def _few_changes(options: Mapping[str, Sequence[Value]], defaults: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    yield dict(defaults)
+    yield from _changes_of(1, options, defaults)
+    yield from islice(_changes_of(2, options, defaults), MAX_PAIRS)
+
+
+def _changes_of(
+    number: int, options: Mapping[str, Sequence[Value]], defaults: Mapping[str, Value]
+) -> Iterator[dict[str, Value]]:
+    for names in combinations(options, number):
+        ordered = [_by_distance(options[name], defaults[name]) for name in names]
+        for values in product(*ordered):
+            yield {**defaults, **dict(zip(names, values, strict=True))}
 
 
 def _by_distance(values: Sequence[Value], default: Value) -> list[Value]:
@@ -212,18 +225,25 @@ def _tried(domain: Domain) -> list[Value]:
     found: list[Value] = []
     for part in parts(domain):
         if isinstance(part, Real | Grid) and not (part.size is not None and part.size <= MAX_LISTED):
-            near = (nearest_value(each, part) for each in _points(part))
-            found += dict.fromkeys(value for value in near if not isinstance(value, NotFound))
+            found += dict.fromkeys(_member_at(place / (POINTS - 1), part) for place in range(POINTS))
         else:
             found += members(part)
     return found
 
 
-def _points(part: Real | Grid) -> Iterator[float]:
+def _draw(domain: Domain, random: Random) -> Value:
+    """Return a random value of a domain: of a random part, uniform or log-uniform."""
+    part = random.choice(parts(domain))
+    if not isinstance(part, Real | Grid):
+        return random.choice(part.values)
+    return _member_at(random.random(), part)
+
+
+def _member_at(share: float, part: Real | Grid) -> Value:
+    """Return the member nearest to a share of the length of a range, on the logarithmic scale under `log`."""
     lower, upper = float(part.lower), float(part.upper)
-    for place in range(POINTS):
-        share = place / (POINTS - 1)
-        if part.log:
-            yield exp(log(lower) + share * (log(upper) - log(lower)))
-        else:
-            yield lower + share * (upper - lower)
+    number = exp(log(lower) + share * (log(upper) - log(lower))) if part.log else lower + share * (upper - lower)
+    found = part.find(number)
+    if isinstance(found, NotFound):
+        found = nearest_value(number, part)
+    return part.representative if isinstance(found, NotFound) else found

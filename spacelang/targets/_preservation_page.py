@@ -82,7 +82,8 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
 - `quantiles`: each related range is a number in [0, 1], the quantile of its value in the law given the ranges before it
   (Rosenblatt, 1952). Independent uniform numbers follow the law of the space without its priors; where conditions
   decide which ranges are active, the law given these. Possible for comparisons of two ranges that connect ranges like a
-  tree, and for limits on one sum. `decode` turns the numbers into values; floats are exact up to the 12th digit.
+  tree, and for limits on one sum. `decode` turns the numbers into values; rounding changes floats by a
+  tiny part of their range.
 - `rejection`: all values are drawn from static ranges, and a trial that violates a constraint is pruned before it is
   trained. `form.ask(study)` asks for trials until one is a member. Optuna 5 gets the amounts of violations by
   `set_constraint`; in Optuna 4 they are the user attribute `constraints`. Possible for comparisons of sums, and of

@@ -6,11 +6,13 @@ unfolded into cases.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Real
+from spacelang.ir.expr import logical_atoms, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Space
 from spacelang.reductions.quantile_relations import QuantileReduction, reduce_to_quantiles
@@ -34,6 +36,7 @@ from spacelang.text import Span, count_with_noun
 
 Lowering: TypeAlias = Literal["native", "quantiles", "rejection", "cases"]
 RelationsOption: TypeAlias = Literal["auto", "native", "quantiles", "rejection", "cases"]
+RELATIONS: Final = "relations"  # The construct of entries that say how relations are expressed
 RELATIONS_DOC: Final = (
     "how constraints that compare hyperparameters are expressed: by means of the tool, by quantiles, by rejection, or "
     "by nested choices; `auto` takes the best one that is possible"
@@ -53,8 +56,8 @@ TOO_RARE: Final = refused(
 NOT_IN_PYTHON: Final = refused("the constraint cannot be tested by the function: it is no comparison of sums")
 A_QUANTILE: Final = rewritten("a number in [0, 1], the quantile of the value given those of related ranges before it")
 A_FLOAT_QUANTILE: Final = approximated(
-    "a number in [0, 1], the quantile of the value given those of related ranges before it; decoded values are exact "
-    "up to the 12th digit"
+    "a number in [0, 1], the quantile of the value given those of related ranges before it; rounding changes decoded "
+    "values by a tiny part of their range"
 )
 RANGE_CONSTRUCTS: Final = (Construct.FLOATS, Construct.INTEGERS, Construct.LOG, Construct.STEPS, Construct.OPEN)
 
@@ -116,8 +119,8 @@ def lower_by_relations(
 
 
 def is_relation(rule: Constraint) -> bool:
-    """Return True if a constraint connects several hyperparameters."""
-    return len(rule.scope) > 1
+    """Return True if a constraint compares hyperparameters with each other."""
+    return any(len(references(atom)) > 1 for atom in logical_atoms(rule.expression))
 
 
 def refuse_other_relations(
@@ -130,10 +133,10 @@ def refuse_other_relations(
         make_report(space, keeps, constraint_findings(others, verdict))
 
 
-def relations_entry(lowering: Lowering, carried: Sequence[Constraint], how: str) -> ReportEntry:
+def relations_entry(lowering: str, carried: Sequence[Constraint], how: str) -> ReportEntry:
     """Return the entry of a report that says how relations are expressed."""
     message = f"{lowering}: {count_with_noun(len(carried), 'constraint')} {how}"
-    return ReportEntry("relations", Preservation.EXACT, message, tuple(rule.span for rule in carried))
+    return ReportEntry(RELATIONS, Preservation.EXACT, message, tuple(rule.span for rule in carried))
 
 
 def report_of_original(reduction: QuantileReduction, report: Sequence[ReportEntry]) -> tuple[ReportEntry, ...]:
@@ -181,4 +184,17 @@ def _lower_by(
     if way is None:
         refuse_other_relations(structures.space, (), target.preserves)
     assert way is not None, "there are relations, which are refused"
-    return way(reduction)
+    found = way(reduction)
+    return replace(found, report=(*found.report, *_untold_relations(structures.space, found.report)))
+
+
+def _untold_relations(space: Space, report: Sequence[ReportEntry]) -> Iterator[ReportEntry]:
+    """Yield entries for the relations that a report does not mention yet."""
+    told = {id(span) for entry in report if entry.construct == RELATIONS for span in entry.spans}
+    left = [rule for rule in space.constraints if is_relation(rule) and id(rule.span) not in told]
+    rules = (entry for entry in report if entry.construct == CONSTRAINT_CONSTRUCTS[1])
+    exact = {id(span) for entry in rules if entry.status is Preservation.EXACT for span in entry.spans}
+    for lowering, how in (("native", "by means of the tool"), ("cases", "by nested choices")):
+        mine = [rule for rule in left if (id(rule.span) in exact) is (lowering == "native")]
+        if mine:
+            yield relations_entry(lowering, mine, how)

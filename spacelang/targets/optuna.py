@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.errors import import_optional
@@ -289,19 +289,27 @@ class OptunaFunction(LibraryFunctionForm):
             trials = [self.ask(study)[0] for _ in range(count)]
         return [dict(trial.params) for trial in trials]
 
+    @property
+    def function_line_count(self) -> int:
+        """The number of lines of the functions that ask a trial."""
+        return sum(each.count("\n") + 1 for each in self._functions)
+
+    @cached_property
+    def _functions(self) -> list[str]:
+        result = "values_of(found)" if self.reduction.groups else "found"
+        name = "suggest" if self._rejected is None else "ask"
+        writer = FunctionWriter(self.questions, name, "trial", self._question_code, self._bounded_code)
+        return writer.functions("Ask a trial of optuna for a configuration.", result)
+
     def to_python(self) -> str:
         """Return a module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs optuna only."""
         head = f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for optuna."""'
         advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
         default = advice + py.assignment_source("default", py.literal_dict(self.default))
-        restored, name = quantile_source(self.reduction), "suggest" if self._rejected is None else "ask"
-        writer = FunctionWriter(self.questions, name, "trial", self._question_code, self._bounded_code)
-        written = writer.functions(
-            "Ask a trial of optuna for a configuration.", "values_of(found)" if restored else "found"
-        )
-        decode = DECODE.replace("suggest(", f"{name}(")
+        restored, written, decode = quantile_source(self.reduction), [*self._functions], DECODE
         if self._rejected is not None:
             written += [violations_source(self._rejected, self.questions.names), PRUNING]
+            decode = decode.replace("suggest(", "ask(")
         needs_exact = any("_exactly(" in each or "nextafter(" in each for each in written)
         return "\n\n\n".join([head, *([EXACT_SOURCE] if needs_exact else []), *restored, default, *written, decode])
 

@@ -1,4 +1,4 @@
-"""The exports of texts that use every construct: all that hyperopt, optuna and scikit-learn say of them are members."""
+"""The exports of texts that use every construct: all that the tools say of them are members."""
 
 import json
 from dataclasses import replace
@@ -17,6 +17,7 @@ from .exports import drawn
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE
 from .test_consistency import unfolded
+from .test_flat_targets import every_decoded, module_of
 from .test_hyperopt_target import outcomes
 from .test_optuna_target import every_answer
 from .test_whole import checked
@@ -35,10 +36,12 @@ def said(name: str, compiled: Any) -> set[str]:
         return {brute.text(dict(form.configuration(sample))) for sample, _ in outcomes(as_apply(form.native), {})}
     if name == "optuna":
         return {brute.text(found) for found, _ in every_answer(form.native)}
+    if name == "ray":
+        return {brute.text(found) for found in every_decoded(form.decode, module_of(name, form)[0])}
     return {brute.text(parameters) for parameters in ParameterGrid(form.native)}
 
 
-@pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])
+@pytest.mark.parametrize("name", ["hyperopt", "optuna", "ray", "sklearn"])
 @settings(LAW)
 @given(text=drawings(files=False), seed=st.integers(0, 2**31 - 1))
 def test_a_text_is_exported_as_it_means(name: str, text: Drawn, seed: int) -> None:

@@ -11,6 +11,7 @@ from optuna.trial import FixedTrial
 from scipy import stats
 
 import spacelang as sl
+from spacelang.api.compilation import length_warning
 from spacelang.ir.membership import first_exclusion
 from spacelang.reductions.quantile_relations import reduce_to_quantiles
 from spacelang.sampling.sampler import SamplingFailedError
@@ -193,3 +194,23 @@ def test_rejection_is_refused_with_the_reason(lines: str, reason: str) -> None:
     space = sl.parse(f"space s\nabstract M\nstage m = M {{\n{lines}\n}}")
     with pytest.raises(sl.SpaceError, match=reason):
         space.compile("optuna", relations="rejection")
+
+
+def test_only_a_function_of_many_cases_is_longer_than_ten_lines_for_each_variable() -> None:
+    space = sl.parse("space s\nabstract M\nstage m = M {\nlo : int[1, 100]\nhi : int[lo, 100] }")
+    several = {each: space.compile("optuna", relations=each) for each in ("native", "quantiles", "rejection", "cases")}
+    warnings = {each: length_warning(form, space.checked) for each, form in several.items()}
+    assert [each for each, warning in warnings.items() if warning] == ["cases"]
+    assert several["native"].form.function_line_count == 7
+
+
+@pytest.mark.parametrize(("target", "told"), [("optuna", "cases"), ("configspace", "native"), ("irace", "native")])
+def test_the_report_says_how_relations_are_expressed_but_not_other_constraints(target: str, told: str) -> None:
+    lines = "a : int[1, 9] = 3\nb : int[1, 9] = 4\nkind : {x, y} = x\nforbid a > 5 and kind == y"
+    option = {"relations": told} if target == "optuna" else {}
+    space = sl.parse(f"space s\nabstract M\nstage m = M {{\n{lines}\nrequire a != b\n}}")
+    entries = [each for each in space.compile(target, **option).report if each.construct == "relations"]
+    assert [(each.message.partition(":")[0], each.lines) for each in entries] == [(told, (8,))]
+    plain = sl.parse(f"space s\nabstract M\nstage m = M {{\n{lines}\n}}")
+    for relations in ("native", "quantiles", "rejection") if target == "optuna" else ("native",):
+        assert not any(each.construct == "relations" for each in plain.compile(target, relations=relations).report)

@@ -69,6 +69,20 @@ def test_an_excluded_default_moves_to_a_close_member() -> None:
     assert DefaultCompleter(Structures(space.checked)).complete({"model": "Model"}) in space
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a : float[0.1, 10] log = 2\nb : float[0.1, 10] log = 2.5\nrequire a * b <= 5.2\nrequire a * b >= 4.8",
+        "a : float[0, 1] = 0.5\nb : float[0, 1] = 0.5\nc : float[0, 1] = 0.2\n"
+        "require a * b * c <= 0.0501\nrequire a * b * c >= 0.0499",
+    ],
+)
+def test_a_member_is_found_though_draws_of_the_rest_are_rarely_one(body: str) -> None:
+    space = sl.parse(f"{HEAD}{body}\n}}\n")
+    given = {key: 0.9 for key in space.default() if key != "model"}
+    assert space.nearest({"model": "Model", **given}).member in space
+
+
 # ---- random spaces, whose relations the solver is made to leave to the draws
 
 

@@ -24,6 +24,7 @@ START_PATIENCE: Final = 120.0  # The time without a result after which a command
 PATIENCE: Final = 20.0  # The time without a result after which any other command hangs, in seconds
 LEAVE_SECONDS: Final = 5.0  # The time in which the processes of a run that is over have to end, in seconds
 MAX_RESTARTS: Final = 15  # The number of sessions that may end by themselves before the run is given up
+MAX_FUTILE: Final = 3  # The number of such sessions in a row without a result before the run is given up
 
 
 @dataclass(frozen=True)
@@ -118,20 +119,23 @@ class Run:
 
     def perform(self) -> Losses:
         """Run until the search is complete, and return its counts."""
-        started, restarts, hangs, left = time.monotonic(), 0, 0, 0
+        started, restarts, hangs, left, futile = time.monotonic(), 0, 0, 0, 0
         with mark_processes() as marked:
             try:
                 if self._fault in CLUSTER_FAULTS:
                     self.cluster = Cluster(self._tool.python, os.environ | self.environment, self._notes)
                 fault = FAULTS[self._fault](self)
-                while restarts + hangs <= MAX_RESTARTS:
-                    struck = self.struck
+                while restarts + hangs <= MAX_RESTARTS and futile < MAX_FUTILE:
+                    struck, reported = self.struck, self.reported
                     ended = self._session(fault, marked)
                     if ended == 0:
                         break
                     is_victim = self._fault == "kill -9 of the command" and self.struck > struck
+                    futile = 0 if is_victim or self.reported > reported else futile + 1
                     hangs += ended is None
                     restarts += ended is not None and not is_victim
+                if futile == MAX_FUTILE:
+                    self.note = "the run cannot be continued"
                 self.is_over = True
                 for _ in range(10_000):
                     next(fault, None)
@@ -202,7 +206,8 @@ class Run:
         answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         note, stored = self.note, dict[float, Any]()
         if answer.returncode:
-            note = f"the storage cannot be read: {answer.stderr.strip().splitlines()[-1]}"
+            reason = f"the storage cannot be read: {answer.stderr.strip().splitlines()[-1]}"
+            note = f"{note}; {reason}" if note else reason
         else:
             stored = dict(json.loads(answer.stdout.splitlines()[-1]))
         reported, evaluated = self._numbers("reported"), self._numbers("evaluated")

@@ -173,7 +173,7 @@ class FunctionWriter:
     def _value_lines(self, free: FreeHyperparameter, depth: int, known: Known) -> Iterator[str]:
         draw, varying = self._questions.draws[id(free)], self._questions.varying_ranges.get(free.node.address)
         question, pieces = draw_code(draw, self._ask)
-        if varying is not None:
+        if varying is not None and draw.questions:
             assert self._ask_within is not None
             pieces = [("", self._ask_within(next(iter(draw.questions)), varying, known))]
         indent, entry = "    " * depth, f"found[{py.literal_source(free.node.key)}]"

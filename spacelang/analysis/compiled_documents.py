@@ -28,7 +28,7 @@ from spacelang.ir.space import (
     TupleParameter,
     operators,
 )
-from spacelang.ir.task import Goal
+from spacelang.ir.task import ScorerGoal
 from spacelang.ir.tuple_parameters import describe_tuple
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
@@ -182,7 +182,7 @@ class _CatalogueChecker:
         if space.task is not None:
             tasks.check(space.root, space.task, self._catalogue, self._report)
             scorers = ScorerReader(self._catalogue, space.task.kind, self._report)
-            goals = [(goal.scorer, goal.span) for goal in space.task.goals if isinstance(goal, Goal)]
+            goals = [(goal.scorer, goal.span) for goal in space.task.goals if isinstance(goal, ScorerGoal)]
             for scorer, span in (*goals, *((each.scorer, each.span) for each in space.task.bounds if each.scorer)):
                 scorers.read(_dotted(scorer, span))
 

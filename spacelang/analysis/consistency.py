@@ -28,7 +28,7 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
-from spacelang.solver.summed_ranges import required_equations, shares_of_whole
+from spacelang.solver.summed_ranges import equations_with_continuous_members, shares_of_whole
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"
@@ -144,7 +144,7 @@ class _TruthChecks:
 
     def _check_equation(self, constraint: Constraint) -> None:
         """Report an equation of continuous ranges that must hold wherever the constraint applies."""
-        for equation, continuous in required_equations(self._space.variables, constraint):
+        for equation, continuous in equations_with_continuous_members(self._space.variables, constraint):
             names = " and ".join(f"`{self._name(address)}`" for address in continuous)
             reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
             shares = shares_of_whole(self._space.variables, equation)

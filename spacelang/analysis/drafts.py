@@ -140,8 +140,11 @@ class Scope:
 
 
 @frozen
-class FixedName:
-    """A name in an expression with the value it is fixed to, and the place where it is fixed (None if unknown)."""
+class FixedValue:
+    """A name in an expression and the constant or operator it is fixed to.
+
+    `span` is the place where it is fixed, or None if that is unknown.
+    """
 
     name: str
     value: str
@@ -274,7 +277,7 @@ class Draft:
     """The branches that are currently being read, outermost first."""
     columns: tuple[DataColumn, ...] | None = None
     """The columns that the structure which is currently being read can receive; None if they do not matter."""
-    fixings: dict[Span, FixedName] = field(default_factory=dict)
+    fixings: dict[Span, FixedValue] = field(default_factory=dict)
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
@@ -347,7 +350,11 @@ def _case_constraints(presence: DecisionCondition, known: Variable, case: Condit
 
 
 def with_fallback_defaults(space: Space, presences: Sequence[DecisionCondition]) -> Space:
-    """Return the space with fallbacks as defaults where the others violate the conditions, which have no cycles."""
+    """Return the space with fallback defaults of conditional decisions.
+
+    If the condition of a decision is false for the defaults of everything else, its default is `left`. The conditions
+    must have no cycles.
+    """
     written = {variable.address: variable.node for variable in space.variables.values()}
     while True:
         defaults = {each.address: _default_index(each, space, written[each.address]) for each in presences}

@@ -91,13 +91,13 @@ class GoalReader:
 
     def read(
         self, setting: ast.TaskSetting
-    ) -> tuple[ir_task.Goal | ir_task.FunctionGoal | None, tuple[ir_task.AnyGoal, ...]]:
+    ) -> tuple[ir_task.ScorerGoal | ir_task.FunctionGoal | None, tuple[ir_task.AnyGoal, ...]]:
         """Return the first and the further goals of a setting without invalid ones, which are reported."""
         first, *others = setting.arguments
         goal = self._goal(setting, first, setting.span if not others else first.span)
         further = [self._goal(setting, each, each.span) for each in others]
         if isinstance(goal, ir_task.CostGoal):
-            names = [each.formula for each in further if isinstance(each, ir_task.Goal)] or [self.example_loss]
+            names = [each.formula for each in further if isinstance(each, ir_task.ScorerGoal)] or [self.example_loss]
             remedy = f"write a score first: `minimize {names[0]}, {goal.formula}`"
             self._report.add(problems.GoalForm(first.span, remedy=remedy))
             return None, ()
@@ -152,7 +152,7 @@ class GoalReader:
         scorer = self._scorers.read(name, COSTS)
         if scorer is None:
             return None
-        goal = ir_task.Goal(direction, scorer, from_one, span)
+        goal = ir_task.ScorerGoal(direction, scorer, from_one, span)
         if (direction == "maximize") == from_one:
             self._report.add(problems.ReversedGoal(span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
@@ -181,7 +181,7 @@ def check_function_goal(goal: ir_task.FunctionGoal, catalogue: Catalogues, repor
     report.add(problems.FunctionGoalForm(goal.span, problem=problem, remedy=remedy))
 
 
-def _corrected_goal(goal: ir_task.Goal) -> str:
+def _corrected_goal(goal: ir_task.ScorerGoal) -> str:
     """Return the goal that was probably meant instead of one that prefers the worst pipelines."""
     if goal.from_one:
         return f"`minimize {goal.formula}`"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from spacelang.analysis.diagnostic_collector import DataSymbols
-from spacelang.analysis.drafts import Definition, Draft, FixedName, NameMention, Scope, stage_of
+from spacelang.analysis.drafts import Definition, Draft, FixedValue, NameMention, Scope, stage_of
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
@@ -135,7 +135,7 @@ class NameResolver:
         """Record the value that a name is fixed to, which explains why an expression at `place` cannot change."""
         name = written.text
         value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
-        self._draft.fixings[place] = FixedName(name, value, scope.fixed.get(name))
+        self._draft.fixings[place] = FixedValue(name, value, scope.fixed.get(name))
         self._draft.mentions.append(NameMention(written, definition=scope.fixed.get(name)))
 
     def _variable(self, address: str, written: ast.DottedName, scope: Scope) -> Reference | Choice | Diagnostic:

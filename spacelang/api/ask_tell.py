@@ -15,7 +15,7 @@ from spacelang.api.run_options import AskOptions
 from spacelang.api.search_data import (
     bind_without_data,
     constraint_bounds,
-    fidelities_of,
+    fidelities_if_several,
     fidelity_grid,
     function_goals,
     loss_scale,
@@ -125,7 +125,7 @@ class Suggestion:
         size = box.training_size
         self.request: Request = request
         self.configuration: Configuration = request.configuration
-        self.fidelity = None if len(fidelities_of(box) or ()) < 2 else min(request.fidelity or size, size)
+        self.fidelity = None if fidelities_if_several(box) is None else min(request.fidelity or size, size)
         self.answer: Trial | None = None
         self._run, self._job, self._started = run, job, perf_counter()
 

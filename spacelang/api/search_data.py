@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.task import RESERVED_NAMES, Fidelity, FunctionGoal, Goal, PipelineGoal, Task
+from spacelang.ir.task import RESERVED_NAMES, Fidelity, FunctionGoal, PipelineGoal, ScorerGoal, Task
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation
 from spacelang.plugins import NestedPlugin
@@ -48,7 +48,7 @@ def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def pipeline_goals(task: Task) -> tuple[Goal | None, Sequence[PipelineGoal]]:
+def pipeline_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal]]:
     """Return the first and the further goals of a task for data; raises InputError for one of a user's function."""
     goal, further = task.goal, [each for each in task.further_goals if not isinstance(each, FunctionGoal)]
     if task.function_goals or isinstance(goal, FunctionGoal):
@@ -127,7 +127,7 @@ class TabularData(EvaluationData):
 
         A given validation takes precedence over that of the table, and that over the task.
         """
-        from spacelang.runtime.data.row_relations import relate_rows
+        from spacelang.runtime.data.row_relations import attach_groups_and_times
 
         task, table = experiment.space.task, self.table
         validation = experiment.validation or table.validation or (None if task is None else task.validation)
@@ -135,7 +135,7 @@ class TabularData(EvaluationData):
             return table, None
         if self.group_name is not None and isinstance(validation, Holdout | CrossValidation):
             validation = replace(validation, group=self.group_name)
-        return relate_rows(table, validation), validation
+        return attach_groups_and_times(table, validation), validation
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
         import pandas as pd
@@ -170,7 +170,7 @@ class TabularData(EvaluationData):
         related, validation = self.related_table(experiment)
         table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
         metric = experiment.metric
-        goal = Goal("maximize", metric) if isinstance(metric, str) else goal
+        goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
             dataset = split_by(self.splitter, dataset, seed)
@@ -325,7 +325,7 @@ class BlackBoxData(EvaluationData):
 
     def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
         """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
-        known = self.fidelities or fidelities_of(aim)
+        known = self.fidelities or fidelities_if_several(aim)
         return super().fidelity_grid(space, aim) if known is None else fidelity_grid(validate_fidelities(known))
 
 
@@ -378,7 +378,7 @@ def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
     return found
 
 
-def fidelities_of(aim: ObjectiveInfo) -> tuple[int, ...] | None:
+def fidelities_if_several(aim: ObjectiveInfo) -> tuple[int, ...] | None:
     """Return the fidelities of an objective, or None if it declares fewer than two."""
     found: tuple[int, ...] = getattr(aim, "fidelities", ())
     return found if len(found) > 1 else None

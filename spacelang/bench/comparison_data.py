@@ -240,7 +240,8 @@ def _refuse_unused_options(
             raise InputError(f"{setting_name} has no effect on {named_source}", help_text)
     effect = "an archive cannot find data like it" if setting.archive is not None else "no test rows can be reserved"
     if setting.archive is not None or setting.test is not None:
-        help_text = "give the data that the table was made from" if is_table else "leave it out"
+        instead = "give the data set from which the table was made, instead of the table"
+        help_text = instead if is_table else "leave it out"
         raise InputError(f"{named_source} has no rows, so {effect}", help_text)
 
 

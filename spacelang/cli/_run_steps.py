@@ -300,7 +300,8 @@ def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, g
         flag, value = option.flag_of(name), given[name]
         if option.scope == "rows" and value is not None:
             source = "a table of losses" if is_known else f"`{data}`"
-            help_text = "give the data from which the table was made" if is_known else "give data"
+            instead = "give the data set from which the table was made, instead of the table"
+            help_text = instead if is_known else "give data"
             needed = "predictions" if name == "ensemble" else "rows"
             fail(f"`{flag}` needs {needed}, and {source} has none", help_text)
         if value and (option.scope in {"scores", "reading"} or (option.scope == "workers" and is_known)):

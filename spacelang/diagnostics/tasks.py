@@ -242,9 +242,10 @@ class WrongSplitOption(Diagnostic):
 
 
 class FunctionGoalForm(Diagnostic):
-    """A goal in quotes is a number that your own objective function returns under this name.
+    """A goal in quotes is not valid here, or another goal cannot stand beside it.
 
-    Such goals are for spaces with abstract operators, which are searched by `search(objective=…)` and `ask_and_tell`.
+    A goal in quotes is a number that your own objective function returns under this name. Such goals are for spaces
+    with abstract operators, which are searched by `search(objective=…)` and `ask_and_tell`.
     Several names are several objectives; a minus sign maximizes one of them:
 
         minimize "val_loss"

@@ -146,7 +146,7 @@ def value_tests(condition: Condition) -> Iterator[ValueTest]:
                 yield from value_tests(term)
 
 
-def count_values(declaration: Declaration) -> int:
+def count_mentioned_values(declaration: Declaration) -> int:
     """Return the number of values that a declaration mentions; a range counts as one."""
     match declaration:
         case ForeignParameter(domain=domain):

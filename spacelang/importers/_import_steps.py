@@ -25,7 +25,7 @@ from spacelang.importers._foreign_space import (
     ForeignRange,
     ForeignSpace,
     ForeignValues,
-    count_values,
+    count_mentioned_values,
     to_identifier,
 )
 from spacelang.importers._text_writer import write_text
@@ -184,7 +184,7 @@ def _exceeded_limit(foreign: ForeignSpace) -> TooLarge | None:
         return TooLarge(span, what="the number of declarations", limit=f"{MAX_DECLARATIONS:,}")
     left = MAX_VALUES
     for declaration in declarations:
-        left -= count_values(declaration)
+        left -= count_mentioned_values(declaration)
         if left < 0:
             return TooLarge(declaration.span, what="the number of values", limit=f"{MAX_VALUES:,}")
     return None

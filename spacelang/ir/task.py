@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import ClassVar, Final, Literal, TypeAlias, assert_never
 
-from spacelang.deprecation import renamed_attributes
+from spacelang.deprecation import make_module_getattr, renamed_attributes
 from spacelang.ir.domain import literal, quoted
 from spacelang.ir.validation import DeclaredValidation, describe_validation
 from spacelang.text import NO_SPAN, Span, format_number
@@ -20,7 +20,7 @@ NEGATED_PREFIX: Final = "neg_"  # The name prefix of scorers that return a negat
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class ScorerGoal:
     """A scorer to minimize or maximize; with `from_one`, the goal is 1 minus the score."""
 
     direction: Literal["minimize", "maximize"]
@@ -56,7 +56,7 @@ class CostGoal:
         return self.measure.value
 
 
-PipelineGoal: TypeAlias = Goal | CostGoal
+PipelineGoal: TypeAlias = ScorerGoal | CostGoal
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Task:
     """
 
     kind: Kind
-    goal: Goal | FunctionGoal | None = None
+    goal: ScorerGoal | FunctionGoal | None = None
     bounds: tuple[Bound, ...] = ()
     validation: DeclaredValidation | None = None
     fidelity: Fidelity | None = None
@@ -317,3 +317,6 @@ def describe_limits(limits: Limits) -> Iterator[str]:
         yield f"limit trial {' '.join(trial)}"
     if limits.run_seconds is not None:
         yield f"limit run {format_quantity(limits.run_seconds, SECONDS)}"
+
+
+__getattr__ = make_module_getattr(__name__, {"Goal": "ScorerGoal"})

@@ -204,7 +204,7 @@ def _logarithm_of_rational(number: Rational) -> Number:
 
 
 def _widen(low: float, high: float) -> NumberInterval:
-    """Return an interval that contains the true value of two floats that were each rounded once."""
+    """Return [`low`, `high`] widened by one float on each side: it contains the exact limits, each rounded once."""
     return NumberInterval(Fraction(math.nextafter(low, -math.inf)), Fraction(math.nextafter(high, math.inf)))
 
 

@@ -127,7 +127,7 @@ class Document:
         source = Source(self.source.name, text, self.source.origin)
         return Document(self.uri, version, source, self.context, previous)
 
-    def refreshed(self) -> "Document":
+    def without_cache(self) -> "Document":
         """Return the same version without cached results, because an imported file has changed."""
         return Document(self.uri, self.version, self.source, self.context, self.previous)
 
@@ -201,7 +201,7 @@ class Documents(FileReader):
         path = _real_path(uri)
         stale = [] if path is None else [document for document in self if document.imports(path)]
         for document in stale:
-            self._open[document.uri] = document.refreshed()
+            self._open[document.uri] = document.without_cache()
         return [self._open[document.uri] for document in stale]
 
     def workspace_documents(self) -> list[Document]:

@@ -114,7 +114,7 @@ class Playout:
 
     @property
     def is_first_attempt(self) -> bool:
-        """True for the first candidate of the playout."""
+        """True for the first candidate of the playout, and for an evaluation outside a playout."""
         return self.seed is None or self.attempt == 1
 
     def next_attempt(self, *, is_last: bool) -> "Playout":

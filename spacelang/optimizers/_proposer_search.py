@@ -16,7 +16,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets.blds import DiscrepancyTree
 
-K = TypeVar("K", bound=Hashable)
+PartKey = TypeVar("PartKey", bound=Hashable)
 ObservedLoss: TypeAlias = tuple[Configuration, float | None]
 """A configuration that was started, with its loss; None if it failed or is still running."""
 MAX_REPEATED_PROPOSALS: Final = 10  # After this many repeated proposals in a row a configuration is drawn
@@ -27,10 +27,13 @@ class Proposer(Protocol):
     """A model that proposes configurations."""
 
     def propose(self, history: Sequence[ObservedLoss], rng: Generator) -> Configuration | None:
-        """Return a member after a history in starting order, or None: a function of the history and the generator."""
+        """Return the next configuration, or None.
+
+        `history` has the trials in the order of their starts. The result depends only on `history` and `rng`.
+        """
 
 
-class ProposerSearch(Generic[K]):
+class ProposerPart(Generic[PartKey]):
     """A part of a search that requests the proposals of a proposer, each configuration once, until it is exhausted.
 
     A repeated proposal is made again, ten times. Then, or if the proposer finds no member, a configuration is drawn,
@@ -39,7 +42,9 @@ class ProposerSearch(Generic[K]):
     empty.
     """
 
-    def __init__(self, part: K, novelty: NoveltyTracker[K], proposer: Proposer, structures: Structures) -> None:
+    def __init__(
+        self, part: PartKey, novelty: NoveltyTracker[PartKey], proposer: Proposer, structures: Structures
+    ) -> None:
         """Create a part of `novelty`; with its patience of 1, one repeated proposal exhausts the part."""
         self._part, self._novelty = part, novelty
         self._proposer, self._structures = proposer, structures
@@ -103,11 +108,11 @@ def search(proposer: Proposer, problem: Problem, structures: Structures) -> Sear
 
     Every idle worker gets a proposal; running trials are in the history without a loss.
     """
-    part = ProposerSearch("all", NoveltyTracker(("all",), 1), proposer, structures)
+    part = ProposerPart("all", NoveltyTracker(("all",), 1), proposer, structures)
     yield from run_requests(_requests(part, problem, structures), lambda _, trial: part.record(trial))
 
 
-def _requests(part: ProposerSearch[str], problem: Problem, structures: Structures) -> Iterator[Request | LazyRequest]:
+def _requests(part: ProposerPart[str], problem: Problem, structures: Structures) -> Iterator[Request | LazyRequest]:
     yield from map(part.request_for, problem.initial)
     while not part.is_exhausted:
         yield part.lazy_request()
@@ -135,9 +140,10 @@ class LibraryProposer(Protocol):
         """Return the configurations that are started before the first proposal, after the given initial ones."""
 
     def propose(self, history: TrialLog, rng: Generator) -> Request | None:
-        """Return the next request, or None if there is nothing left to propose: a function of history and generator.
+        """Return the next request, or None if there is nothing left to propose.
 
-        A configuration that was started before may be proposed again; its trial is answered from memory.
+        The result depends only on `history` and `rng`. A configuration that was started before may be proposed again;
+        its trial is answered from memory.
         """
 
 

@@ -163,7 +163,11 @@ class _Run:
         return self._next_new_training()
 
     def _next_new_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
-        """Return a proposal of the model or a random draw; if none is left, the best one not trained on all rows."""
+        """Return a proposal of the model or a random draw.
+
+        If no configuration is left to draw, return the best configuration that is not trained on all rows yet, else
+        None.
+        """
         if self._next_draw is None or self._next_draw in self._seen:
             self._next_draw = next((each for each in self._drawn if each not in self._seen), None)
         if self._next_draw is None:

@@ -19,7 +19,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.optimizers._libraries import HyperoptTpe, TpeSettings, lower_for_hyperopt
-from spacelang.optimizers._proposer_search import ProposerSearch
+from spacelang.optimizers._proposer_search import ProposerPart
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult
@@ -34,7 +34,7 @@ DEFAULT_EVALUATIONS: Final = 20
 class ArmState:
     """An arm: its proposer, its remaining initial configurations, and its rewards in all rounds."""
 
-    proposer_search: ProposerSearch[int]
+    proposer_search: ProposerPart[int]
     initial: deque[Configuration]
     rewards: list[float] = field(default_factory=list)
 
@@ -156,7 +156,7 @@ class Boasf:
         form, how = self._arm_target().lower(structures).form, TpeSettings(self.startup, self.gamma, self.candidates)
         novelty = NoveltyTracker(range(len(form.arms)), 1)
         arms = [
-            ArmState(ProposerSearch(place, novelty, HyperoptTpe(arm.structures, how), arm.structures), deque())
+            ArmState(ProposerPart(place, novelty, HyperoptTpe(arm.structures, how), arm.structures), deque())
             for place, arm in enumerate(form.arms)
         ]
         for configuration in problem.initial:

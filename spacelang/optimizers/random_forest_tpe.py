@@ -22,7 +22,7 @@ FOREST_OPERATORS: Final = frozenset({"RandomForestClassifier", "RandomForestRegr
 
 @dataclass(frozen=True, slots=True)
 class RandomForestTpe:
-    """TPE over the part of a space whose last stage is a random forest: BOASF without the other models."""
+    """TPE over only the pipelines whose last stage is a random forest: BOASF without the other models."""
 
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 

@@ -43,8 +43,8 @@ class Limit:
         return total
 
     @property
-    def is_a_value(self) -> bool:
-        """True if the limit is just the value of another range."""
+    def is_bare_reference(self) -> bool:
+        """True if the limit is just another range, as in `a <= b`, without a factor or a constant."""
         return not self.constant and [*self.factors.values()] == [1]
 
 
@@ -152,14 +152,17 @@ def _are_separate(rows: Sequence[Inequality]) -> bool:
 def _has_floats(each: VaryingRange) -> bool:
     """Return True if there is a float between the limits of a continuous range, whatever they are."""
     lower, upper = ([limit for limit in side if limit.factors] for side in (each.lower, each.upper))
-    return isinstance(each.domain, Grid) or not (lower and upper) or all(x.is_a_value for x in (*lower, *upper))
+    return isinstance(each.domain, Grid) or not (lower and upper) or all(x.is_bare_reference for x in (*lower, *upper))
 
 
 def _are_known(each: VaryingRange, members: Mapping[str, Variable]) -> bool:
-    """Return True if the limits of a range are single values or mention only ranges that are active with it."""
+    """Return True if each limit of a range can be computed whenever the range is active.
+
+    A limit is then just another range, as in `a <= b`, or mentions only ranges that are active whenever this one is.
+    """
     own = Inequality({each.variable.address: Fraction(1)}, Fraction(0))
     return all(
-        limit.is_a_value or all(_is_active_with(members[address], own, members) for address in limit.factors)
+        limit.is_bare_reference or all(_is_active_with(members[address], own, members) for address in limit.factors)
         for limit in (*each.lower, *each.upper)
     )
 

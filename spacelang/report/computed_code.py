@@ -113,6 +113,9 @@ class ComputedCode:
         return self.space.variables[address]
 
     def _further_owners(self, variable: Variable) -> dict[str, str]:
-        """Return the keys and branches of the decisions that lead to a variable, but not to the operator."""
+        """Return the branches, by configuration key, that must be taken to reach a variable.
+
+        Branches that lead to the operator are left out.
+        """
         owners = (owner for owner in variable.owners if owner not in self.owners)
         return {self._variable(decision).key: branch for decision, branch in owners}

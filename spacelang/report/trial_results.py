@@ -26,8 +26,10 @@ WORDS: Final[Mapping[Status, tuple[str, str]]] = {
 }  # fmt: skip
 """The words for one failure and for several failures of a kind, in the order of messages."""
 REASONS: Final = 3  # The number of reasons that are always shown, if there are as many
-LIMIT: Final = re.compile(rf"{TIMEOUT_PREFIX}(?P<limit>(?P<number>\d+(\.\d+)?)(?P<unit>{'|'.join(SECONDS)}))")
-"""Matches the reason of a trial that exceeded its time limit."""
+LIMIT: Final = re.compile(
+    rf"({TIMEOUT_PREFIX}|it took longer than )(?P<limit>(?P<number>\d+(\.\d+)?)(?P<unit>{'|'.join(SECONDS)}))"
+)
+"""Matches the reason of a trial that exceeded its time limit, also as earlier versions stored it."""
 Reason = tuple[Status, str]  # The status of a failed trial, and the reason why it failed
 
 
@@ -80,7 +82,8 @@ def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     if len(limits) < 2:
         return {reason: reason for reason in reasons}
     least, *_, most = sorted(limits.values(), key=lambda limit: float(limit["number"]) * SECONDS[limit["unit"]])
-    one = Status.TIMEOUT, f"it took longer than its limit, which was between {least['limit']} and {most['limit']}"
+    range_of_limits = f"which was between {least['limit']} and {most['limit']}"
+    one = Status.TIMEOUT, f"{TIMEOUT_PREFIX}its limit, {range_of_limits}"
     return {reason: one if reason in limits else reason for reason in reasons}
 
 

@@ -10,7 +10,7 @@ from spacelang.ir.trial import Status, Work
 
 R = TypeVar("R")
 MAX_REASON_LENGTH: Final = 200  # The maximum length of a reason, in characters
-TIMEOUT_PREFIX: Final = "it took longer than "  # The start of the reason of a timeout; the limit follows
+TIMEOUT_PREFIX: Final = "the evaluation took longer than "  # The start of the reason of a timeout; the limit follows
 MEMORY_KILL_SHARE: Final = 0.9  # The share of the memory limit above which a killed evaluation counts as out of memory
 
 

@@ -144,7 +144,10 @@ class FinalWorkCosts:
 
     @property
     def correction(self) -> float:
-        """The factor on predicted fits."""
+        """The factor by which predicted seconds of final fits are multiplied.
+
+        It is the geometric mean of the ratios of measured to predicted seconds and of an initial margin.
+        """
         return exp(sum(self._log_ratios) / len(self._log_ratios))
 
     def uncorrected_fit_seconds(self, trial: Trial, model: KeptModel | None) -> float:

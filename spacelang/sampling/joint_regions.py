@@ -1,4 +1,4 @@
-"""Draws of hyperparameters that comparisons tie to each other: one region for each joint state of their cells."""
+"""Joint draws of ranges that comparisons connect: one region for each combination of their cells."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +28,11 @@ LEAST_MASS: Final = 1e-300
 
 
 class JointRegions:
-    """The regions of a network, one for each joint state of cells that comparisons tie to each other."""
+    """The regions from which ranges that comparisons connect are drawn together.
+
+    For `a <= b`, each combination of a cell of `a` and a cell of `b` has one region: the values that satisfy the
+    comparison.
+    """
 
     def __init__(self, network: Network, *, advised: bool) -> None:
         """Make the regions of a network; the attribute `network` has their probabilities as additional factors."""

@@ -29,18 +29,18 @@ MAX_CACHED_EXCHANGES = 4096
 """The maximum number of cached exchanges, each for one decision and the few other decisions that affect it."""
 
 
-class ExchangeMoves:
-    """The values that one exchange can give to a hyperparameter."""
+class NeighbouringValues:
+    """The neighbouring values of one hyperparameter: each other value of a set, or numbers near the present one."""
 
     def __init__(self, node: Hyperparameter) -> None:
         found = parts(node.domain)
-        self._parts = [_CategoricalMoves(p) if isinstance(p, Categorical) else _RangeMoves(p, node) for p in found]
+        self._parts = [_OtherMembers(p) if isinstance(p, Categorical) else _NearbyNumbers(p, node) for p in found]
         self._only = self._parts[0] if len(self._parts) == 1 else None
 
     def unit_position(self, value: Value) -> float | None:
         """Return the position of a number on the unit interval, around which moves are drawn; else None."""
         part = self._only or next(part for part in self._parts if part.contains(value))
-        return part.to_unit(value) if isinstance(part, _RangeMoves) else None
+        return part.to_unit(value) if isinstance(part, _NearbyNumbers) else None
 
     def other_values(self, value: Value, places: Sequence[float]) -> Sequence[Value]:
         """Return the other values of sets, and the numbers at some positions of the unit interval.
@@ -52,7 +52,7 @@ class ExchangeMoves:
         return [other for part in self._parts for other in part.other_values(value, places)]
 
 
-class _CategoricalMoves:
+class _OtherMembers:
     def __init__(self, part: Categorical) -> None:
         self._all = part.values
         self._others = {identity_key(v): tuple(o for o in part.values if o is not v) for v in part.values}
@@ -64,7 +64,7 @@ class _CategoricalMoves:
         return self._others.get(identity_key(value), self._all)
 
 
-class _RangeMoves:
+class _NearbyNumbers:
     def __init__(self, part: SimpleDomain, node: Hyperparameter) -> None:
         self._part = part
         self._entry_values = (node.default if contains(part, node.default) else part.representative,)
@@ -101,7 +101,7 @@ class _MovableHyperparameter:
     """A hyperparameter with its moves; `component` is None if no condition or constraint mentions it."""
 
     node: Hyperparameter
-    moves: ExchangeMoves
+    moves: NeighbouringValues
     component: Component | None
 
 
@@ -187,7 +187,7 @@ class Neighbourhood:
     def _make_movable(self, node: Hyperparameter) -> _MovableHyperparameter:
         component = self._conditioning.component_of[node.address]
         return _MovableHyperparameter(
-            node, ExchangeMoves(node), component if node.address in component.mentioned_members else None
+            node, NeighbouringValues(node), component if node.address in component.mentioned_members else None
         )
 
     def _walk(self, values: Mapping[str, Value]) -> tuple[dict[str, str], list[_ContextNode]]:

@@ -74,12 +74,12 @@ _BOUND: Final[JsonCodec[task.Bound]] = codec.named_object(
 )
 
 
-def _goal(direction: Any, about: str) -> ObjectCodec[task.Goal]:
+def _goal(direction: Any, about: str) -> ObjectCodec[task.ScorerGoal]:
     from_one = ObjectKey("from_one", codec.BOOLEAN, f"True if 1 minus the scorer is {direction}d.", False)
     return ObjectCodec(
         about,
         (ObjectKey(direction, codec.NAME, part="scorer"), from_one),
-        lambda parts, _, context: task.Goal(direction, **parts, span=context.span()),
+        lambda parts, _, context: task.ScorerGoal(direction, **parts, span=context.span()),
         has_span=True,
     )
 
@@ -90,7 +90,7 @@ def _goal_key(goal: task.AnyGoal) -> str:
             return "measure"
         case task.FunctionGoal():
             return "returned"
-        case task.Goal():
+        case task.ScorerGoal():
             return goal.direction
 
 
@@ -108,7 +108,7 @@ _GOALS: Final[Mapping[str, ObjectCodec[Any]]] = {
         has_span=True,
     ),
 }
-_GOAL: Final[JsonCodec[task.Goal | task.FunctionGoal]] = UnionCodec(
+_GOAL: Final[JsonCodec[task.ScorerGoal | task.FunctionGoal]] = UnionCodec(
     "What to minimise or maximise.", "a goal", _GOALS, _goal_key
 )
 

@@ -229,6 +229,7 @@ def _object_codec(about: str, kind: Callable[..., expr.Expr], *keys: ObjectKey) 
 
 
 _ADDRESS: Final = "Its address."
+_SPLIT: Final = "The number of pieces into which `boasf` cuts the domain, with `arms=subspaces` (`@split`)."
 _TERMS: Final = ArrayCodec(EXPRESSION)
 _EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
     "An expression; a plain value is a constant. A comparison with an inactive hyperparameter is false.",
@@ -389,7 +390,7 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
             "named", ArrayCodec(codec.NAME), "The values that are names of functions or objects of the catalogue.", ()
         ),
         ObjectKey("prior", PRIOR, default=None),
-        ObjectKey("split", codec.integer_from(1), "The number of parts into which the domain may be split.", None),
+        ObjectKey("split", codec.integer_from(1), _SPLIT, None),
         ObjectKey(
             "var", codec.BOOLEAN, "True if no operator takes it: only expressions and tuples use it.", False, "is_var"
         ),

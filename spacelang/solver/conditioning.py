@@ -211,7 +211,10 @@ class _ConditionedParts:
         return replace(constraint, expression=Or((inactive, kept)), forbidden=False)
 
     def _known_value(self, address: str) -> ExpressionValue | Unknown:
-        """Return the known value of a decision or of an inactive hyperparameter, otherwise OPEN."""
+        """Return the known value of a decision, INACTIVE for an inactive hyperparameter, and UNKNOWN otherwise.
+
+        The value of a decision is its branch, or INACTIVE if the decision is not reached.
+        """
         if address not in self._members:
             return self._taken.get(address, INACTIVE)
         return INACTIVE if self.residual_hyperparameter(address) is None else UNKNOWN

@@ -52,8 +52,9 @@ class SamplingFailedError(Exception):
     ) -> None:
         super().__init__(f"none of {attempts:,} draws satisfies the constraints over ranges")
         self.constraints = constraints
-        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
-        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
+        lines = [str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints)]
+        where = f" in line{'s' if len(lines) > 1 else ''} {', '.join(lines)}" if lines else ""
+        self.remedy = remedy or f"loosen the constraints{where}: too few random values satisfy them"
         self.add_note(self.remedy)
 
 

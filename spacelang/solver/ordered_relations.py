@@ -33,7 +33,10 @@ class IndexComparison:
     constant: int
 
     def bounds(self, count: int) -> list[int]:
-        """Return the greatest i (the least one if `own` is negative) for each index j below `count`."""
+        """Return for each j below `count` the greatest i that satisfies the comparison.
+
+        If `own` is negative, it is the least i instead. It may lie outside of the range.
+        """
         start, step, divisor = -self.constant, -self.other, abs(self.own)
         if self.own < 0:
             return [-(rest // divisor) for rest in range(start, start + step * count, step)]

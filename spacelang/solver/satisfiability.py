@@ -28,7 +28,7 @@ MIN_SHARED_VARIABLES: Final = 8  # Statements that depend on at least this many 
 
 @frozen
 class ExpressionInContext:
-    """An expression of a space, and the circumstances under which it applies: `owners` taken, `active` active."""
+    """An expression that applies where the branches in `owners` are taken and the variables in `active` are active."""
 
     expression: Expr
     owners: Context = ()

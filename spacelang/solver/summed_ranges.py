@@ -27,10 +27,13 @@ from spacelang.solver.ordered_relations import (
 )
 
 
-def required_equations(
+def equations_with_continuous_members(
     variables: Mapping[str, Variable], constraint: Constraint
 ) -> Iterator[tuple[Compare, tuple[str, ...]]]:
-    """Yield each equation that a constraint requires wherever it applies, with its continuous hyperparameters."""
+    """Yield equations that a constraint requires wherever it applies, each with its continuous hyperparameters.
+
+    Equations without a continuous hyperparameter are left out.
+    """
     for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden):
         if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
             continue
@@ -53,7 +56,7 @@ def shares_of_whole(variables: Mapping[str, Variable], equation: Compare) -> str
 def simplex_remedy(variables: Mapping[str, Variable], constraints: Iterable[Constraint]) -> str | None:
     """Return the advice to declare a simplex if a constraint makes the sum of continuous ranges 1, else None."""
     for constraint in constraints:
-        for equation, _ in required_equations(variables, constraint):
+        for equation, _ in equations_with_continuous_members(variables, constraint):
             if shares := shares_of_whole(variables, equation):
                 return f"declare shares of a whole as a simplex: `simplex {shares}`"
     return None

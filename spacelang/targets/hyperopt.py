@@ -125,7 +125,11 @@ class Hyperopt:
 
 
 def _unfold(structures: Structures) -> Parts:
-    """Return the parts of a space, with guards unless conditions depend on each other in a long chain."""
+    """Return the parts of a space.
+
+    A condition becomes a guard, a test of values that were chosen before. Above `MAX_GUARD_DEPTH` conditions in a
+    chain, conditions are unfolded into cases instead.
+    """
     if max(activity_depths(structures.space.variables).values(), default=0) > MAX_GUARD_DEPTH:
         return unfold(structures)
     return unfold_with_guards(structures, is_testable, tests_unfolded=False)

@@ -170,7 +170,7 @@ class IraceParameters(ReadableForm):
 
     @cached_property
     def parameters(self) -> Mapping[str, IraceParameter]:
-        """The parameters by the names of their questions."""
+        """The parameters by the name of the question that each one answers (see reductions/space_questions.py)."""
         return self._writer.parameters
 
     @cached_property

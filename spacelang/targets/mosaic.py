@@ -87,7 +87,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Mosaic:
-    """The structural tree of MOSAIC: one level for each decision, the estimator first."""
+    """The target `mosaic`, which compiles a space into a structural tree.
+
+    The tree has one level for each decision. The decisions marked `@first` are on top, or else the last step.
+    """
 
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 

@@ -49,9 +49,9 @@ SMALLEST, LARGEST = 1e-290, 1e290
 
 
 def accepts(part: SimpleDomain) -> bool:
-    """Return True for closed ranges, integers that are consecutive or on a log scale, and values that differ.
+    """Return True for closed ranges, integers that are consecutive or on a log scale, and sets of distinct values.
 
-    For Nevergrad, `true` is 1.
+    Sets with tuples are not accepted, and none that has both `true` and 1, which Nevergrad confuses.
     """
     match part:
         case Categorical(values=values):

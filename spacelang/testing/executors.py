@@ -223,16 +223,16 @@ class BoundingConformance(ExecutorTests):
             if seconds == 20:
                 assert finished.result.loss == 1, finished.result.reason
             else:
-                assert finished.result.reason == "it took longer than 300ms"
+                assert finished.result.reason == "the evaluation took longer than 300ms"
         (finished,) = evaluate_all(executor, [make_request(3, "sleep")])
-        assert finished.result.reason == "it took longer than 100ms"
+        assert finished.result.reason == "the evaluation took longer than 100ms"
 
     def test_a_request_can_shorten_the_time_limit_but_not_extend_it(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.3))
         sleeps = make_request(1, "sleep")
         for seconds, limit in ((0.1, "100ms"), (20.0, "300ms"), (None, "300ms")):
             (finished,) = evaluate_all(executor, [replace(sleeps, seconds=seconds)])
-            assert finished.result.reason == f"it took longer than {limit}"
+            assert finished.result.reason == f"the evaluation took longer than {limit}"
             assert finished.result.is_answer_to(sleeps) == (seconds != 0.1)
             assert finished.result.is_answer_to(replace(sleeps, seconds=0.05))
 

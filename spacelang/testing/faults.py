@@ -280,7 +280,7 @@ FAULTS = (
     Fault("kill_own_process", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out", 3),
     Fault("crash_with_children", Status.CRASH, "signal 11 (SIGSEGV)"),
     Fault("close_file_descriptors", Status.CRASH, "closed the connection"),
-    *(Fault(action, Status.TIMEOUT, "it took longer than 500ms") for action in HANGS),
+    *(Fault(action, Status.TIMEOUT, "the evaluation took longer than 500ms") for action in HANGS),
     *(Fault(action, Status.MEMORY, "more than 250MB") for action in ALLOCATIONS),
     Fault("run_out_of_memory", Status.MEMORY, "MemoryError"),
     Fault("raise_an_error", Status.ERROR, "ValueError: the number is wrong"),

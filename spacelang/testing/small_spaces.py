@@ -12,7 +12,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, members, parts
 from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value
-from spacelang.testing.draw_functions import BOOLEAN_STRATEGY, draw_integer, draw_one
+from spacelang.testing.hypothesis_draws import BOOLEAN_STRATEGY, draw_integer, draw_one
 from spacelang.text import Source, Span
 
 Structure = dict[str, str]

@@ -20,7 +20,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.optimizers._libraries import HyperoptTpe, TpeSettings
-from spacelang.optimizers._proposer_search import ObservedLoss, ProposerSearch
+from spacelang.optimizers._proposer_search import ObservedLoss, ProposerPart
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
@@ -217,12 +217,12 @@ def test_settings_have_bounds(wrong: dict[str, float]) -> None:
 # ---- a part of a search
 
 
-def part_of(space: Space) -> ProposerSearch[int]:
+def part_of(space: Space) -> ProposerPart[int]:
     structures = Structures(space)
-    return ProposerSearch(0, NoveltyTracker((0,), 1), HyperoptTpe(structures, FEW), structures)
+    return ProposerPart(0, NoveltyTracker((0,), 1), HyperoptTpe(structures, FEW), structures)
 
 
-def begun(proposing: ProposerSearch[int], seed: int, loss: float | None = None) -> Configuration:
+def begun(proposing: ProposerPart[int], seed: int, loss: float | None = None) -> Configuration:
     """What a part begins, and is told of."""
     later = proposing.lazy_request()
     request = later.make(np.random.default_rng(seed))

@@ -12,7 +12,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import are_same
 from spacelang.ir.walk import Assignment, structure_of
-from spacelang.sampling.neighbours import MOVES_PER_NUMBER, ExchangeMoves, Neighbourhood
+from spacelang.sampling.neighbours import MOVES_PER_NUMBER, Neighbourhood, NeighbouringValues
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
@@ -105,10 +105,10 @@ def test_every_admissible_alternative_is_a_neighbour(space: Space, seed: int) ->
 
 
 def test_moves_reach_every_value_of_a_set_and_stay_near_in_a_range() -> None:
-    colours = ExchangeMoves(Hyperparameter("c", "s.A.c", "s.c", Categorical(("red", 1, True)), "red"))
+    colours = NeighbouringValues(Hyperparameter("c", "s.A.c", "s.c", Categorical(("red", 1, True)), "red"))
     assert colours.unit_position(1) is None
     assert [*colours.other_values(1, ())] == ["red", True]
-    mixed = ExchangeMoves(Hyperparameter("m", "s.A.m", "s.m", Union((Categorical((None,)), Grid(1, 101))), 7))
+    mixed = NeighbouringValues(Hyperparameter("m", "s.A.m", "s.m", Union((Categorical((None,)), Grid(1, 101))), 7))
     assert mixed.unit_position(None) is None
     assert [*mixed.other_values(None, ())] == [7]
     assert mixed.unit_position(51) == 0.5

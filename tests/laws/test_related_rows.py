@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, Validation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.row_relations import relate_rows, rows_as_texts, with_stored_splits
+from spacelang.runtime.data.row_relations import attach_groups_and_times, rows_as_texts, with_stored_splits
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
 from spacelang.runtime.evaluation.splits import Split
@@ -42,7 +42,7 @@ def related(given: tuple[pd.DataFrame, Any, Any], validation: Validation) -> Dat
     """Return the data set; a draw that cannot be split is left out."""
     features, labels, kind = given
     try:
-        dataset = check_and_encode_labels(relate_rows(make_table(features, labels), validation), kind)
+        dataset = check_and_encode_labels(attach_groups_and_times(make_table(features, labels), validation), kind)
         split_rows(dataset, validation, 0)
     except DataError:
         assume(False)

@@ -18,8 +18,8 @@ from spacelang.ir.task import (
     Fidelity,
     FunctionBound,
     FunctionGoal,
-    Goal,
     Limits,
+    ScorerGoal,
     Task,
     describe_bound,
     format_quantity,
@@ -100,7 +100,7 @@ def made(draw: st.DrawFn) -> Task:
     kind = draw(st.sampled_from(tasks.KINDS))
     growth = st.floats(1, 100, exclude_min=True)
     direction = draw(st.sampled_from(["minimize", "maximize"]))
-    scores = st.builds(Goal, st.just(direction), scorers(kind), st.booleans())
+    scores = st.builds(ScorerGoal, st.just(direction), scorers(kind), st.booleans())
     goals = scores if direction == "maximize" else scores | st.builds(CostGoal, st.sampled_from(Cost))
     goal = draw(st.none() | scores)
     others = [] if goal is None else draw(st.lists(goals.filter(lambda each: each != goal), max_size=3, unique=True))

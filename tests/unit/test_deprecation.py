@@ -107,9 +107,11 @@ def test_attributes_of_plug_ins_are_found_under_both_names(plugin: Any) -> None:
         ("spacelang.runtime.ensembles.hard_vote", "HardVote", "OneHotProbabilityClassifier"),
         ("spacelang.runtime.pipelines.columns", "Strings", "StringColumnSelector"),
         ("spacelang.runtime.pipelines.configured", "Configured", "ConfigurationEstimator"),
+        ("spacelang.ir.task", "Goal", "ScorerGoal"),
+        ("spacelang.testing.draw_functions", "draw_one", "draw_one"),
     ],
 )
-def test_pickled_pipelines_find_their_steps_by_old_names(module: str, old: str, new: str) -> None:
+def test_pickled_objects_find_their_classes_and_functions_by_old_names(module: str, old: str, new: str) -> None:
     with pytest.warns(DeprecationWarning, match="was renamed"):
         found = pickle.loads(f"c{module}\n{old}\n.".encode())
     assert found.__name__ == new

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import get_scorer_names
 
-from spacelang.ir.task import Goal
+from spacelang.ir.task import ScorerGoal
 from spacelang.ir.trial import UNNAMED_LOSS, LossName
 from spacelang.runtime.scoring.metric import goal_metric, named_metric
 
@@ -35,8 +35,8 @@ def test_every_scorer_is_known_by_the_formula_of_its_loss() -> None:
 def test_scores_are_those_of_the_scorer_and_errors_are_themselves() -> None:
     """What a task minimizes or maximizes as an expression is shown as the value of the scorer in it."""
     names = [goal_metric(goal).score_name for goal in (
-        Goal("maximize", "roc_auc"), Goal("minimize", "roc_auc", from_one=True), Goal("maximize", "neg_log_loss"),
-        Goal("minimize", "accuracy"),
+        ScorerGoal("maximize", "roc_auc"), ScorerGoal("minimize", "roc_auc", from_one=True),
+        ScorerGoal("maximize", "neg_log_loss"), ScorerGoal("minimize", "accuracy"),
     )]  # fmt: skip
     assert names == ["roc_auc", "roc_auc", "log_loss", "accuracy"]
     assert named_metric("roc_auc").describe(0.0047, 0.001, 0.011) == "roc_auc 0.9953 [0.989, 0.999]"

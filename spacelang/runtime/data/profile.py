@@ -198,9 +198,9 @@ def guess_task_kind(table: Table) -> TaskKindGuess:
     return TaskKindGuess("classification", f"{column} holds {distinct} whole numbers")
 
 
-def warnings_of(features: Features, used: Collection[str] = ()) -> list[str]:
-    """Return the sentences of `Profile.warnings` for the columns of a table, without those that are `used` already."""
-    return _warnings(column for column in _columns(features) if column.name not in used)
+def warnings_of(features: Features, excluded: Collection[str] = ()) -> list[str]:
+    """Return the sentences of `Profile.warnings` for the columns of a table, except the columns in `excluded`."""
+    return _warnings(column for column in _columns(features) if column.name not in excluded)
 
 
 def hints_of(features: Features, target: "pd.Series[Any]", kind: Kind) -> tuple[SplitHint, ...]:

@@ -36,8 +36,8 @@ YEAR_FIRST: Final = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"  # The beginning of a date 
 ISO_HELP: Final = "write dates as `2026-01-31`, or times as numbers"
 
 
-def relate_rows(table: Table, validation: Validation | None) -> Table:
-    """Return the table with the groups and times that a validation names, and without their columns.
+def attach_groups_and_times(table: Table, validation: Validation | None) -> Table:
+    """Return the table with the groups and times of its rows that a validation names, without their columns.
 
     A column of times stays with `keep`. Relations that were given with the data remain. Raise DataError if a column
     does not exist, lacks values or cannot be ordered, or if no feature is left.
@@ -295,7 +295,7 @@ def related_table(table: Table, header: RunHeader) -> Table:
 
     Raise DataError if that is impossible.
     """
-    return relate_rows(with_stored_relations(table, header), validation_of(header))
+    return attach_groups_and_times(with_stored_relations(table, header), validation_of(header))
 
 
 def with_stored_relations(table: Table, header: RunHeader) -> Table:

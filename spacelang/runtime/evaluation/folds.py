@@ -328,7 +328,7 @@ def _group_positions(values: pd.Series) -> tuple[Rows, ...]:
 class EvaluationSettings:
     """The settings of an evaluation: the goal (None: the default metric of the data), the validation and more."""
 
-    goal: task.Goal | None = None
+    goal: task.ScorerGoal | None = None
     validation: Validation = LARGE_DATA_VALIDATION
     bounds: tuple[task.Bound, ...] = ()
     seed: int = 0

@@ -21,7 +21,8 @@ class ConfigurationEstimator(BaseEstimator):  # type: ignore[misc]
     """The pipeline of one configuration as an estimator; without a configuration, that of the default one.
 
     `set_params` accepts the keys of a configuration besides the estimator's own parameters, and replaces the
-    configuration by them. After `fit`, the fitted pipeline is `pipeline_`.
+    configuration by them. After `fit`, the fitted pipeline is `pipeline_`. `score` is accuracy or R²; it ignores the
+    metric of the task.
     """
 
     # Metadata routing of scikit-learn: sample weights go to the last step.

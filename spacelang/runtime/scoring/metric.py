@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
+from spacelang.ir.task import NEGATED_PREFIX, Kind, ScorerGoal
 from spacelang.ir.trial import FROM_ONE, UNIT_SCALE, LossName, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
@@ -53,10 +53,10 @@ def default_metric(dataset: Dataset) -> Metric:
 
 def named_metric(name: str) -> Metric:
     """Return the loss of a scorer (1 - score, or the error of `neg_*`); raise MetricError for an unknown name."""
-    return goal_metric(Goal("maximize", name))
+    return goal_metric(ScorerGoal("maximize", name))
 
 
-def goal_metric(goal: Goal) -> Metric:
+def goal_metric(goal: ScorerGoal) -> Metric:
     """Return the loss of a goal: what is minimized, 1 minus what is maximized, the error of `neg_*`; or MetricError."""
     name, scorer = goal.scorer, scorer_of(goal.scorer)
     if (goal.direction == "maximize") == goal.from_one:

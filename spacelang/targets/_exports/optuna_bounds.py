@@ -82,7 +82,7 @@ class BoundedSuggestion:
     def _limit(self, limit: Limit, fixed: float, *, is_upper: bool) -> py.Code:
         if isinstance(self.varying.domain, Grid):
             return self._limit_of_grid(limit, fixed)
-        if limit.is_a_value:
+        if limit.is_bare_reference:
             found = self._value(next(iter(limit.factors)), fixed)
         else:
             terms: list[tuple[py.Code, Fraction]] = [
@@ -94,7 +94,7 @@ class BoundedSuggestion:
         return py.call("nextafter", found, direction) if limit.strict else found
 
     def _limit_of_grid(self, limit: Limit, fixed: float) -> py.Code:
-        if limit.is_a_value:
+        if limit.is_bare_reference:
             return self._value(next(iter(limit.factors)), fixed)
         grid = self.varying.domain
         assert isinstance(grid, Grid)

@@ -8,7 +8,7 @@ from spelled import found, one, space
 from spacelang.analysis import CheckContext, check
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Goal, Limits, Task
+from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.text import Source
 
@@ -42,7 +42,7 @@ def test_a_whole_block() -> None:
     """)
     assert made == Task(
         "classification",
-        Goal("minimize", "roc_auc", from_one=True),
+        ScorerGoal("minimize", "roc_auc", from_one=True),
         (
             Bound(BoundedMeasure.LATENCY, 1e-05),
             Bound(BoundedMeasure.DISPARITY, 0.1, scorer="roc_auc", column="age_group"),
@@ -62,14 +62,14 @@ def test_a_block_need_not_say_anything_and_a_space_need_not_have_one() -> None:
 @pytest.mark.parametrize(
     ("line", "goal"),
     [
-        ("minimize 1 - accuracy", Goal("minimize", "accuracy", from_one=True)),
-        ("maximize f1_macro", Goal("maximize", "f1_macro")),
-        ("maximize neg_log_loss", Goal("maximize", "neg_log_loss")),
-        ("minimize (1 - (accuracy))", Goal("minimize", "accuracy", from_one=True)),
-        ("minimize 1.0 - accuracy", Goal("minimize", "accuracy", from_one=True)),
+        ("minimize 1 - accuracy", ScorerGoal("minimize", "accuracy", from_one=True)),
+        ("maximize f1_macro", ScorerGoal("maximize", "f1_macro")),
+        ("maximize neg_log_loss", ScorerGoal("maximize", "neg_log_loss")),
+        ("minimize (1 - (accuracy))", ScorerGoal("minimize", "accuracy", from_one=True)),
+        ("minimize 1.0 - accuracy", ScorerGoal("minimize", "accuracy", from_one=True)),
     ],
 )
-def test_goals(line: str, goal: Goal) -> None:
+def test_goals(line: str, goal: ScorerGoal) -> None:
     assert task(line).goal == goal
 
 
@@ -168,7 +168,7 @@ def test_a_goal_that_looks_for_the_worst_is_a_warning_and_kept() -> None:
     (diagnostic,) = checked.diagnostics
     assert diagnostic.severity is Severity.WARNING
     assert checked.space is not None
-    assert checked.space.task == Task("classification", Goal("minimize", "accuracy"))
+    assert checked.space.task == Task("classification", ScorerGoal("minimize", "accuracy"))
 
 
 def test_a_scorer_is_not_judged_by_a_kind_that_is_unknown() -> None:
@@ -180,7 +180,7 @@ def test_a_catalogue_without_scorers_leaves_it_to_the_library() -> None:
     text = f"{CLASSIFIERS}task classification {{ maximize my_own_scorer }}"
     checked = check(Source("own.space", text), surroundings)
     assert checked.space is not None
-    assert checked.space.task == Task("classification", Goal("maximize", "my_own_scorer"))
+    assert checked.space.task == Task("classification", ScorerGoal("maximize", "my_own_scorer"))
 
 
 @pytest.mark.parametrize(

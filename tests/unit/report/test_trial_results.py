@@ -39,9 +39,9 @@ def test_every_kind_of_failure_has_words(status):
 
 def test_every_kind_is_shown_by_its_most_frequent_reason_and_the_most_frequent_ones_of_all():
     errors = [record(Status.ERROR, reason) for reason in "aaaabbbccd"]
-    rare = [record(Status.TIMEOUT, "it took longer than 1 s"), record(Status.CRASH, "signal 11")]
+    rare = [record(Status.TIMEOUT, "the evaluation took longer than 1 s"), record(Status.CRASH, "signal 11")]
     shown = most_frequent(count_failures_by_reason([*errors, *rare, record(Status.SUCCESS)]))
-    assert shown == ([("a", 4), ("b", 3), ("c", 2), ("it took longer than 1 s", 1), ("signal 11", 1)], 1)
+    assert shown == ([("a", 4), ("b", 3), ("c", 2), ("the evaluation took longer than 1 s", 1), ("signal 11", 1)], 1)
     assert most_frequent(count_failures_by_reason(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
     assert REASONS == 3
 
@@ -59,17 +59,18 @@ def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], othe
         assert said == timeouts[0].trial.reason
     else:
         ends = [
-            timeout_failure(limit, 0.0).reason.removeprefix("it took longer than ")
+            timeout_failure(limit, 0.0).reason.removeprefix("the evaluation took longer than ")
             for limit in (min(limits), max(limits))
         ]
-        assert said == f"it took longer than its limit, which was between {' and '.join(ends)}"
+        assert said == f"the evaluation took longer than its limit, which was between {' and '.join(ends)}"
 
 
 def test_what_only_looks_like_a_limit_is_left_alone() -> None:
-    strange = {(Status.TIMEOUT, "it took longer than ever"), (Status.ERROR, "it took longer than 3s")}
-    limits = {(Status.TIMEOUT, "it took longer than 3s"), (Status.TIMEOUT, "it took longer than 40ms")}
+    said = "the evaluation took longer than"
+    strange = {(Status.TIMEOUT, f"{said} ever"), (Status.ERROR, f"{said} 3s")}
+    limits = {(Status.TIMEOUT, f"{said} 3s"), (Status.TIMEOUT, "it took longer than 40ms")}  # as it was stored once
     found = merge_time_limits(strange | limits)
     assert {found[each] for each in strange} == strange
     assert {found[each] for each in limits} == {
-        (Status.TIMEOUT, "it took longer than its limit, which was between 40ms and 3s")
+        (Status.TIMEOUT, "the evaluation took longer than its limit, which was between 40ms and 3s")
     }

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, BoundedMeasure, Goal
+from spacelang.ir.task import Bound, BoundedMeasure, ScorerGoal
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.ensembles import construction
@@ -37,7 +37,7 @@ from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 
 SIZE = Bound(BoundedMeasure.SIZE, 100.0)
 NAMES = ("GaussianNB", "LogisticRegression", "DecisionTreeClassifier", "LinearSVC", "RidgeClassifier")
-ASKED = EvaluationSettings(goal=Goal("maximize", "accuracy"), validation=Holdout(0.3), predictions=True)
+ASKED = EvaluationSettings(goal=ScorerGoal("maximize", "accuracy"), validation=Holdout(0.3), predictions=True)
 
 
 def outcome(trials: Sequence[Trial]) -> Outcome:
@@ -86,7 +86,7 @@ class TestWhoComesIntoQuestion:
             chosen(outcome(trials[:6]), objective, 3)
 
     def test_where_the_metric_is_undefined_there_is_no_ensemble(self) -> None:
-        objective = made("two", EvaluationSettings(goal=Goal("maximize", "roc_auc"), validation=Holdout(0.3)))
+        objective = made("two", EvaluationSettings(goal=ScorerGoal("maximize", "roc_auc"), validation=Holdout(0.3)))
         one_class = replace(objective.held_out, target=np.ones_like(objective.held_out.target))
         flat = type("Flat", (), {"held_out": one_class, "metric": objective.metric, "training_size": 9})
         trial = known(objective, 0.5)
@@ -140,7 +140,7 @@ def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytes
     ("name", "scorer"), [("two", "roc_auc"), ("two", "neg_log_loss"), ("three", "balanced_accuracy"), ("numbers", "r2")]
 )
 def test_an_ensemble_of_one_has_exactly_the_loss_of_the_best(split: Any, name: str, scorer: str) -> None:
-    asked = EvaluationSettings(goal=Goal("maximize", scorer), validation=split, predictions=True)
+    asked = EvaluationSettings(goal=ScorerGoal("maximize", scorer), validation=split, predictions=True)
     run, objective = searched(name, asked)
     # Who gives no probabilities is judged otherwise by metrics that want these.
     probable = [each.trial for each in run.records if "SVC" not in str(each.trial.request.configuration["estimator"])]
@@ -155,7 +155,7 @@ def test_an_ensemble_of_one_has_exactly_the_loss_of_the_best(split: Any, name: s
 @pytest.mark.parametrize("name", ["two", "three", "numbers"])
 def test_the_fitted_vote_is_the_one_that_fit_makes(name: str) -> None:
     scorer = "r2" if name == "numbers" else "balanced_accuracy"
-    asked = EvaluationSettings(goal=Goal("maximize", scorer), validation=CrossValidation(3), predictions=True)
+    asked = EvaluationSettings(goal=ScorerGoal("maximize", scorer), validation=CrossValidation(3), predictions=True)
     run, objective = searched(name, asked)
     choice = chosen(run, objective, 12)
     found = fit_ensemble(choice, run, objective, InProcess(objective.evaluate), is_wanted=True)

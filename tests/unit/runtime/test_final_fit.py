@@ -146,7 +146,7 @@ class TestPassingOver:
         assert found.pipeline == "of 20"
         assert found.rows == 100
         assert "SIGSEGV" in found.skipped[0].reason
-        assert found.skipped[1].reason == "it took longer than 1020ms"
+        assert found.skipped[1].reason == "the evaluation took longer than 1020ms"
         assert "cannot be read by this process: ImportError" in found.skipped[3].reason
 
     def test_after_some_attempts_it_is_given_up(self) -> None:

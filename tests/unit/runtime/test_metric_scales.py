@@ -14,7 +14,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from trying import IS_FULL
 
-from spacelang.ir.task import Goal
+from spacelang.ir.task import ScorerGoal
 from spacelang.ir.trial import UNIT_SCALE, LossScale
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -29,7 +29,7 @@ from spacelang.runtime.scoring.metric import (
 )
 
 UNBOUNDED = {"mutual_info_score", "positive_likelihood_ratio"}
-GOALS = [Goal(direction, name) for name in get_scorer_names() for direction in ("minimize", "maximize")]
+GOALS = [ScorerGoal(direction, name) for name in get_scorer_names() for direction in ("minimize", "maximize")]
 
 
 def test_every_scorer_is_known() -> None:
@@ -99,20 +99,20 @@ def test_losses_lie_where_they_are_said_to(seed: int, classes: int, positive: bo
 @pytest.mark.parametrize(
     ("goal", "classes", "lies"),
     [
-        (Goal("maximize", "roc_auc"), 2, LossRange.FROM_0_TO_1),
-        (Goal("minimize", "accuracy"), 2, LossRange.FROM_0_TO_1),
-        (Goal("maximize", "neg_brier_score"), 2, LossRange.FROM_0_TO_1),
-        (Goal("maximize", "neg_brier_score"), 3, LossRange.FROM_0_ON),
-        (Goal("maximize", "matthews_corrcoef"), 2, LossRange.FROM_0_ON),
-        (Goal("minimize", "matthews_corrcoef"), 2, LossRange.ANYWHERE),
-        (Goal("maximize", "r2"), 0, LossRange.FROM_0_ON),
-        (Goal("maximize", "r2", from_one=True), 0, LossRange.ANYWHERE),
-        (Goal("maximize", "neg_root_mean_squared_error"), 0, LossRange.FROM_0_ON),
-        (Goal("minimize", "neg_root_mean_squared_error"), 0, LossRange.ANYWHERE),
-        (Goal("maximize", "positive_likelihood_ratio"), 2, LossRange.ANYWHERE),
+        (ScorerGoal("maximize", "roc_auc"), 2, LossRange.FROM_0_TO_1),
+        (ScorerGoal("minimize", "accuracy"), 2, LossRange.FROM_0_TO_1),
+        (ScorerGoal("maximize", "neg_brier_score"), 2, LossRange.FROM_0_TO_1),
+        (ScorerGoal("maximize", "neg_brier_score"), 3, LossRange.FROM_0_ON),
+        (ScorerGoal("maximize", "matthews_corrcoef"), 2, LossRange.FROM_0_ON),
+        (ScorerGoal("minimize", "matthews_corrcoef"), 2, LossRange.ANYWHERE),
+        (ScorerGoal("maximize", "r2"), 0, LossRange.FROM_0_ON),
+        (ScorerGoal("maximize", "r2", from_one=True), 0, LossRange.ANYWHERE),
+        (ScorerGoal("maximize", "neg_root_mean_squared_error"), 0, LossRange.FROM_0_ON),
+        (ScorerGoal("minimize", "neg_root_mean_squared_error"), 0, LossRange.ANYWHERE),
+        (ScorerGoal("maximize", "positive_likelihood_ratio"), 2, LossRange.ANYWHERE),
     ],
 )
-def test_where_losses_lie(goal: Goal, classes: int, lies: LossRange) -> None:
+def test_where_losses_lie(goal: ScorerGoal, classes: int, lies: LossRange) -> None:
     metric = goal_metric(goal)
     assert loss_range(metric.name, metric.formula, classes) is lies
 
@@ -145,7 +145,7 @@ def test_the_last_digits_of_a_constant_do_not_count() -> None:
 def test_the_scale_is_the_loss_of_the_best_constant_prediction_on_the_same_splits(
     scorer: str, data: str, models: tuple[object, ...], validation: Holdout | CrossValidation
 ) -> None:
-    objective = made(data, EvaluationSettings(Goal("maximize", scorer), validation))
+    objective = made(data, EvaluationSettings(ScorerGoal("maximize", scorer), validation))
     score = get_scorer(scorer)
     losses = [
         fmean(
@@ -165,13 +165,13 @@ def test_losses_between_0_and_1_are_their_own_standing() -> None:
 
 
 def test_losses_that_can_be_negative_have_no_scale_before_the_first() -> None:
-    assert made("numbers", EvaluationSettings(Goal("minimize", "r2"))).scale is None
+    assert made("numbers", EvaluationSettings(ScorerGoal("minimize", "r2"))).scale is None
 
 
 def test_a_constant_that_cannot_be_judged_is_none() -> None:
     """A logarithm of what is negative."""
-    objective = made("numbers", EvaluationSettings(Goal("maximize", "neg_mean_squared_error")))
-    log = goal_metric(Goal("maximize", "neg_mean_squared_log_error"))
+    objective = made("numbers", EvaluationSettings(ScorerGoal("maximize", "neg_mean_squared_error")))
+    log = goal_metric(ScorerGoal("maximize", "neg_mean_squared_log_error"))
     from spacelang.runtime.scoring.metric import best_constant_loss
 
     folds = [

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from storing import header
 
 from spacelang.ir.search_protocol import Problem
-from spacelang.ir.task import Bound, BoundedMeasure, Goal
+from spacelang.ir.task import Bound, BoundedMeasure, ScorerGoal
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.optimizers import OPTIMIZERS
@@ -205,7 +205,7 @@ def test_a_trial_that_fails_has_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("validation", FOLDS)
 def test_the_truth_is_in_the_order_of_the_predictions(name: str, validation: Holdout | CrossValidation) -> None:
-    goal = Goal("maximize", "r2" if name == "numbers" else "accuracy")
+    goal = ScorerGoal("maximize", "r2" if name == "numbers" else "accuracy")
     objective = made(name, EvaluationSettings(goal, validation, predictions=True))
     held_out, dataset = objective.held_out, data(name)
     assert np.array_equal(held_out.target, dataset.target.to_numpy()[held_out.rows])
@@ -296,7 +296,7 @@ def test_a_pipeline_that_writes_into_its_rows_spoils_none_of_them(validation: Ho
     bounds = (Bound(BoundedMeasure.LATENCY, 1.0), Bound(BoundedMeasure.SIZE, 1e6))
     wrong = Constraint("wrong", lambda pipeline, rows, truth: np.mean(pipeline.predict(rows) != truth), 1.0)
     asked = EvaluationSettings(
-        Goal("maximize", "roc_auc_ovr"), validation, bounds, 0, ("accuracy", "neg_log_loss"), True, True, (wrong,)
+        ScorerGoal("maximize", "roc_auc_ovr"), validation, bounds, 0, ("accuracy", "neg_log_loss"), True, True, (wrong,)
     )
     objective = DataObjective(spoiling, data("three"), asked)
     before = [(fold.training.copy(), fold.held_out.copy()) for fold in objective._folds]
@@ -407,7 +407,7 @@ def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list
     bound = Bound(BoundedMeasure.DISPARITY, 0.2, scorer="precision", column="group")
     alone = space(stage("estimator", operator("GaussianNB")))
     goal, metrics, bounded = (
-        EvaluationSettings(Goal("maximize", "f1")),
+        EvaluationSettings(ScorerGoal("maximize", "f1")),
         EvaluationSettings(metrics=("recall",)),
         EvaluationSettings(bounds=(bound,)),
     )

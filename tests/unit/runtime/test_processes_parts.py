@@ -218,9 +218,9 @@ def test_failures_say_what_happened() -> None:
     assert exception_failure(SystemExit("why")).reason == "the evaluation exited with SystemExit: why"
     assert describe_exception(ValueError("\n  \n x ")) == "ValueError: x"
     assert len(describe_exception(ValueError("x" * 1000))) == MAX_REASON_LENGTH
-    assert timeout_failure(90, 91) == Failure(Status.TIMEOUT, "it took longer than 90s", 91)
-    assert timeout_failure(0.6147620476682882, 1).reason == "it took longer than 615ms"
-    assert timeout_failure(2.33333333, 3).reason == "it took longer than 2333ms"
+    assert timeout_failure(90, 91) == Failure(Status.TIMEOUT, "the evaluation took longer than 90s", 91)
+    assert timeout_failure(0.6147620476682882, 1).reason == "the evaluation took longer than 615ms"
+    assert timeout_failure(2.33333333, 3).reason == "the evaluation took longer than 2333ms"
     assert memory_failure(2e9, 2.34567e9, 1).reason == "it took 2,346MB of memory, more than 2GB"
     assert exit_failure(-11, 1).reason == "the worker process was ended by signal 11 (SIGSEGV)"
     assert exit_failure(-99, 1).reason == "the worker process was ended by signal 99"

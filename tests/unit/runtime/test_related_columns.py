@@ -11,7 +11,7 @@ from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, 
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.data.read_options import ReadOptions
-from spacelang.runtime.data.row_relations import check_related_test_rows, relate_rows, split_by, with_groups
+from spacelang.runtime.data.row_relations import attach_groups_and_times, check_related_test_rows, split_by, with_groups
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import default_validation, split_rows
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
@@ -40,7 +40,7 @@ def table(**columns: Any) -> Table:
     ids=["whole", "floats", "dates", "texts", "year first", "day first", "names", "ordered"],
 )
 def test_rows_are_in_the_order_of_their_times(times: Any, ranks: list[int]) -> None:
-    found = relate_rows(table(at=times), Holdout(0.3, by="at"))
+    found = attach_groups_and_times(table(at=times), Holdout(0.3, by="at"))
     assert found.relations.times is not None
     assert found.relations.times.tolist() == ranks
     assert [*found.features.columns] == ["a"]
@@ -69,7 +69,7 @@ def test_rows_are_in_the_order_of_their_times(times: Any, ranks: list[int]) -> N
 )
 def test_columns_that_relate_no_rows(columns: Any, validation: Validation, message: str, remedy: str) -> None:
     with pytest.raises(DataError) as raised:
-        relate_rows(table(**columns), validation)
+        attach_groups_and_times(table(**columns), validation)
     assert message in raised.value.message
     assert remedy in raised.value.help
 
@@ -77,12 +77,12 @@ def test_columns_that_relate_no_rows(columns: Any, validation: Validation, messa
 def test_a_dropped_column_and_sparse_features_relate_no_rows() -> None:
     dropped = Table("data", table().features, LABELS, reading=ReadOptions(drop_columns=("subject",)))
     with pytest.raises(DataError, match="is dropped") as raised:
-        relate_rows(dropped, CrossValidation(3, "subject"))
+        attach_groups_and_times(dropped, CrossValidation(3, "subject"))
     assert "remove `subject` from `--drop-columns`" in raised.value.help
     with pytest.raises(DataError, match="is sparse"):
-        relate_rows(make_table(sparse.eye_array(ROWS).tocsr(), LABELS), CrossValidation(3, "subject"))
+        attach_groups_and_times(make_table(sparse.eye_array(ROWS).tocsr(), LABELS), CrossValidation(3, "subject"))
     with pytest.raises(DataError, match="has no feature besides `a`"):
-        relate_rows(table(), CrossValidation(3, "a"))
+        attach_groups_and_times(table(), CrossValidation(3, "a"))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_dropped_column_and_sparse_features_relate_no_rows() -> None:
     ],
 )
 def test_rows_that_cannot_be_split(columns: Any, validation: Validation, message: str) -> None:
-    dataset = check_and_encode_labels(relate_rows(table(**columns), validation), "classification")
+    dataset = check_and_encode_labels(attach_groups_and_times(table(**columns), validation), "classification")
     if not message:
         split_rows(dataset, validation, 0)
         return
@@ -123,7 +123,8 @@ def test_groups_of_a_program() -> None:
     found, name = with_groups(given, np.arange(ROWS) // 3)
     assert (name, [*found.features.columns]) == ("groups", ["a", "who"])
     taken, unique = with_groups(given, pd.Series(np.arange(ROWS) // 3, name="who"))
-    assert (unique, [*relate_rows(taken, CrossValidation(3, unique)).features.columns]) == ("who_2", ["a", "who"])
+    features = attach_groups_and_times(taken, CrossValidation(3, unique)).features
+    assert (unique, [*features.columns]) == ("who_2", ["a", "who"])
     dataset = check_and_encode_labels(found, "classification")
     assert default_validation(dataset, name) == CrossValidation(4, "groups")
     with pytest.raises(DataError, match=r"has the shape \(3,\), but there are 12 rows"):

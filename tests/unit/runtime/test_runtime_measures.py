@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, BoundedMeasure, Goal
+from spacelang.ir.task import Bound, BoundedMeasure, ScorerGoal
 from spacelang.ir.trial import Measurement, Request, Status
 from spacelang.ir.validation import CrossValidation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
@@ -276,7 +276,7 @@ def test_what_cannot_be_measured_fails_the_trial_with_the_reason(monkeypatch: py
     def refuse(self):
         raise TypeError("cannot be pickled")
 
-    objective = DataObjective(SPACE, people(), EvaluationSettings(Goal("maximize", "accuracy"), bounds=(SIZE,)))
+    objective = DataObjective(SPACE, people(), EvaluationSettings(ScorerGoal("maximize", "accuracy"), bounds=(SIZE,)))
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__reduce__", refuse, raising=False)
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__getstate__", refuse)
     trial = objective.evaluate(WISH)

@@ -12,7 +12,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.search_protocol import ask_all
 from spacelang.ir.space import Space
-from spacelang.ir.task import Goal
+from spacelang.ir.task import ScorerGoal
 from spacelang.ir.trial import Request, Status
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.budget import Budget
@@ -32,7 +32,7 @@ CLASSIFIERS = space(
     stage("estimator", "GaussianNB", "RidgeClassifier", "LogisticRegression", "ExtraTreeClassifier", "LinearSVC"),
 )
 REGRESSORS = space(stage("estimator", "Ridge", "DecisionTreeRegressor"))
-RMSE = Goal("maximize", "neg_root_mean_squared_error")
+RMSE = ScorerGoal("maximize", "neg_root_mean_squared_error")
 
 
 @cache
@@ -96,13 +96,8 @@ def test_regression_is_judged_by_r2():
 
 @pytest.mark.parametrize(("metric", "low", "high"), [("accuracy", 0, 0.3), ("neg_log_loss", 0, 3), ("f1", 0, 0.3)])
 def test_any_scorer_can_be_the_metric(metric, low, high):
-    assert (
-        low
-        < loss(
-            DataObjective(CLASSIFIERS, shipped("breast_cancer"), EvaluationSettings(Goal("maximize", metric))), wish()
-        )
-        < high
-    )
+    settings = EvaluationSettings(ScorerGoal("maximize", metric))
+    assert low < loss(DataObjective(CLASSIFIERS, shipped("breast_cancer"), settings), wish()) < high
 
 
 def test_the_loss_of_a_negated_scorer_is_the_error_itself():
@@ -114,12 +109,12 @@ def test_the_loss_of_a_negated_scorer_is_the_error_itself():
 @pytest.mark.parametrize(
     ("goal", "formula", "same"),
     [
-        (Goal("maximize", "accuracy"), "1 - accuracy", lambda score: 1 - score),
-        (Goal("minimize", "accuracy", from_one=True), "1 - accuracy", lambda score: 1 - score),
-        (Goal("minimize", "accuracy"), "accuracy", lambda score: score),
-        (Goal("maximize", "accuracy", from_one=True), "accuracy", lambda score: score),
-        (Goal("maximize", "neg_log_loss"), "log_loss", lambda score: -score),
-        (Goal("minimize", "neg_log_loss", from_one=True), "1 - neg_log_loss", lambda score: 1 - score),
+        (ScorerGoal("maximize", "accuracy"), "1 - accuracy", lambda score: 1 - score),
+        (ScorerGoal("minimize", "accuracy", from_one=True), "1 - accuracy", lambda score: 1 - score),
+        (ScorerGoal("minimize", "accuracy"), "accuracy", lambda score: score),
+        (ScorerGoal("maximize", "accuracy", from_one=True), "accuracy", lambda score: score),
+        (ScorerGoal("maximize", "neg_log_loss"), "log_loss", lambda score: -score),
+        (ScorerGoal("minimize", "neg_log_loss", from_one=True), "1 - neg_log_loss", lambda score: 1 - score),
     ],
 )
 def test_the_loss_of_every_form_of_goal_is_smaller_for_what_the_goal_prefers(goal, formula, same):
@@ -177,7 +172,7 @@ def test_more_folds_than_rows():
 def test_a_metric_that_does_not_fit_is_refused_at_once(metric, data, message, help_text):
     made, kind = (REGRESSORS, "regression") if data == "diabetes" else (CLASSIFIERS, "classification")
     with pytest.raises(MetricError) as caught:
-        DataObjective(made, shipped(data, kind), EvaluationSettings(Goal("maximize", metric)))
+        DataObjective(made, shipped(data, kind), EvaluationSettings(ScorerGoal("maximize", metric)))
     assert message in caught.value.message
     assert help_text in caught.value.help
 

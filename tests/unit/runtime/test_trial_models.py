@@ -10,7 +10,7 @@ from judged import CLASSIFIERS, REGRESSORS, data, made, wish
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from spacelang.ir.task import Goal
+from spacelang.ir.task import ScorerGoal
 from spacelang.ir.trial import Request, Status
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import check_and_encode_labels
@@ -59,7 +59,7 @@ def predicted(model: Any, features: Any, classes: int) -> Any:
 @pytest.mark.parametrize("validation", VALIDATIONS)
 @pytest.mark.parametrize("name", GOALS)
 def test_it_predicts_what_the_trial_predicted(name: str, validation: str) -> None:
-    asked = EvaluationSettings(Goal("maximize", GOALS[name]), VALIDATIONS[validation], predictions=True)
+    asked = EvaluationSettings(ScorerGoal("maximize", GOALS[name]), VALIDATIONS[validation], predictions=True)
     objective = made(name, asked)
     held_out, features, classes = objective.held_out, data(name).features, data(name).classes
     for estimator in ("LogisticRegression", "RidgeClassifier") if classes else ("Ridge", "KNeighborsRegressor"):
@@ -88,7 +88,7 @@ def test_it_predicts_what_the_trial_predicted(name: str, validation: str) -> Non
 
 
 def test_several_folds_vote() -> None:
-    asked = EvaluationSettings(Goal("maximize", "r2"), CrossValidation(3))
+    asked = EvaluationSettings(ScorerGoal("maximize", "r2"), CrossValidation(3))
     objective = made("numbers", asked)
     with KeptModels(objective.training_size, 5) as models:
         request = wish("Ridge", "StandardScaler")
@@ -108,7 +108,7 @@ def test_rows_are_prepared_as_for_the_trial() -> None:
     table = pd.DataFrame({"number": np.where(rng.random(200) < 0.2, np.nan, number), "word": rng.choice([*"abc"], 200)})
     labels = np.where(number + (table["word"] == "a") > 0.3, "yes", "no")
     dataset = check_and_encode_labels(make_table(table, labels), "classification")
-    asked = EvaluationSettings(Goal("maximize", "roc_auc"), Holdout(0.3), predictions=True)
+    asked = EvaluationSettings(ScorerGoal("maximize", "roc_auc"), Holdout(0.3), predictions=True)
     objective = DataObjective(CLASSIFIERS, dataset, asked)
     with KeptModels(objective.training_size, 5) as models:
         request = wish("LogisticRegression", "StandardScaler")
@@ -122,7 +122,7 @@ def test_rows_are_prepared_as_for_the_trial() -> None:
 
 
 def test_a_vote_of_refitted_pipelines_and_models_of_trials_predicts() -> None:
-    asked = EvaluationSettings(Goal("maximize", "accuracy"), Holdout(0.3), predictions=True)
+    asked = EvaluationSettings(ScorerGoal("maximize", "accuracy"), Holdout(0.3), predictions=True)
     objective = made("two", asked)
     requests = [wish("LogisticRegression", "StandardScaler"), wish("RidgeClassifier", "StandardScaler")]
     with KeptModels(objective.training_size, 5) as models:
@@ -137,7 +137,7 @@ def test_a_vote_of_refitted_pipelines_and_models_of_trials_predicts() -> None:
 
 
 def test_nothing_is_kept_of_a_trial_that_fails_or_of_a_run_without_a_folder() -> None:
-    asked = EvaluationSettings(Goal("maximize", "accuracy"), Holdout(0.3))
+    asked = EvaluationSettings(ScorerGoal("maximize", "accuracy"), Holdout(0.3))
     objective = made("two", asked)
     with KeptModels(objective.training_size, 5) as models:
         objective.evaluate(wish("GaussianNB"))
@@ -147,7 +147,7 @@ def test_nothing_is_kept_of_a_trial_that_fails_or_of_a_run_without_a_folder() ->
 
 
 def test_the_sizes_are_those_of_the_data() -> None:
-    objective = made("three", EvaluationSettings(Goal("maximize", "accuracy"), CrossValidation(3)))
+    objective = made("three", EvaluationSettings(ScorerGoal("maximize", "accuracy"), CrossValidation(3)))
     sizes = objective.work_sizes
     assert (sizes.rows, sizes.training_size, sizes.folds, sizes.test_rows) == (178, objective.training_size, 3, 0)
     assert sizes.held_out_rows == pytest.approx(178 / 3)

@@ -24,7 +24,7 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Goal, Limits, Task
+from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.ir.value import Value
 from spacelang.serialization.definition import from_json, to_json
@@ -251,7 +251,7 @@ def test_every_expression_comes_back(expression: Expr, forbidden: bool) -> None:
 def test_a_task_comes_back() -> None:
     task = Task(
         "classification",
-        Goal("minimize", "roc_auc", from_one=True),
+        ScorerGoal("minimize", "roc_auc", from_one=True),
         (
             Bound(BoundedMeasure.LATENCY, 1e-5, strict=True),
             Bound(BoundedMeasure.DISPARITY, 0.0, False, "roc_auc", "age group"),
@@ -262,7 +262,7 @@ def test_a_task_comes_back() -> None:
     )
     root = Operator("A", "made")
     again(Space("made", root, task=task))
-    again(Space("made", root, task=Task("regression", Goal("maximize", "r2"), validation=Holdout(1 / 3))))
+    again(Space("made", root, task=Task("regression", ScorerGoal("maximize", "r2"), validation=Holdout(1 / 3))))
 
 
 def test_advice_comes_back() -> None:

@@ -60,7 +60,7 @@ EXCLUDED: Final = {
     "python examples/admm_paper/artificial.py": "hours; tests/end_to_end/test_admm_paper.py runs the scripts on less",
     **{
         f"python examples/{name}.py": "hours; tests/end_to_end/test_contests.py runs its parts on less"
-        for name in ("mosaic_paper/compare", "boasf_paper/compare")
+        for name in ("mosaic_paper/compare", "boasf_paper/compare", "blds_paper/large_tables")
     },
     **dict.fromkeys(
         ("examples/default/benchmark.py", "examples/default/analysis.py", "examples/default/peers/"),

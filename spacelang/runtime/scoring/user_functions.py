@@ -5,28 +5,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from spacelang.ir.task import NEGATED_PREFIX, BoundedMeasure, FunctionBound
 from spacelang.runtime.black_box.function import function_identity, function_name
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.scoring.metric import LossFunction, Metric, ScorerLoss, named_metric
 from spacelang.runtime.storage.header import SHOWN_DIGITS
+
+if TYPE_CHECKING:
+    from spacelang.runtime.scoring.metric import LossFunction, Metric
 
 Scorer: TypeAlias = Callable[[Any, Any, Any], Any]
 """A scorer of scikit-learn: called with a fitted estimator, features and labels."""
 SCORER_FIELDS: Final = ("_score_func", "_sign", "_kwargs", "_response_method")  # What `make_scorer` was called with
 
 
-def scorer_metric(scorer: Scorer, classes: tuple[Any, ...]) -> Metric:
+def scorer_metric(scorer: Scorer, classes: tuple[Any, ...]) -> "Metric":
     """Return the loss of a scorer: that of its name if scikit-learn has it, otherwise 1 - score, or the error.
 
     A score is the greater, the better, as everywhere in scikit-learn; `make_scorer(f, greater_is_better=False)` is the
     negated error `f`. The scorer gets labels as the user wrote them: `classes` are the labels, sorted, or empty for a
     regression.
     """
+    from spacelang.runtime.scoring.metric import Metric, ScorerLoss, named_metric  # It imports pandas
+
     if (known := name_of_scorer(scorer)) is not None:
         return named_metric(known)
     name = _free_name(_word(scorer))

@@ -1,4 +1,4 @@
-"""Weights of the cases of forks, so that random choices among them follow the law of the space."""
+"""Weights of the cases of forks (see `unfolding`), so that random choices give the distribution of the space."""
 
 from collections.abc import Iterable
 from fractions import Fraction

@@ -32,7 +32,7 @@ class Region(Protocol):
     is_approximate: bool
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
-        """Return shares of shape (count, dimension) from the cover, and True where they are accepted."""
+        """Return points as shares (see `TiedCells`), shape (count, dimension), and True for those in the region."""
 
 
 def make_region(tied: TiedCells) -> Region:

@@ -161,7 +161,7 @@ def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[
 
 
 def _require_active(space: Space, address: str, part: Subspace) -> bool:
-    """Restrict a subspace to where a hyperparameter is active; return False if nothing is known to be left."""
+    """Restrict a subspace to where a hyperparameter is active; return False if nothing can be left."""
     node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
         if not _restrict_branches(space, owner, {branch}, part):
@@ -170,7 +170,7 @@ def _require_active(space: Space, address: str, part: Subspace) -> bool:
 
 
 def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
-    """Restrict branches and values, or else add a constraint; return False if nothing is known to be left."""
+    """Restrict branches and values, or else add a constraint; return False if nothing can be left."""
     match condition:
         case Constant(value=value):
             return value is True

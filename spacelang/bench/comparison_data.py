@@ -14,7 +14,7 @@ from spacelang.api.result import Result
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
-from spacelang.bench.table_search import data_of
+from spacelang.bench.table_search import resolve_data
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
@@ -213,7 +213,7 @@ def _make_experiment(
     if isinstance(source, PathLike):
         source = fspath(source)
     if isinstance(source, str):
-        experiment = make_experiment(data=data_of(source, target_column, reading))
+        experiment = make_experiment(data=resolve_data(source, target_column, reading))
     else:
         try:
             features, target = source

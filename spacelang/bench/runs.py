@@ -42,7 +42,7 @@ class PlannedRun:
     criteria: EvaluationCriteria
 
 
-def planned_runs(
+def plan_runs(
     seeds: Iterable[int],
     arenas: Sequence[tuple[ComparisonDataset, EvaluationCriteria]],
     contestants: Sequence[ConfiguredOptimizer],
@@ -183,7 +183,7 @@ NO_PLOTS_NOTE: Final = (
 CHOOSE_ANOTHER: Final = "choose another folder"
 
 
-def plan_of(
+def make_comparison_plan(
     common: Experiment,
     seeds: tuple[int, ...],
     judged: Mapping[str, EvaluationCriteria],

@@ -64,7 +64,7 @@ def search_table(
     no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
     """
     loaded = open_space(space, options["allow"], options["bind"])
-    data = data_of(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
+    data = resolve_data(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
     budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])
     workers = worker_settings(loaded, options)
     experiment = Experiment(space=loaded, data=data, budget=budget, workers=workers, **experiment_fields(options))
@@ -113,7 +113,7 @@ class LossTableData(EvaluationData):
         return SimulatedExecutor(aim.evaluate, workers=max(workers.count, 1))
 
 
-def data_of(
+def resolve_data(
     reference: str, target_column: "str | tuple[str, ...] | None" = None, reading: "ReadOptions | None" = None
 ) -> EvaluationData:
     """Return the data that `--data` names: a table, an artificial objective, or rows. Raises InputError."""
@@ -144,7 +144,7 @@ def tabulation_search(
     task is used, or the default of the optimizers (100 and 2). Raises InputError for a space of which no table can be
     made, and OptionError for an invalid grid.
     """
-    from spacelang.bench.tables import TabulationSearch, check_size
+    from spacelang.bench.tables import TabulationSearch, count_table_trials
     from spacelang.optimizers._common_options import check_fidelity_grid
 
     fidelity = None if space.task is None else space.task.fidelity
@@ -152,7 +152,7 @@ def tabulation_search(
     factor = eta if eta is not None else 2.0 if fidelity is None else fidelity.factor
     check_fidelity_grid(first, factor)
     sizes = rungs(training_size, first, factor)
-    return TabulationSearch(sizes, hyperparameters), check_size(space.counted, hyperparameters, len(sizes))
+    return TabulationSearch(sizes, hyperparameters), count_table_trials(space.counted, hyperparameters, len(sizes))
 
 
 def table_or_missing_count(

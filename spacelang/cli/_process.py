@@ -37,7 +37,7 @@ class SanitizedStream:
     def write(self, text: str) -> int:
         """Write a text with its control characters replaced, and return the length of the text."""
         with self._drop_when_closed():
-            self.raw.write(sanitized(text, styled=self._styled))
+            self.raw.write(sanitize_text(text, styled=self._styled))
         return len(text)
 
     def flush(self) -> None:
@@ -89,7 +89,7 @@ def redirect_to_null(stream: TextIO) -> None:
     os.close(null)
 
 
-def sanitized(text: str, *, styled: bool) -> str:
+def sanitize_text(text: str, *, styled: bool) -> str:
     """Return a text of several lines with control characters replaced; `styled` keeps sequences that set colours."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text

@@ -40,21 +40,21 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
 
 def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "ReadingOptions") -> "EvaluationData":
     """Return the data named by `--data`."""
-    from spacelang.bench.table_search import data_of
+    from spacelang.bench.table_search import resolve_data
     from spacelang.runtime.data.read_options import read_options_of
 
-    return data_of(data, target_column, read_options_of(options))
+    return resolve_data(data, target_column, read_options_of(options))
 
 
 def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
     """Warn of columns that look useless for learning, except those by which the validation splits the rows."""
     from spacelang.api.search_data import TabularData
     from spacelang.ir.validation import excluded_columns
-    from spacelang.runtime.data.profile import warnings_of
+    from spacelang.runtime.data.profile import column_warnings
 
     if isinstance(data, TabularData):
         used = excluded_columns(validation or (None if space.task is None else space.task.validation))
-        for warning in warnings_of(data.table.features, used):
+        for warning in column_warnings(data.table.features, used):
             warn(make_visible(warning))
 
 

@@ -64,7 +64,7 @@ class RunLimits:
         return self.trials is not None and run.count >= self.trials
 
 
-def limits_of(run: "StoredRun") -> RunLimits:
+def read_run_limits(run: "StoredRun") -> RunLimits:
     """Return the limits of a run; the store may be a foreign file with any text in it."""
     options = dict(_valid_options(run.limits))
     seconds = min((parse_duration(each) for name, each in options.items() if name != "trials"), default=None)
@@ -163,7 +163,7 @@ def python_call(run: "StoredRun", budget: str = "", moved: str | None = None) ->
 
 def _larger_budget(run: "StoredRun", budget: str) -> str:
     """Return the options with which a run continues that has used up its limits: `budget`, by default the double."""
-    limits = limits_of(run)
+    limits = read_run_limits(run)
     is_used_up = run.state is RunState.FINISHED or limits.are_used_up_by(run)
     return (budget or limits.doubled(run)) if is_used_up else ""
 

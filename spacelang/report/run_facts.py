@@ -95,7 +95,7 @@ class SearchCoverage:
         return exhausted or ENDINGS[ended]
 
 
-def coverage_of(
+def make_search_coverage(
     optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
 ) -> SearchCoverage:
     """Return what an optimizer searches, from `initial` or with defaults only; raise as `unsupported_features` does."""

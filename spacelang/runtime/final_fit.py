@@ -17,7 +17,7 @@ from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.kept_models import TrialRank, rank_trial
 from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
 
 V = TypeVar("V")
 MAX_ATTEMPTS: Final = 5  # The maximum number of pipelines that are tried
@@ -144,7 +144,7 @@ def fit_best_pipeline(
     """
     passed_over: tuple[SkippedTrial, ...] = ()
     executor.stop()
-    time = enforced(answer_time)
+    time = enforced_deadline(answer_time)
     candidates = [*islice(rank_candidates(outcome, objective.training_size), MAX_ATTEMPTS)]
     for number, record in enumerate(candidates, start=1):
         configuration = record.trial.request.configuration

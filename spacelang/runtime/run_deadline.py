@@ -383,6 +383,6 @@ class RunDeadline(Closeable):
         return max(self.seconds_left, 0.0) + GRACE_SECONDS
 
 
-def enforced(answer_time: RunDeadline | None) -> RunDeadline | None:
+def enforced_deadline(answer_time: RunDeadline | None) -> RunDeadline | None:
     """Return the time of a run if there is one that limits the work after the search; otherwise None."""
     return answer_time if answer_time is not None and answer_time.is_enforced else None

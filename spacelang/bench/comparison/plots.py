@@ -67,7 +67,7 @@ def render_plots(results: Results) -> dict[str, bytes]:
     return files
 
 
-def figure_of(results: Results, kind: str) -> "Figure":
+def make_figure(results: Results, kind: str) -> "Figure":
     """Return the figure of `Comparison.plot`; raise ValueError for an unknown kind, ImportError without matplotlib."""
     with _style():
         match kind:

@@ -193,7 +193,7 @@ def estimate(
     return Estimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))
 
 
-def estimate_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> Estimate:
+def bootstrap_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> Estimate:
     """Return means over the last axis, with bootstrap intervals, or without if there are fewer than `MIN_UNITS`."""
     mean, number = values.mean(axis=-1), values.shape[-1]
     if number < MIN_UNITS:
@@ -204,7 +204,7 @@ def estimate_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> E
 def mean_over_seeds(losses: Array) -> Estimate:
     """Return means over the last axis, with intervals over seeds, or without if there are too few seeds."""
     # The losses of most metrics are at least 0, so an interval extends below 0 only if a loss is negative.
-    return estimate_mean(losses, (0.0 if losses.min() >= 0 else -inf, inf))
+    return bootstrap_mean(losses, (0.0 if losses.min() >= 0 else -inf, inf))
 
 
 def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:

@@ -36,7 +36,7 @@ class TableObjective:
         """Check the table; a trial that took longer than `limits` when it was recorded counts as a timeout."""
         self.table = table
         self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
-        self._row = row_lookup(table, structures)
+        self._row = make_row_lookup(table, structures)
         self._prefix_keys = PrefixKeys(structures.space, table.training_size)
         self._rungs = {rows: rung for rung, rows in enumerate(table.sizes)}
         self._limit = limits.trial_seconds
@@ -160,7 +160,7 @@ RowLookup: TypeAlias = Callable[[Configuration], int | None]
 MAX_LISTED: Final = 3  # The largest number of differences in a message
 
 
-def row_lookup(table: LossTable, structures: Structures) -> RowLookup:
+def make_row_lookup(table: LossTable, structures: Structures) -> RowLookup:
     """Return a function that maps a configuration of the space to its row in the table.
 
     Raises DataError, with the differences, unless the table has all pipelines of the space, at least at their default

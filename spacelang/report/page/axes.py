@@ -71,7 +71,7 @@ class Axis:
         return (factor * 10.0**power for power in range(first, last + 1, every) for factor in factors)
 
 
-def axis_of(values: Iterable[float], *, margin: float = 0.04) -> Axis:
+def fit_axis(values: Iterable[float], *, margin: float = 0.04) -> Axis:
     """Return an axis for the finite numbers, logarithmic if they are far apart; `margin` is a share of its length."""
     given = [min(max(value, -LARGEST), LARGEST) for value in values if isfinite(value)]
     low, high = min(given, default=0.0), max(given, default=1.0)
@@ -227,7 +227,7 @@ def largest_usual_loss(losses: Sequence[float]) -> float:
     return max(loss for loss in found if loss <= max(limit, quartile))
 
 
-def marks_of(run_data: RunData, x: TimeAxis, y: ScoreAxis) -> TrialMarks:
+def make_trial_marks(run_data: RunData, x: TimeAxis, y: ScoreAxis) -> TrialMarks:
     """Return the marks of all trials of a run."""
     shown = evenly_spaced(run_data.records, MAX_DOTS)
     succeeded = [each for each in shown if each.trial.loss is not None]

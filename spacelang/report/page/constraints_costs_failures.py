@@ -10,7 +10,7 @@ import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.report.page.axes import Axis, Tick, axis_of, evenly_spaced, format_seconds
+from spacelang.report.page.axes import Axis, Tick, evenly_spaced, fit_axis, format_seconds
 from spacelang.report.page.run_data import RunData
 from spacelang.report.trial_results import WORDS, format_value, merge_time_limits
 from spacelang.runtime.history import TrialRecord
@@ -48,7 +48,7 @@ def constraint_charts(run_data: RunData) -> tuple[ConstraintChart, ...]:
 def _bound_chart(bound: AnyBound, run_data: RunData) -> ConstraintChart:
     found = [each.value for record in run_data.succeeded for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
-    axis = axis_of([*values, bound.limit])
+    axis = fit_axis([*values, bound.limit])
     drawn = [(place % LANES, value) for place, value in enumerate(evenly_spaced(values, MAX_DOTS))]
     return ConstraintChart(
         name=describe_bound(bound),
@@ -112,7 +112,7 @@ def alternative_costs(run_data: RunData) -> AlternativeCosts | None:
     counted = whole if whole.any() else succeeded
     if not counted.any():
         return None
-    axis = axis_of([float(each) for each in np.quantile(alone[counted], (0.02, 0.98))])
+    axis = fit_axis([float(each) for each in np.quantile(alone[counted], (0.02, 0.98))])
     rows = [
         _cost(stage, place, alone, taken, counted, axis)
         for stage in run_data.space.stages

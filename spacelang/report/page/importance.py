@@ -87,7 +87,7 @@ class Importances:
         return f"{100 * max(0.0, self.explained):.0f} %"
 
 
-def importances(run_data: RunData) -> Importances | None:
+def compute_importances(run_data: RunData) -> Importances | None:
     """Return the importance of variables in a run, or None if its space is unknown or has no variables."""
     members = run_data.trials_in_space
     if run_data.space is None or not run_data.space.variables or members is None:

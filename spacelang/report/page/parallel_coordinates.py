@@ -9,7 +9,7 @@ import numpy as np
 from spacelang.encodings.row_encodings import VariableColumns, VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.ir.trial import LossName
-from spacelang.report.page.axes import Tick, axis_of, format_number
+from spacelang.report.page.axes import Tick, fit_axis, format_number
 from spacelang.report.page.importance import Importances
 from spacelang.report.page.run_data import RunData, TrialsInSpace
 from spacelang.report.trial_results import value_text
@@ -114,7 +114,7 @@ def _heights(
     The best score is at the bottom. Heights are computed from losses, so that a log scale of losses separates scores
     near 1.
     """
-    axis = axis_of([float(each) for each in losses])
+    axis = fit_axis([float(each) for each in losses])
     last = np.array([100 - axis.position(float(each)) for each in losses])
     columns = [_heights_of(each, points) for each in fields]
     labelled = axis.ticks_with_labels(lambda loss: format_number(metric.score(loss)))

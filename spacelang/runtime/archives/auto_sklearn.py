@@ -91,7 +91,7 @@ def _rows(
             reasons["the data set or the configuration is missing"] += 1
         else:
             try:
-                values = translate(configurations[number], known[data].get("NumberOfFeatures", 0))
+                values = translate_configuration(configurations[number], known[data].get("NumberOfFeatures", 0))
             except UntranslatableError as error:
                 reasons[str(error)] += 1
                 continue
@@ -144,7 +144,7 @@ class ComponentMapping:
     has_weights: bool = False
 
 
-def translate(given: SourceParameters, columns: float) -> TargetValues:
+def translate_configuration(given: SourceParameters, columns: float) -> TargetValues:
     """Return the translated configuration, perhaps no member of the space; raise UntranslatableError with a reason."""
     target_values: TargetValues = {"imputation": _required(given, f"{NUMERIC}:imputation:strategy")}
     target_values |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)

@@ -47,17 +47,17 @@ def describe_shape(target: "pd.Series[Any] | pd.DataFrame") -> str:
     return count_with_noun(target.shape[1] if isinstance(target, pd.DataFrame) else 1, "target")
 
 
-def each_target(target: "pd.Series[Any] | pd.DataFrame") -> "list[pd.Series[Any]]":
+def target_series(target: "pd.Series[Any] | pd.DataFrame") -> "list[pd.Series[Any]]":
     """Return the target columns."""
     return [target[name] for name in target.columns] if isinstance(target, pd.DataFrame) else [target]
 
 
-def indicator_labels(table: Table) -> pd.DataFrame:
+def make_indicator_labels(table: Table) -> pd.DataFrame:
     """Return the labels of a multi-label classification as integers, 0 or 1; raise DataError for others."""
-    return pd.concat([_indicators(each) for each in each_target(table.target)], axis=1)
+    return pd.concat([_indicators(each) for each in target_series(table.target)], axis=1)
 
 
-def check_both_indicators(targets: pd.DataFrame) -> None:
+def check_labels_vary(targets: pd.DataFrame) -> None:
     """Raise DataError if a label is the same in all rows, as nothing can be learned about it."""
     for name in targets.columns:
         if len(found := targets[name].unique()) == 1:
@@ -161,8 +161,8 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
     check_no_missing_labels(table)
     match kind:
         case "classification" if isinstance(table.target, pd.DataFrame):
-            targets = indicator_labels(table)
-            check_both_indicators(targets)
+            targets = make_indicator_labels(table)
+            check_labels_vary(targets)
             return _make_dataset(table, targets, kind)
         case "classification":
             return _encode_classes(table, folds)
@@ -223,7 +223,7 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
 def regression_labels(table: Table) -> TargetColumns:
     """Return the labels of a regression as floats; raise DataError for text and for infinite numbers."""
     if isinstance(table.target, pd.DataFrame):
-        return pd.concat([_numbers(each) for each in each_target(table.target)], axis=1)
+        return pd.concat([_numbers(each) for each in target_series(table.target)], axis=1)
     return _numbers(table.target)
 
 

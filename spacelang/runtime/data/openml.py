@@ -111,7 +111,7 @@ def _fetch_once(reference: str, number: int, target: str | None, *, fresh: bool)
         except DataError:
             raise
         except Exception as error:  # noqa: BLE001 - on invalid answers the client raises whatever its libraries do
-            if room.copied and not is_final(error, client):
+            if room.copied and not is_permanent_error(error, client):
                 raise _CorruptCacheError from None
             if isinstance(error, DamagedFileError):
                 raise DataError(f"`{reference}`: {error}", TRY_LATER) from None
@@ -306,7 +306,7 @@ def to_data_error(error: Exception, client: Any, reference: str, *, known: bool)
             return DataError(f"the answer of `{server}` for `{reference}` cannot be understood", TRY_LATER)
 
 
-def is_final(error: Exception, client: Any) -> bool:
+def is_permanent_error(error: Exception, client: Any) -> bool:
     """Return True if downloading again would fail, too: the server is unreachable or refuses, or the disk fails."""
     return isinstance(error, OSError | client.exceptions.OpenMLServerException | client.exceptions.PyOpenMLError)
 

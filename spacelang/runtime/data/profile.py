@@ -167,7 +167,7 @@ def profile(table: Table) -> Profile:
     if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
         refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
-    hints = () if refused else hints_of(table.features, table.target, kind)
+    hints = () if refused else find_split_hints(table.features, table.target, kind)
     repeated = repeated_share(table.features)
     found = Profile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated)
     if all(column.content in UNUSABLE for column in found.columns):
@@ -198,12 +198,12 @@ def guess_task_kind(table: Table) -> TaskKindGuess:
     return TaskKindGuess("classification", f"{column} holds {distinct} whole numbers")
 
 
-def warnings_of(features: Features, excluded: Collection[str] = ()) -> list[str]:
+def column_warnings(features: Features, excluded: Collection[str] = ()) -> list[str]:
     """Return the sentences of `Profile.warnings` for the columns of a table, except the columns in `excluded`."""
     return _warnings(column for column in _columns(features) if column.name not in excluded)
 
 
-def hints_of(features: Features, target: "pd.Series[Any]", kind: Kind) -> tuple[SplitHint, ...]:
+def find_split_hints(features: Features, target: "pd.Series[Any]", kind: Kind) -> tuple[SplitHint, ...]:
     """Return a hint for each column by which the rows of a table should be split."""
     columns = _columns(features)
     dates = [each.name for each in columns if Suspicion.DATES is each.suspicion or each.content is ColumnContent.DATE]

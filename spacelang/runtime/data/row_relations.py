@@ -45,13 +45,13 @@ def attach_groups_and_times(table: Table, validation: Validation | None) -> Tabl
     group, time = group_column(validation), time_column(validation)
     relations = table.relations
     if group is not None and relations.groups is None:
-        relations = replace(relations, groups=group_codes(_column(table, group, "group"), f"the column `{group}`"))
+        relations = replace(relations, groups=encode_groups(_column(table, group, "group"), f"the column `{group}`"))
     if time is not None and relations.groups is not None:
         raise DataError(
             f"a split by the times in `{time}` cannot keep groups together", f"leave one of them out; {SPLITTER_HELP}"
         )
     if time is not None and relations.times is None:
-        relations = replace(relations, times=time_ranks(_column(table, time, "by"), f"the column `{time}`"))
+        relations = replace(relations, times=rank_times(_column(table, time, "by"), f"the column `{time}`"))
     related = replace(table, relations=relations)
     return without_columns(related, excluded_columns(validation))
 
@@ -66,7 +66,7 @@ def with_groups(table: Table, values: Any) -> tuple[Table, str]:
     if array.shape != (len(table.target),):
         what = f"`groups` has the shape {array.shape}, but there are {len(table.target)} rows"
         raise DataError(what, "give one value per row")
-    codes, name = group_codes(array, "`groups`"), str(getattr(values, "name", None) or "groups")
+    codes, name = encode_groups(array, "`groups`"), str(getattr(values, "name", None) or "groups")
     related, features = replace(table, relations=replace(table.relations, groups=codes)), table.features
     is_column = isinstance(features, pd.DataFrame) and name in features.columns
     if is_column and np.array_equal(pd.factorize(features[name])[0], codes):
@@ -78,14 +78,14 @@ def _column_names(features: Features) -> tuple[str, ...]:
     return tuple(map(str, features.columns)) if isinstance(features, pd.DataFrame) else ()
 
 
-def relate_test_rows(tested: Table, validation: Validation | None) -> Table:
+def attach_groups_to_test_rows(tested: Table, validation: Validation | None) -> Table:
     """Return test rows with the groups that a validation names, if they have that column, and without its columns.
 
     Rows of one group are not independent, which an interval of a score has to respect.
     """
     group, features = group_column(validation), tested.features
     if group is not None and isinstance(features, pd.DataFrame) and group in features.columns:
-        codes = group_codes(features[group], f"the column `{group}` of `{tested.name}`")
+        codes = encode_groups(features[group], f"the column `{group}` of `{tested.name}`")
         tested = replace(tested, relations=replace(tested.relations, groups=codes))
     return without_columns(tested, excluded_columns(validation))
 
@@ -103,7 +103,7 @@ def check_related_test_rows(table: Table, tested: Table, validation: Validation 
             raise DataError(what, "remove these rows, or choose a validation without `group`")
     if time is not None and time in ours.columns and time in theirs.columns:
         both = pd.concat([ours[time], theirs[time]], ignore_index=True)
-        ranks = time_ranks(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
+        ranks = rank_times(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
         early = int((ranks[len(ours) :] < ranks[: len(ours)].max()).sum())
         if early:
             what = f"{early:,} of the {len(theirs):,} rows of `{tested.name}` precede training rows, by `{time}`"
@@ -121,14 +121,14 @@ def without_columns(table: Table, names: tuple[str, ...]) -> Table:
     return replace(table, features=features.drop(columns=dropped))
 
 
-def group_codes(values: Any, what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
+def encode_groups(values: Any, what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """Return the number of the group of each row; raise DataError if a row has none. `what` names the values."""
     codes, _ = pd.factorize(values)
     _check_no_missing(codes < 0, what, "a group")
     return np.asarray(codes, dtype=np.int64)
 
 
-def time_ranks(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
+def rank_times(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """Return the rank of each value in time, equal for equal times; raise DataError for values without an order."""
     _check_no_missing(values.isna().to_numpy(), what, "a time")
     ordered = _as_times(values, what)
@@ -212,7 +212,7 @@ def with_row_numbers_as_times(table: Table, splitter: Any) -> Table:
     return replace(table, relations=replace(table.relations, times=np.arange(len(table.target))))
 
 
-def split_by(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
+def with_splits_of(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
     """Return the data set with the splits of a splitter, equal for equal seeds; raise DataError if it raises.
 
     The splitter gets the features, the labels as the user wrote them, and the groups if there are any.
@@ -270,7 +270,7 @@ class StoredSplitter:
         return len(self.splits)
 
 
-def rows_as_texts(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
+def serialize_row_options(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
     """Return the data options for splits, and for the groups, times and weights of a table; none for those without."""
     relations = table.relations
     rows = [[_packed(split.training), _packed(split.held_out)] for split in splits]
@@ -285,7 +285,7 @@ def rows_as_texts(splits: Sequence[Split], table: Table, group_name: str | None)
     return found
 
 
-def validation_of(header: RunHeader) -> Validation | None:
+def stored_validation(header: RunHeader) -> Validation | None:
     """Return the validation of a stored run; None if its splits came with the data."""
     return parse_validation_or_none(header.validation)
 
@@ -295,7 +295,7 @@ def related_table(table: Table, header: RunHeader) -> Table:
 
     Raise DataError if that is impossible.
     """
-    return attach_groups_and_times(with_stored_relations(table, header), validation_of(header))
+    return attach_groups_and_times(with_stored_relations(table, header), stored_validation(header))
 
 
 def with_stored_relations(table: Table, header: RunHeader) -> Table:

@@ -20,7 +20,7 @@ from spacelang.ir.validation import (
     group_column,
 )
 from spacelang.runtime.data import tables
-from spacelang.runtime.data.row_relations import time_ranks
+from spacelang.runtime.data.row_relations import rank_times
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Rows
@@ -201,7 +201,7 @@ def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
     if BIRTH_NAME.search(str(values.name)) or values.isna().any() or values.nunique() < MIN_TIMES:
         return None
     try:
-        return time_ranks(values, f"the column `{values.name}`")
+        return rank_times(values, f"the column `{values.name}`")
     except DataError:  # dates in an unknown or ambiguous format
         return None
 

@@ -18,7 +18,7 @@ from spacelang.runtime.final_fit import SkippedTrial
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.objective import EnsembleObjective
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
 
 LIBRARY_SIZE: Final = 32
 """The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
@@ -172,7 +172,7 @@ def select_members(
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
-    time = enforced(answer_time)
+    time = enforced_deadline(answer_time)
     may_continue = (lambda: True) if time is None else lambda: time.seconds_left_for_members > 0
     bag = select_models([known[place] for place in places], losses_of, size, may_continue)
     if not np.isfinite(bag.losses).all():
@@ -209,7 +209,7 @@ def fit_ensemble(
     in time has the model of its trial. Without one it is left out; `Ensemble.note` says so.
     """
     executor.stop()
-    time = enforced(answer_time)
+    time = enforced_deadline(answer_time)
     needed = is_wanted or objective.test_rows > 0
     limit = {
         each.record.index: final_fit.allowed_seconds(each.record, outcome, objective, limits) for each in choice.members

@@ -27,11 +27,11 @@ from spacelang.runtime.evaluation import splits
 from spacelang.runtime.evaluation.splits import (
     OTHER_VALIDATION_HELP,
     Rows,
+    allowed_prefix_length,
     check_groups,
+    group_or_time_order,
     grouped_folds,
     grouped_holdout,
-    prefix_length,
-    related_order,
     time_folds,
     time_holdout,
 )
@@ -99,7 +99,7 @@ class Fold:
         size = len(self.training_target)
         if fidelity is None or fidelity >= size:
             return size
-        return fidelity if self.prefix_lengths is None else prefix_length(self.prefix_lengths, fidelity)
+        return fidelity if self.prefix_lengths is None else allowed_prefix_length(self.prefix_lengths, fidelity)
 
     def training_rows(self, fidelity: int | None, *, own: bool) -> tuple[Any, Any]:
         """Return the training rows at a fidelity, the first ones, and their labels, as copies if `own`."""
@@ -170,7 +170,7 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
     """Return training rows in the order in which trials use them, and the possible prefix lengths (None: all)."""
     codes = dataset.target.to_numpy()[training] if dataset.is_stratified else None
     if dataset.relations:
-        places, lengths = related_order(dataset.relations.take(training), codes, rng)
+        places, lengths = group_or_time_order(dataset.relations.take(training), codes, rng)
         return training[places], lengths
     return (training if codes is None else training[splits.stratified_order(codes, rng)]), None
 

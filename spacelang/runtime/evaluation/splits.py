@@ -296,7 +296,7 @@ def _cut(times: Rows, shares: list[float], what: str) -> tuple[Rows, list[int]]:
 # ---- orders of the training rows
 
 
-def related_order(relations: RowRelations, codes: Rows | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def group_or_time_order(relations: RowRelations, codes: Rows | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Return an order of the n training rows, and the ascending lengths that its prefixes may have.
 
     Rows in time are in reverse order, so that a prefix has the latest rows. Rows of groups follow one another, and a
@@ -332,6 +332,6 @@ def _order_of_groups(groups: Rows, codes: Rows | None, rng: np.random.Generator)
     return rows, np.cumsum(np.bincount(groups)[order])
 
 
-def prefix_length(lengths: Rows, wanted: int) -> int:
+def allowed_prefix_length(lengths: Rows, wanted: int) -> int:
     """Return the smallest possible length that is at least `wanted`, or else the largest one."""
     return int(lengths[min(int(np.searchsorted(lengths, wanted)), len(lengths) - 1)])

@@ -15,7 +15,7 @@ from spacelang.runtime.data.labels import (
     check_and_encode_labels,
     describe_shape,
     describe_targets,
-    indicator_labels,
+    make_indicator_labels,
     regression_labels,
     target_names,
 )
@@ -171,7 +171,7 @@ def encode_test_labels(tested: Table, dataset: Dataset) -> TargetColumns:
     if dataset.kind == "regression":
         return regression_labels(tested)
     if isinstance(tested.target, pd.DataFrame):
-        return indicator_labels(tested)
+        return make_indicator_labels(tested)
     known = {label: code for code, label in enumerate(dataset.classes)}
     labels = tested.target.tolist()
     unknown = [label for label in dict.fromkeys(labels) if label not in known]

@@ -58,7 +58,7 @@ def named_metric(name: str) -> Metric:
 
 def goal_metric(goal: ScorerGoal) -> Metric:
     """Return the loss of a goal: what is minimized, 1 minus what is maximized, the error of `neg_*`; or MetricError."""
-    name, scorer = goal.scorer, scorer_of(goal.scorer)
+    name, scorer = goal.scorer, find_scorer(goal.scorer)
     if (goal.direction == "maximize") == goal.from_one:
         return Metric(name, name, ScorerLoss(scorer))
     if name.startswith(NEGATED_PREFIX) and not goal.from_one:
@@ -66,7 +66,7 @@ def goal_metric(goal: ScorerGoal) -> Metric:
     return Metric(name, f"{FROM_ONE}{name}", ScorerLoss(scorer, -1.0, 1.0))
 
 
-def scorer_of(name: str) -> Any:
+def find_scorer(name: str) -> Any:
     """Return the scikit-learn scorer with this name; raise MetricError if there is none."""
     from sklearn.metrics import get_scorer, get_scorer_names
 

@@ -30,7 +30,7 @@ def convert_store_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def report_damage(path: Path, what: str = "") -> Iterator[None]:
+def convert_damage_errors(path: Path, what: str = "") -> Iterator[None]:
     """Convert errors from invalid stored values in the context to StoreError; `what` is the start of the reason."""
     try:
         yield

@@ -77,7 +77,7 @@ def search_table(
 
 @dataclass(frozen=True, eq=False)
 class LossTableData(EvaluationData):
-    """A table of precomputed losses as data of a search; runs take the recorded time."""
+    """A loss table as the data of a search: the losses are looked up, and the clock is that of the recorded seconds."""
 
     table: "LossTable"
     reference: str | None = None  # The table as `--data` names it
@@ -88,7 +88,7 @@ class LossTableData(EvaluationData):
         return self.table.has_defaults_only
 
     def stored_options(self, experiment: Experiment, aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - alike for all
-        """Return where the table is."""
+        """Return the options that a store keeps of the data: the path of the table."""
         from spacelang.runtime.data.read_options import DataOptions
 
         return DataOptions(reference=self.reference).as_texts
@@ -116,7 +116,10 @@ class LossTableData(EvaluationData):
 def resolve_data(
     reference: str, target_column: "str | tuple[str, ...] | None" = None, reading: "ReadOptions | None" = None
 ) -> EvaluationData:
-    """Return the data that `--data` names: a table, an artificial objective, or rows. Raises InputError."""
+    """Return the data that a reference such as `--data` names: a loss table, an artificial objective, or rows.
+
+    Raises InputError.
+    """
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)
     if reference.startswith(TABLE_PREFIX):
@@ -158,7 +161,10 @@ def tabulation_search(
 def table_or_missing_count(
     space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", *, seed: int
 ) -> "LossTable | int":
-    """Return the table, with costs as if trials shared no work, or the number of missing trials."""
+    """Return the table of a finished tabulation, or the number of trials that are still missing.
+
+    The cost of a trial in the table is what it would take alone, without work shared with other trials.
+    """
     import json
 
     from spacelang.bench.tables import TableMetadata, build_table_or_count_missing
@@ -243,7 +249,7 @@ class SimulatedExecutor(JobSlots):
         return trial
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Drop the jobs of these workers, or all jobs."""
+        """Forget the running jobs of these workers, or of all workers for None, without a result."""
         super().stop(workers)
         self._unevaluated = [each for each in self._unevaluated if each[1] in self.busy]
         self._by_end_time = [each for each in self._by_end_time if each[2].worker in self.busy]

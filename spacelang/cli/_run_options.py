@@ -55,7 +55,7 @@ def _command_type(option: RunOption, kind: Any) -> Any:
 
 
 def pop_option_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of a group out of the arguments of a command, and return their values as in Python."""
+    """Remove the options of a group from the arguments of a command; return their values as in Python."""
     return {name: READERS[each.form](given.pop(name)) for name, each in options_of(group).items() if each.help}
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def load_space(space: str, options: "BindingOptions") -> "Space":
-    """Return the space of a run. Raises SpaceError if it has errors."""
+    """Return the space of a run, which is bound to the data later; raises SpaceError if the space has errors."""
     from spacelang.api import load_for_data
 
     return load_for_data(space, allow=options["allow"], bind=options["bind"])
@@ -186,7 +186,7 @@ def run_search(
 
 
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
-    """Return the facts of a run that its summary needs besides the outcome."""
+    """Return the facts of a finished run that its summary needs and that its outcome does not contain."""
     from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.run_facts import RunFacts
     from spacelang.report.trial_results import summarize_held_out_rows
@@ -277,21 +277,21 @@ def print_code(text: str) -> None:
 
 
 def has_no_rows(data: str) -> bool:
-    """Return True if `--data` names something without rows: a table of losses, or an artificial function."""
+    """Return True if `--data` names data without rows: a loss table, or an artificial objective."""
     from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 
     return is_loss_table(data) or data.startswith(ARTIFICIAL_PREFIX)
 
 
 def is_loss_table(data: str) -> bool:
-    """Return True if `--data` names a table of known losses."""
+    """Return True if `--data` names a loss table (`table:FILE.npz`)."""
     from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
     return data.startswith(TABLE_PREFIX)
 
 
 def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
-    """End the program if an option is given that has no effect without rows, by its `scope`."""
+    """End the program if an option is given that has an effect only on rows, while the data has none."""
     from spacelang.api.options import options_of
     from spacelang.api.run_options import RunOptions
 

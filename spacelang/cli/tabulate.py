@@ -73,7 +73,7 @@ def command(
 
 
 def resume_table(found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool) -> None:
-    """Continue to evaluate the trials of a stored table, and write it."""
+    """Resume a stored run of `tabulate`: evaluate the missing trials, and write the table to `output`."""
     from spacelang.bench.tables import count_table_trials
 
     options = cast(TabulateOptions, {**found.options(given), "ensemble": None})
@@ -88,7 +88,7 @@ def resume_table(found: "ResumableRun", data: str | None, output: Path, given: R
 
 
 def _stored_search(found: "ResumableRun") -> "TabulationSearch":
-    """Return the search of a stored table. Raises StoreError for invalid rungs, as a foreign file may have them."""
+    """Return the search of a stored tabulation; raises StoreError if the rungs in the store are invalid."""
     from spacelang.bench.tables import TabulationSearch
     from spacelang.report.stored_runs import parse_options
     from spacelang.runtime.storage.store_errors import StoreError

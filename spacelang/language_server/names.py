@@ -62,7 +62,7 @@ class Occurrence:
 
 
 def file_and_offset(span: Span) -> tuple[str, int]:
-    """Return the file (by its real path, if it has one) and the offset at which a span starts."""
+    """Return the file of a span (the real path, if it has one) and the offset at which the span starts."""
     origin = span.source.origin
     return span.source.name if origin is None else str(origin.path), span.start
 

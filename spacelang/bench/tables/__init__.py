@@ -163,7 +163,7 @@ class TabulationSearch:
 
 
 def count_table_trials(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
-    """Return the number of trials of a table; raises InputError if it is infinite, 0 or above `MAX_TRIALS`."""
+    """Return the number of trials of a table; raise InputError if it is infinite, 0 or above `MAX_TRIALS`."""
     number = count_configurations(structures, hyperparameters)
     members = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
     if not number:
@@ -244,7 +244,10 @@ def count_configurations(structures: Structures, hyperparameters: Extent) -> int
 
 
 def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
-    """Return an iterator over all configurations, in the order of the text. Raises as `count_configurations` does."""
+    """Iterate over all configurations of a finite space, in the order in which its text lists the alternatives.
+
+    Raises InputError as `count_configurations` does.
+    """
     if hyperparameters == "default":
         completer = DefaultCompleter(structures)
         return (completer.complete(structure_at(structures, number)) for number in range(structures.count))
@@ -253,7 +256,7 @@ def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[
 
 
 def stage_product_or_none(structures: Structures) -> StageProduct | None:
-    """Return the stages of a space that is a plain product of them, else None."""
+    """Return the stages if the space is a plain product of stages, without nesting or constraints; else None."""
     space = structures.space
     if space.hyperparameters or len(space.stages) < len(space.decisions) or not space.stages:
         return None

@@ -24,7 +24,12 @@ MAX_ALTERNATIVES: Final = 80  # The maximum number of alternatives shown, those 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintChart:
-    """A bound with the measured values as dots, statistics in its unit, and its position (`limit`) in percent."""
+    """A chart of a bound: the measured values as dots on one axis, and statistics.
+
+    `limit` is the position of the bound in percent. `keeping` and `breaking` are SVG paths of the trials that satisfy
+    and violate it, `holding` is the number of satisfying trials, `measured` of all, `unknown` of trials without a
+    value, and `drawn` of dots. `figures` are names and values of statistics.
+    """
 
     name: str
     ticks: tuple[Tick, ...]
@@ -78,7 +83,11 @@ def _dot(lane: int, value: float, axis: Axis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeCost:
-    """The seconds of trials with an alternative, and the positions of quartiles and median on the axis in percent."""
+    """The seconds of the trials with one alternative of a decision.
+
+    `low`, `at` and `high` are the positions of the lower quartile, the median and the upper quartile on the axis, in
+    percent.
+    """
 
     decision: str
     alternative: str
@@ -93,7 +102,10 @@ class AlternativeCost:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeCosts:
-    """The seconds of trials by alternative, for all stages; of trials on all rows only if `is_whole`."""
+    """The seconds of trials by alternative, for all stages; if `is_whole`, only of trials on all training rows.
+
+    `left` is the number of alternatives that are not shown.
+    """
 
     ticks: tuple[Tick, ...]
     rows: tuple[AlternativeCost, ...]

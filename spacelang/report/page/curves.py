@@ -38,7 +38,7 @@ LINES: Final = 60  # The maximum number of improvements in the table of a curve
 
 @dataclass(frozen=True, slots=True)
 class ErrorBar:
-    """A score on the test set with its interval: positions in percent. Without an interval all three are equal."""
+    """A score on the test set and its interval as positions in percent; all are equal without an interval."""
 
     at: float
     low: float
@@ -47,7 +47,11 @@ class ErrorBar:
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
-    """The curve of a run: `number` chooses the colour, `path` is an SVG path in units."""
+    """The curve of a run: `path` is an SVG path in units, and `number` decides the colour.
+
+    `rows` is the same curve as a table of texts. `place` is the position of the end of the run in percent, and
+    `whisker` the score on the test set.
+    """
 
     number: int
     name: str
@@ -89,7 +93,7 @@ def line_css_classes(number: int) -> str:
 
 
 def make_curve(run_data: RunData, number: int = 1) -> Curves | None:
-    """Return the curve of a run with all its trials, or None if no trial succeeded."""
+    """Return the plot of one run: its incumbent curve and all its trials; None if no trial succeeded."""
     if not run_data.succeeded:
         return None
     x, y = curve_axes([run_data])
@@ -98,7 +102,7 @@ def make_curve(run_data: RunData, number: int = 1) -> Curves | None:
 
 
 def make_curves(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
-    """Return the curves of several numbered runs in one plot, or None if no run has a curve."""
+    """Return one plot with the incumbent curves of several numbered runs; None if no run has a curve."""
     some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
         return None
@@ -180,7 +184,7 @@ class RunAtTimes:
 
 @dataclass(frozen=True, slots=True)
 class CommonTimes:
-    """The headings of the times, and a row per run."""
+    """The scores of several runs at the same times: the `headings` are the times, with one row per run."""
 
     headings: tuple[str, ...]
     rows: tuple[RunAtTimes, ...]

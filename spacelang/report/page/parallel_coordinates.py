@@ -123,7 +123,10 @@ def _heights(
 
 
 def _heights_of(field: VariableColumns, points: Array) -> Array:
-    """Return the heights in percent from above. Parts of a union are equal bands; a single value is in the middle."""
+    """Return the heights of a variable's values, in percent from the top.
+
+    Each part of a union has a band of equal height; a part with a single value has it in the middle.
+    """
     several = field.coding.parts
     active = ~np.isnan(points[:, field.start])
     if len(several) == 1 and not field.coding.has_part:

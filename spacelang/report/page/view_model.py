@@ -263,12 +263,12 @@ def _split_lines(kind: str, text: str) -> "Iterator[tuple[str, str, bool]]":
 
 
 def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
-    """Return the ten best trials, best first."""
+    """Return the ten best trials of a run as rows of the table of best pipelines."""
     return tuple(_ranked(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
 
 
 def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
-    """Return the lines about each bound on the test set, compared with the search."""
+    """Return a line for each bound: whether the pipeline satisfies it on the test set, as it did in the search."""
     test = run_data.run.test
     record = None if test is None else run_data.run.record(test.trial)
     return () if test is None or record is None else tuple(describe_constraints(test.score, record.trial))

@@ -113,12 +113,12 @@ class Fold:
         return None if self.training_weights is None else self.training_weights[:count]
 
     def held_out_rows(self, *, own: bool) -> Any:
-        """Return the held-out rows; with `own` a copy, which serves for one prediction."""
+        """Return the held-out rows; with `own` a copy, for one call of a pipeline that overwrites its input."""
         return self.held_out.copy() if own else self.held_out
 
 
 def writes_in_place(estimator: Any) -> bool:
-    """Return True if an estimator, or one inside it, may overwrite its rows; those of unknown packages always may."""
+    """Return True if an estimator, or one inside it, may overwrite its input, as any of unknown packages may."""
     if isinstance(estimator, list | tuple):
         return any(map(writes_in_place, estimator))
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
@@ -346,7 +346,7 @@ DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings
 
 
 def size_symbols(folds: Sequence[Fold], dataset: Dataset, preparation: Preparation) -> dict[str, int]:
-    """Return the numbers of the symbols of the data (see `DataObjective.size_symbols`)."""
+    """Return the values of the symbols of the data, such as `n_features` (see `DataObjective.size_symbols`)."""
     rows = min(len(fold.training_target) for fold in folds)
     columns = min(int(fold.training.shape[1]) for fold in folds)
     classes, features = len(dataset.classes), dataset.features

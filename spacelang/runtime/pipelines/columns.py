@@ -49,7 +49,7 @@ def transformer_entries(
 ) -> list[Entry]:
     """Return the entries of a `ColumnTransformer` for a part of `columns(…)`, except for its remainder.
 
-    `others` are all selectors of `columns(…)`. `taken` are the columns that the selector takes, or None if the table is
+    `others` are all selectors of `columns(…)`. `taken` are the columns that match the selector, or None if the table is
     not known. An operator that reads text, such as `TfidfVectorizer`, takes a single column instead of a table, so each
     column gets its own entry.
     """
@@ -210,7 +210,7 @@ def expand_nested_pipelines(steps: Sequence[Step]) -> list[Step]:
 
 
 def resamples(part: Any) -> bool:
-    """Return True if a part changes which rows the next steps are fitted on."""
+    """Return True if a part of a pipeline is a sampler, which changes the rows that later steps are fitted on."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(part, Pipeline):

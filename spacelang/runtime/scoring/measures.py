@@ -97,7 +97,7 @@ def defined_mean(values: Iterable[float]) -> float:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean of values that may be infinite or huge; the mean of both infinities is nan."""
+    """Return the mean of values, also of infinite or huge ones; that of inf and -inf is nan."""
     try:
         return fmean(values)
     except (ValueError, OverflowError):
@@ -107,7 +107,7 @@ def mean(values: Sequence[float]) -> float:
 def measure_latency(
     pipeline: Any, features: Any, count: int, clock: Callable[[], float], *, writes: bool = False
 ) -> float:
-    """Return the median prediction time, in seconds for each of `count` rows."""
+    """Return the median time of a prediction, divided by the number of rows (`count`), in seconds."""
     return median(time_predictions(pipeline, features, count, clock, REPEATS, writes=writes))
 
 
@@ -151,7 +151,10 @@ class _ByteCounter:
 
 
 def group_disparity(scorer: LossFunction, answers: CachedPredictions, target: Any, groups: Sequence[Rows]) -> float:
-    """Return the range of the groups' defined scores, nan without any: fairness in the ADMM paper (appendix 12)."""
+    """Return the largest minus the smallest score of the groups; nan if no group has a defined score.
+
+    This is the fairness of the ADMM paper (appendix 12).
+    """
     scores = group_scores(scorer, answers, target, groups)
     return max(scores) - min(scores) if scores else math.nan
 

@@ -237,7 +237,10 @@ def make_pipeline_scorer(
 
 
 def prediction_array(answers: Any, classes: int) -> npt.NDArray[np.float64]:
-    """Return n numbers, or n x `classes` probabilities: 1 for a class predicted without any, 0 for one not learned."""
+    """Return predictions as floats: n numbers, or n x `classes` probabilities.
+
+    A classifier without probabilities has 1 for the predicted class. A class that the pipeline has not learned has 0.
+    """
     if not classes:
         return np.asarray(answers.predict(None), np.float64).reshape(-1)
     learned = np.asarray(answers.classes_, np.int64)

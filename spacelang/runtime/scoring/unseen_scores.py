@@ -125,7 +125,7 @@ def bootstrap_rows(count: int, seed: int, most: int | None = None, *, groups: Ro
 
 
 def row_sampler(count: int, groups: Rows | None) -> Callable[[np.random.Generator], Rows]:
-    """Return a function that draws positions of `count` rows with replacement, or of whole groups if there are any."""
+    """Return a function that draws a bootstrap resample: positions of `count` rows, in whole groups if given."""
     if groups is None:
         return lambda rng: rng.integers(0, count, count)
     order = np.argsort(groups, kind="stable")

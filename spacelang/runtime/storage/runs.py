@@ -61,7 +61,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunListing:
-    """The runs in some files and folders, latest first, and the unreadable stores with their errors."""
+    """The runs found in some files and folders, latest first, and the stores that could not be read, with errors."""
 
     runs: tuple[RunSummary, ...]
     unreadable: tuple[tuple[Path, StoreError], ...]

@@ -71,7 +71,7 @@ def roll_back_creation(path: Path) -> None:
 
 
 def check_is_blank_file(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise StoreError unless the file is empty."""
+    """Raise StoreError unless the SQLite file is empty, so that a store can be created in it."""
     connection.execute("PRAGMA page_count").fetchone()  # rolls back what a killed process may have left incomplete
     if path.stat().st_size == 0:
         return
@@ -252,7 +252,10 @@ def merge_wal(connection: sqlite3.Connection) -> None:
 
 
 def file_identity(path: Path) -> FileIdentity:
-    """Return what changes if a program replaces or changes the file or its log; raise StoreError if one is missing."""
+    """Return a value that differs once another program replaces or changes the file or its write-ahead log.
+
+    Raise StoreError if one of them is missing.
+    """
     found = []
     for each in (path, _log_path(path)):
         try:

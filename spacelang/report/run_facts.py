@@ -42,7 +42,7 @@ EXHAUSTED_ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class SearchCoverage:
-    """What a search does with the hyperparameters, and which features of the space its optimizer approximates.
+    """The treatment of hyperparameters in a search, and the features of the space that its optimizer approximates.
 
     `remedy` is a text on how to search the hyperparameters that this search does not; empty if nothing helps. `initial`
     are the configurations given to the run. `lost` describes the features of the space that the optimizer's compiled

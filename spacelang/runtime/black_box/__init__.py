@@ -22,7 +22,7 @@ AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 @renamed_attributes(check_sizes="check_fidelities", further="identifying_settings")
 @dataclass(frozen=True)
 class BlackBoxObjective:
-    """What a run must know of a black box before it is evaluated: its identity, fidelities, bounds and goals.
+    """The facts that a run needs of a black box besides its evaluation: identity, fidelities, bounds and goals.
 
     `fidelities` are in ascending order; the last one is the largest. `goals` are the numbers, by name, that are
     minimized or maximized in the answers of the black box; they are empty if an answer is the loss itself.

@@ -210,7 +210,7 @@ def expand_nested_pipelines(steps: Sequence[Step]) -> list[Step]:
 
 
 def resamples(part: Any) -> bool:
-    """Return True if a part of a pipeline is a sampler, which changes the rows that later steps are fitted on."""
+    """Return True if a part changes which rows the next steps are fitted on."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(part, Pipeline):

@@ -128,9 +128,9 @@ def spell_decision_name(choice: ir.Choice) -> str:
 
 
 def are_uses_alike(chain: ir.Choice) -> bool:
-    """Return True if all uses of a chain are those of one stage, in which its name means the use around a body.
+    """Return True if a text can declare all uses of a chain by one stage, because they differ only in their places.
 
-    They may differ in a space that was restricted, or if a body of the stage names a certain use.
+    They may differ in a space that was restricted, or if the body of an alternative names a certain use.
     """
     uses = [use for branch in chain.branches for use in ir.children_of(branch.node)]
     return len({_use_in_stage(use, chain.name) for use in uses if isinstance(use, ir.Choice)}) == 1

@@ -103,7 +103,7 @@ class _ValidPart:
         return self.values.get(address, UNKNOWN) if self.is_active[address] else UNKNOWN
 
     def must_violate(self, constraint: Constraint) -> bool:
-        """Return True if a constraint fails whatever the values are that are not known."""
+        """Return True if a constraint fails for all values of the variables without a valid value."""
         if not all(self.is_active[address] for address in constraint.scope):
             return False
         left = partially_evaluate(constraint.expression, self._lookup)

@@ -38,7 +38,10 @@ def partially_evaluate_value(expression: expr.Expr, known: KnownValues) -> expr.
 
 @frozen
 class ConditionCase:
-    """A case of a condition: what remains if all of the sets of hyperparameters in `active` are inactive."""
+    """A case of a condition, in which some sets of hyperparameters are inactive.
+
+    `active` has for each of these sets the test that it is active. `left` is what remains of the condition.
+    """
 
     active: tuple[expr.Expr, ...]
     left: expr.Expr
@@ -77,7 +80,10 @@ def _possibly_inactive(
 
 
 def fold_constants(expression: expr.Expr, *, naming: bool = False) -> expr.Expr:
-    """Return `and`, `or`, `not` folded; with `naming`, all hyperparameters stay mentioned."""
+    """Return an expression without constants in `and`, `or` and `not`, as in `x and true`.
+
+    With `naming`, the result mentions the same hyperparameters.
+    """
     match expression:
         case expr.And() | expr.Or():
             neutral = isinstance(expression, expr.And)

@@ -35,7 +35,8 @@ class Prior:
     def log_density(self, place: float, ends: Ends) -> float:
         """Return the logarithm of the density at a place of the scale, up to a constant; it must be finite.
 
-        In a set, the numbers share their probability by it, and the least and the greatest number are its ends.
+        The numbers of a set share their probability in proportion to the density; `ends` are then the least and the
+        greatest of them.
         """
         raise NotImplementedError
 

@@ -115,7 +115,7 @@ class UnseenRowsMeasurement:
     """The value of a bounded quantity on rows that no trial has seen, in the unit of the bound.
 
     `low` and `high` are the ends of a 95 % confidence interval, or None. If `value` is None, it could not be measured.
-    `reason` explains why a part is missing that could have been there.
+    `reason` says why the value, or an interval that this quantity can have, is missing; else it is empty.
     """
 
     bound: AnyBound

@@ -50,8 +50,8 @@ PRESETS: Final[Mapping[str, Options]] = dict(_preset_items())
 class Admm:
     """Operator splitting: tunes the present pipeline, selects a pipeline, and couples both by a penalty.
 
-    In a space without hyperparameters the first sub-problem is free, and in a space with a single pipeline the second
-    one.
+    In a space without hyperparameters, tuning has nothing to do, and in a space with a single pipeline, selecting has
+    nothing to do.
     """
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"

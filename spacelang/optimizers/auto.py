@@ -222,7 +222,11 @@ class _Run:
         return self._race.rungs[rung] / self._size
 
     def _start_with_defaults(self, options: Auto, *, has_time: bool) -> None:
-        """Queue the defaults; with a time budget and enough rows their costs are measured first, unless by the race."""
+        """Queue the defaults.
+
+        If the race starts below the last rung, it trains them on few rows. Otherwise their costs are measured on few
+        rows first, with a time budget and enough rows.
+        """
         new = [each for each in _defaults(self._tree) if each not in self._initial]
         if self._race.rung_for_new_configuration() < self._race.last_rung:
             self._unmeasured.extend(new)
@@ -248,7 +252,7 @@ class _Training:
 
 
 def load_portfolio(name: str, space: Space) -> Portfolio | None:
-    """Return the portfolio with the name of an option: that of the space, none, or one in a file.
+    """Return the portfolio that an option names: the bundled one of the space, or one in a file; else None.
 
     Raises OptionError for a file that is no portfolio.
     """

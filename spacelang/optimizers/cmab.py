@@ -159,5 +159,5 @@ class Bandit:
 
 
 def reward(normalized_loss: float, f_hat: float) -> float:
-    """Return the reward 1 - standing / f_hat of a normalized loss, clipped to [0, 1]."""
+    """Return the reward 1 - normalized_loss / f_hat, clipped to [0, 1]."""
     return 1 - min(max(normalized_loss / f_hat, 0.0), 1.0)

@@ -124,7 +124,7 @@ def _new_pipeline(turn: SelectorCall[Pipeline], pipeline: Pipeline, sizes: Seque
 
 @dataclass(slots=True)
 class _QueueLookahead:
-    """A predictor of the queue's next trainings, as if the running pipeline came back last."""
+    """A predictor of the queue's next trainings, which assumes that the running pipeline goes to the end of it."""
 
     queue: list[_QueueEntry]
     request: "Callable[[Pipeline, _Curve], Request]"

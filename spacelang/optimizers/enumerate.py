@@ -27,7 +27,7 @@ class Enumerate:
         yield from _selection.search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """Return a selector whose iterations are pipelines; with `all` it takes every one, within its seconds."""
+        """Return a selector whose iterations are pipelines; with `all`, only a limit in seconds ends a call early."""
         return MemorySelector(self._enumerate)
 
     def _enumerate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:

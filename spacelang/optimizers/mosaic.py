@@ -193,7 +193,7 @@ class _Run:
         return next((each for each in candidates if each not in self._seen), None)
 
     def _is_fully_started(self, prefix: Prefix) -> bool:
-        """Return True if every configuration below a node was started; False with hyperparameters."""
+        """Return True if every configuration below a node was started; never in a space with hyperparameters."""
         if self._tree.space.hyperparameters:
             return False
         return self._started_below[prefix] == self._tree.count_structures(prefix)

@@ -1,4 +1,4 @@
-"""RandomForest&TPE: TPE over only the random forest of a space.
+"""RandomForest&TPE: TPE over only the pipelines of a space whose last stage is a random forest.
 
 See spacelang/optimizers/README.md, section "BOASF: baselines".
 """

@@ -1,4 +1,4 @@
-"""Weights of the cases of forks, so that random choices among them follow the law of the space."""
+"""Weights of the cases of forks (see `unfolding`), so that random choices give the distribution of the space."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from spacelang.ir.domain import Domain, parts
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
-from spacelang.sampling.prior_draws import DeclaredAlternativeWeights
+from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver

@@ -19,7 +19,7 @@ SUM_NODES = 200  # The number of parts of the totals of a sum of floats
 
 
 class TreeLaw:
-    """The law of ranges that comparisons of two connect like a tree.
+    """The law of ranges that comparisons of two ranges each connect as a tree.
 
     `ranges` are in the order in which they are chosen. `limits` has for a range its parent, which is chosen before, and
     comparisons `own * value + other * parent + constant <= 0` (`< 0` if strict); without a parent, `other` is 0.
@@ -91,7 +91,7 @@ class TreeLaw:
 
 
 class GridSumLaw:
-    """The law of grids whose sum is limited: units times indices add up to `least` to `greatest`.
+    """The law of grids with a limited sum: the sum of `units[name] * index` is from `least` to `greatest`.
 
     A negative unit means that the index is counted from the end.
     """
@@ -158,7 +158,7 @@ class GridSumLaw:
 class FloatSumLaw:
     """The law of ranges of floats with limits `sum(factors * values) + constant <= 0` on multiples of one sum.
 
-    `factors` are those of the sum; `least` and `greatest` are its limits, which belong to it.
+    The sum is `sum(factors * values)`, from `least` to `greatest`, both included.
     """
 
     def __init__(self, ranges: dict[str, FloatRange], factors: dict[str, Any], least: Any, greatest: Any) -> None:
@@ -228,7 +228,7 @@ class FloatSumLaw:
 
 
 class RelatedRanges:
-    """Ranges with comparisons of them, some of which may be inactive.
+    """Ranges, some of which may be inactive, and linear comparisons between them.
 
     Each row has factors, a constant and the ranges that must be active; `factors * values + constant` is at most 0, or
     less than 0 if the last entry is True.
@@ -304,7 +304,7 @@ def _law(ranges: dict[str, Range], rows: list[Row]) -> Law:
 
 
 def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> TreeLaw:
-    """Return the law of a tree whose first range is a grid if there is any."""
+    """Return the law of ranges in a tree; its root is a grid if any range is one."""
     waiting = [next((name for name, each in ranges.items() if isinstance(each, GridRange)), next(iter(ranges)))]
     ordered: dict[str, Range] = {}
     limits: dict[str, tuple[str, list[PairRow]]] = {}

@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, describe, exact_integer, literal, parts
 from spacelang.ir.value import Value, identity_key
-from spacelang.sampling.value_codes import from_unit_function, to_unit_function
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.domain_cells import log_ends
 
 GRID_POINTS: Final = 101  # The default number of values to which `GridReduction` cuts a range
@@ -31,7 +31,7 @@ class Reduction(Protocol):
 
     @property
     def domain(self) -> SimpleDomain:
-        """The domain that replaces it."""
+        """The domain that replaces `part`."""
 
     def encode(self, value: Value) -> Value:
         """Return the member of `domain` that stands for a member of `part`."""
@@ -74,7 +74,7 @@ class ClosedRangeReduction(IdentityReduction):
 
 @dataclass(frozen=True)
 class MemberRenamingReduction:
-    """The reduction of a finite domain to a set of other names in the order of its members, ordered if these are."""
+    """The reduction of a finite domain to a set of names, one for each member; an ordered domain stays ordered."""
 
     part: Categorical | Grid
     domain: Categorical
@@ -119,20 +119,20 @@ class MemberIndexReduction:
 class LogarithmReduction:
     """The reduction of a range with a log scale to the linear range of the natural logarithms of its numbers.
 
-    Every number of that range stands for a member; for a grid, it is the nearest one. A member of a continuous range
-    comes back exactly if it has a logarithm, else up to the 12th digit: there are fewer logarithms than members.
+    Every number of the linear range stands for a member: in a grid, for the nearest one. Encoding and decoding changes
+    a member of a continuous range only after the 12th digit, and only because there are fewer logarithms than members.
     """
 
     part: Grid | Real
 
     @cached_property
     def domain(self) -> Real:
-        """The range of the logarithms; for a grid, each member has the share of it that a draw from the grid gives."""
+        """The range of the logarithms; its uniform draws give members of a grid as often as the grid's own draws."""
         part = self.part
         return Real(*(log_ends(part) if isinstance(part, Grid) else map(math.log, (part.least, part.greatest))))
 
     def encode(self, value: Value) -> float:
-        """Return the logarithm that stands for a member, or else the one whose number is next to the member."""
+        """Return the logarithm that stands for a member, or, if there is none, the one of a number next to it."""
         assert isinstance(value, int | float)
         exponent = math.log(value)
         step = max(math.ulp(exponent), 2.0**-54)  # less would not change the number

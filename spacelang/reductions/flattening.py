@@ -43,7 +43,11 @@ class BranchCase:
 
 @dataclass(frozen=True, slots=True)
 class FlattenedBranch:
-    """The cases of a branch, and what conditions on other variables or `MAX_ALTERNATIVES` left as it is."""
+    """The cases of a branch, and the variables in it that flattening did not fix.
+
+    The conditions of the hyperparameters in `not_local` depend on variables outside of the branch, or compare several
+    variables. The variables in `over_limit` would make more than `MAX_ALTERNATIVES` cases.
+    """
 
     cases: tuple[BranchCase, ...]
     not_local: tuple[Hyperparameter, ...]

@@ -49,7 +49,7 @@ class QuantileReduction:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """The constraints that the reduction expresses."""
+        """The constraints that every decoded configuration satisfies, so that the reduced space needs none of them."""
         return tuple(rule for each in self.groups for rule in each.group.constraints)
 
     @cached_property
@@ -128,7 +128,7 @@ def _law_range(domain: Grid | Real) -> GridRange | FloatRange:
 
 
 def _whole_row(row: Inequality, scope: Iterable[str], keys: Mapping[str, str]) -> Row:
-    """Return a row with whole factors."""
+    """Return an inequality, over the ranges by key, with integer factors."""
     below = lcm(row.constant.denominator, *(factor.denominator for factor in row.factors.values()))
     factors = {keys[address]: int(factor * below) for address, factor in row.factors.items()}
     return factors, int(row.constant * below), tuple(keys[address] for address in scope), row.strict

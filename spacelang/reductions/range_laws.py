@@ -1,5 +1,7 @@
 """Ranges of numbers with the laws of their draws, and tables of weights for quantiles within intervals.
 
+The place of a number is its index in a grid, and the number itself in a range of floats.
+
 Modules for other tools contain this source, so it imports nothing but the standard library.
 """
 
@@ -13,7 +15,7 @@ LEAST_SHARE = 1e-12  # The least probability of a number of a grid
 
 
 def exactly(number: Any) -> Any:
-    """Return a number as the decimal that it is printed as."""
+    """Return a number exactly; a float stands for the decimal that it is printed as."""
     return Fraction(repr(number)) if isinstance(number, float) else number
 
 
@@ -84,12 +86,12 @@ class FloatRange:
         return value
 
     def share(self, value: float) -> float:
-        """Return the probability of smaller values."""
+        """Return the probability that a draw is smaller than a value."""
         found = ((log(value) if self.is_log else value) - self.start) / self.length if self.length else 0.0
         return min(max(found, 0.0), 1.0)
 
     def at_share(self, share: float) -> float:
-        """Return the value for which smaller values have a probability."""
+        """Return the value below which a draw lies with the probability `share`."""
         number = self.start + share * self.length
         return min(max(exp(number) if self.is_log else number, self.lower), self.upper)
 

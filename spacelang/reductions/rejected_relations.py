@@ -1,4 +1,4 @@
-"""Relations by rejection: hyperparameters are drawn without them, and what violates one of them is not used."""
+"""Relations by rejection: hyperparameters are drawn without the relations; draws that violate one are rejected."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from spacelang.ir.walk import Assignment
 from spacelang.reductions.relation_groups import inequalities_of
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import Fork
-from spacelang.sampling.value_codes import from_unit_function
+from spacelang.sampling.unit_scale import from_unit_function
 from spacelang.solver.linear import Inequality
 
 MAX_DRAWS: Final = 30_000  # The number of draws without a member after which members count as too rare
@@ -32,7 +32,7 @@ class RejectedRelations:
 
     @cached_property
     def rows(self) -> Sequence[tuple[Inequality, ...]]:
-        """The inequalities that each constraint stands for; none if it is not a conjunction of such."""
+        """The inequalities that each constraint stands for; none if it is no conjunction of inequalities."""
         return tuple(inequalities_of(rule, self.space) or () for rule in self.constraints)
 
     def violations(self, configuration: Configuration) -> list[float]:
@@ -51,7 +51,7 @@ class RejectedRelations:
 
 
 def _amount(rows: Sequence[Inequality], assignment: Assignment) -> float:
-    """Return by how much one of the inequalities is exceeded at most; 1 if there are none."""
+    """Return the greatest violation of an inequality, at least `LEAST_VIOLATION`; 1 without inequalities."""
     if not rows:
         return 1.0
     exceeded = [LEAST_VIOLATION]

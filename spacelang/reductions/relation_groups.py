@@ -82,7 +82,7 @@ def range_of(variable: Variable) -> Grid | Real:
 
 
 def inequalities_of(rule: Constraint, space: Space) -> tuple[Inequality, ...] | None:
-    """Return the inequalities that a constraint stands for, or None if it is not a conjunction of such."""
+    """Return the inequalities that a constraint stands for, or None if it is no conjunction of inequalities."""
     if not rule.scope or {*mentioned_addresses(rule.expression)} != {*rule.scope}:
         return None
     if not all(isinstance(space.variables[a].hyperparameter.domain, Grid | Real) for a in rule.scope):
@@ -100,7 +100,10 @@ def inequalities_of(rule: Constraint, space: Space) -> tuple[Inequality, ...] | 
 
 
 def _conjunction(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield atoms and their truths that together are equivalent to a truth of an expression; else yield it whole."""
+    """Yield atoms with truths, all of which hold exactly if an expression has the truth `is_true`.
+
+    Yield the expression itself if there are no such atoms.
+    """
     match expression:
         case Not():
             yield from _conjunction(expression.term, is_true=not is_true)

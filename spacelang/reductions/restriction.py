@@ -149,7 +149,10 @@ class _Restriction:
         return expr.Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
 
     def _restrict_equality(self, test: expr.Compare, item: expr.Reference, address: str, value: Value) -> expr.Expr:
-        """Return the comparison; if its value was removed, one that is never true (`==`) or where active (`!=`)."""
+        """Return the comparison, or another test if its value was removed from the domain.
+
+        The other test is never true for `==`; for `!=` it is true wherever the hyperparameter is active.
+        """
         if contains(self._domain(address), value):
             return test
         return expr.In(item, (), test.span) if test.relation == "==" else expr.Compare("==", item, item, test.span)

@@ -185,7 +185,10 @@ class Questions:
         return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
 
     def encode(self, configuration: Configuration) -> dict[str, Any]:
-        """Return the answers that lead to a configuration or its nearest kept values; raise LookupError if invalid."""
+        """Return the answers that lead to a configuration; raise LookupError if the space does not have it.
+
+        If a reduction has dropped members, the answers lead to the nearest values that are left.
+        """
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}
         for part, place in unfolding.parts_on_path(self.parts, lookup):

@@ -103,12 +103,15 @@ def unfold(structures: Structures) -> Parts:
 
 
 def network_unfolder(structures: Structures) -> Callable[[Network], Parts]:
-    """Return a function that unfolds one network with all below it; may raise TooManyConnectedVariablesError."""
+    """Return a function that unfolds one network (connected variables) and everything below it.
+
+    The function may raise TooManyConnectedVariablesError.
+    """
     return Unfolding(structures.model, structures.existence_solver).parts_of_network
 
 
 def parts_on_path(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
-    """Yield the parts that a configuration passes, with the index of the case of a fork; may raise LookupError."""
+    """Yield the parts that lead to a configuration, each with the index of its case; may raise LookupError."""
     for part in parts:
         match part:
             case Fork():
@@ -139,7 +142,7 @@ def case_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
 def count_combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
     """Return the number of combinations of cases, without enumerating them; `ways` may replace the cases of a fork.
 
-    A guard counts twice: once with its parts, and once without.
+    A guard counts both ways: with each combination of its parts, and without its parts.
     """
     known: dict[int, int] = {}
 

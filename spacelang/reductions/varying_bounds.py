@@ -143,22 +143,22 @@ def _exact_rows(group: RelationGroup) -> list[Inequality] | None:
 
 
 def _are_separate(rows: Sequence[Inequality]) -> bool:
-    """Return True if ranges of floats have values within all limits: at most one strict one, and no equation."""
+    """Return True if limits always leave floats between them: at most one is strict, and no two make an equation."""
     known = {(tuple(sorted(row.factors.items())), row.constant) for row in rows}
     is_equation = any((tuple(sorted(_negated(row.factors).items())), -row.constant) in known for row in rows)
     return not is_equation and sum(row.strict for row in rows) <= 1
 
 
 def _has_floats(each: VaryingRange) -> bool:
-    """Return True if there is a float between the limits of a continuous range, whatever they are."""
+    """Return True if a continuous range has a float between its limits, whatever values the other ranges have."""
     lower, upper = ([limit for limit in side if limit.factors] for side in (each.lower, each.upper))
     return isinstance(each.domain, Grid) or not (lower and upper) or all(x.is_bare_reference for x in (*lower, *upper))
 
 
 def _are_known(each: VaryingRange, members: Mapping[str, Variable]) -> bool:
-    """Return True if each limit of a range can be computed whenever the range is active.
+    """Return True if each limit of a range is of one of two forms.
 
-    A limit is then just another range, as in `a <= b`, or mentions only ranges that are active whenever this one is.
+    It is just another range, as in `a <= b`, or mentions only ranges that are active whenever the limited range is.
     """
     own = Inequality({each.variable.address: Fraction(1)}, Fraction(0))
     return all(
@@ -210,19 +210,19 @@ def _varying_range(variable: Variable, rows: Iterable[Inequality]) -> VaryingRan
 
 def _ends(variable: Variable) -> tuple[Inequality, Inequality]:
     """Return the ends of a range as inequalities."""
-    least, greatest = box_of(variable)
+    least, greatest = least_and_greatest(variable)
     one = Fraction(1)
     return Inequality({variable.address: -one}, least), Inequality({variable.address: one}, -greatest)
 
 
-def box_of(variable: Variable) -> tuple[Fraction, Fraction]:
+def least_and_greatest(variable: Variable) -> tuple[Fraction, Fraction]:
     """Return the least and the greatest number of a range."""
     domain = range_of(variable)
     return to_fraction(domain.least), to_fraction(domain.greatest)
 
 
 def _is_always_true(row: Inequality, members: Mapping[str, Variable]) -> bool:
-    boxes = {address: box_of(members[address]) for address in row.factors}
+    boxes = {address: least_and_greatest(members[address]) for address in row.factors}
     greatest = row.constant + sum(factor * boxes[a][factor > 0] for a, factor in row.factors.items())
     return greatest < 0 or (greatest == 0 and not row.strict)
 

@@ -33,7 +33,8 @@ gives other draws, so small components keep the draws of earlier versions.
 def split_off_conditional(space: Space) -> tuple[dict[str, Variable], tuple[Variable, ...]]:
     """Return the variables to draw jointly, by address, and those to draw afterwards along conditions, in their order.
 
-    The latter have a condition, and only conditions of later ones mention them. The space must have no decisions.
+    Each variable to draw afterwards has a condition, and only conditions of later variables mention it. The space must
+    have no decisions.
     """
     expressions = expressions_of(space.variables.values(), space.constraints)
     mentions = Counter(address for expression in expressions for address in expr.mentioned_addresses(expression))

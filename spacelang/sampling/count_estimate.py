@@ -1,7 +1,8 @@
 """Estimates of the number of configurations, where constraints are tested but not counted.
 
-The solver counts the configurations with all truths of the tests left open. Each configuration of the space is one of
-them, with the truths that its values have. The share of uniform random ones that pass the tests gives the number.
+The solver counts combinations of values and of truths of the tests, as if each test could be true and false for all
+values. Each configuration of the space is one of these combinations: the one with the truths that its values have. The
+share of uniform random combinations whose truths are right, times their count, is the estimate.
 """
 
 from collections.abc import Iterator, Mapping

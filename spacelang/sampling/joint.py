@@ -61,9 +61,9 @@ class JointSampler:
     """A sampler of the hyperparameters of one network that contains no decision.
 
     A state of the network says which cell each hyperparameter is in, and which comparisons between ranges are true.
-    Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says; so are
-    values that expressions do not agree with that the solver cannot decide (`tests_draws`). Both truths of a comparison
-    have the same weight, so the accepted values have exactly the conditional distribution.
+    Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says. The same
+    test is made with expressions that the solver cannot decide, if there are any (`tests_draws`). Both truths of a
+    comparison have the same weight, so the accepted values have exactly the conditional distribution.
     If fewer than one draw in five would be accepted, values are drawn from regions of the cells (see `regions.py`).
     """
 

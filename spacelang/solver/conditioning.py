@@ -57,7 +57,11 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class DecisionDependency:
-    """A decision that matters to a component, the branch `below` which it lies (or None), and `others` around it."""
+    """A component that depends on a decision: the decision matters to it, or one of its branches contains it.
+
+    `below` is the branch of this decision that contains the component, or None. `others` are the branches of other
+    decisions around the component.
+    """
 
     component: Component
     below: str | None
@@ -80,7 +84,7 @@ class Conditioning:
         return (component for component in self._dependent if is_taken(component.context, structure))
 
     def dependencies_on(self, address: str) -> Sequence["DecisionDependency"]:
-        """Return the components, with decisions of their own, to which a decision matters or that lie below it."""
+        """Return the dependencies on a decision of all components that depend on decisions outside of their context."""
         return self._dependencies.get(address, ())
 
     @cached_property

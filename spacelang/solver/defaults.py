@@ -29,7 +29,10 @@ def default_configuration(space: Space) -> Configuration:
 
 
 def nearest_to_default(structures: Structures) -> tuple[Structure, Configuration]:
-    """Return the structure and configuration nearest to the default (`nearest_structure`, `complete`), if any."""
+    """Return the structure and configuration nearest to the default; the space must have at least one.
+
+    See `Structures.nearest_structure` and `DefaultCompleter.complete`.
+    """
     structure = default_structure(structures.space)
     usual = assemble(structures.space, structure, lambda node: node.default)
     if first_exclusion(structures.space, usual) is None:
@@ -213,7 +216,7 @@ def _changes_of(
 
 
 def _by_distance(values: Sequence[Value], default: Value) -> list[Value]:
-    """Return values, the numbers by their distance from the default first."""
+    """Return the values: first the numbers, by their distance from the default, unless the default is no number."""
     if isinstance(default, bool) or not isinstance(default, int | float):
         return [*values]
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]

@@ -252,7 +252,8 @@ class Solver:
     def solve(self, network: Network, fixed: FixedDecisions = (), last: str = "") -> Elimination:
         """Return the elimination of one network whose context is taken. Raise TooManyConnectedVariablesError.
 
-        `fixed` decisions need existential weights. With `last`, only its part is solved; its bucket has its weights.
+        Decisions may be `fixed` only if the weights are existential. With `last`, the address of a decision, only the
+        connected part of the graph with this decision is solved. It is eliminated last: its bucket has its weights.
         """
         if not fixed and not last:
             if network not in self._solved:

@@ -156,9 +156,9 @@ def _change_counts(given: Configuration, member: Configuration) -> tuple[int, in
     return len(changes) - new, out, new
 
 
-def _kept_decisions(structures: Structures, usual: Structure) -> Iterator[Structure]:
-    """Yield the branches of each decision in `usual` and of those above it, if at least one member takes them all."""
-    for address, branch in usual.items():
+def _kept_decisions(structures: Structures, taken_branches: Structure) -> Iterator[Structure]:
+    """Yield, for each decision of a structure, its branch and those that lead to it, if some member takes them all."""
+    for address, branch in taken_branches.items():
         kept = {**dict(structures.space.variables[address].owners), address: branch}
         nodes = ((each, structures.space.variables[each].choice, taken) for each, taken in kept.items())
         if all(node.branch_indices[taken] in structures.supported_branches[each] for each, node, taken in nodes):

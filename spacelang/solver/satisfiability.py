@@ -36,9 +36,9 @@ class ExpressionInContext:
 
 
 def possible_truths(space: Space, statement: ExpressionInContext) -> tuple[bool, bool]:
-    """Return whether a statement can be true, and false, ignoring all constraints.
+    """Return two flags: whether a statement can be true, and whether it can be false. Constraints are ignored.
 
-    Both is returned for a statement that connects too many variables.
+    Both flags are True for a statement that connects too many variables to decide.
     """
     return possible_truths_of_all(space, (statement,))[0]
 
@@ -65,7 +65,10 @@ def possible_truths_of_all(space: Space, statements: Sequence[ExpressionInContex
 
 
 def is_unsatisfiable(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
-    """Return True if constraints alone leave no configuration with `branch` (an address and a name), if given."""
+    """Return True if no configuration satisfies the given constraints, whatever the other ones of the space are.
+
+    With `branch`, an address and the name of a branch, only configurations that take this branch count.
+    """
     wished = () if branch is None else (Constraint(BranchTest(branch[0], (branch[1],)), forbidden=False),)
     together = (*constraints, *wished)
     expressions = [constraint.expression for constraint in together]

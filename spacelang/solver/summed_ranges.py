@@ -79,7 +79,7 @@ class SummedRange:
 
     @property
     def runs(self) -> Iterator[tuple[int, int]]:
-        """The runs of allowed numbers of units."""
+        """Return the intervals of allowed numbers of units, as pairs of a first number and the one after the last."""
         size = self.grid.size
         return ((size - end, size - start) if self.reversed else (start, end) for start, end in self.allowed)
 

@@ -19,7 +19,7 @@ from spacelang.ir.domain_questions import subgrid
 from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Or, Reference, is_true, references
 from spacelang.ir.partial_evaluation import activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
-from spacelang.sampling.value_codes import unit_scale
+from spacelang.sampling.unit_scale import unit_scale
 
 ArmKey: TypeAlias = tuple[tuple[str, int], ...]
 """The key of an arm: pairs of the address of a variable and the index of the chosen piece or group of branches."""
@@ -161,7 +161,7 @@ def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[
 
 
 def _require_active(space: Space, address: str, part: Subspace) -> bool:
-    """Restrict a subspace to where a hyperparameter is active; return False if nothing is known to be left."""
+    """Restrict a subspace to where a hyperparameter is active; return False if nothing can be left."""
     node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
         if not _restrict_branches(space, owner, {branch}, part):
@@ -170,7 +170,7 @@ def _require_active(space: Space, address: str, part: Subspace) -> bool:
 
 
 def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
-    """Restrict branches and values, or else add a constraint; return False if nothing is known to be left."""
+    """Restrict branches and values, or else add a constraint; return False if nothing can be left."""
     match condition:
         case Constant(value=value):
             return value is True

@@ -102,7 +102,7 @@ class ParameterWriter:
 
     @cached_property
     def parameters(self) -> Mapping[str, IraceParameter]:
-        """The parameters by the names of their questions."""
+        """The parameters by the name of the question that each one answers."""
         conditions = self.conditions.conditions_by_question()
         return {
             name: self._parameter(name, question, conditions[name])

@@ -67,7 +67,7 @@ class RelationsTarget(Protocol):
 
     @property
     def relations(self) -> RelationsOption:
-        """The option."""
+        """The value of the option `relations`: a lowering, or `auto`."""
 
     @property
     def default_relations(self) -> Sequence[Lowering]:
@@ -124,19 +124,19 @@ def is_relation(rule: Constraint) -> bool:
 
 
 def refuse_other_relations(
-    space: Space, carried: Iterable[Constraint], keeps: PreservationTable, verdict: Verdict = NO_SUCH_MEANS
+    space: Space, expressed: Iterable[Constraint], keeps: PreservationTable, verdict: Verdict = NO_SUCH_MEANS
 ) -> None:
-    """Raise RefusedError if the space has relations beyond those that are `carried`."""
-    known = {*carried}
+    """Raise RefusedError if the space has relations beyond those that are `expressed`."""
+    known = {*expressed}
     others = [rule for rule in space.constraints if is_relation(rule) and rule not in known]
     if others:
         make_report(space, keeps, constraint_findings(others, verdict))
 
 
-def relations_entry(lowering: str, carried: Sequence[Constraint], how: str) -> ReportEntry:
+def relations_entry(lowering: str, expressed: Sequence[Constraint], how: str) -> ReportEntry:
     """Return the entry of a report that says how relations are expressed."""
-    message = f"{lowering}: {count_with_noun(len(carried), 'constraint')} {how}"
-    return ReportEntry(RELATIONS, Preservation.EXACT, message, tuple(rule.span for rule in carried))
+    message = f"{lowering}: {count_with_noun(len(expressed), 'constraint')} {how}"
+    return ReportEntry(RELATIONS, Preservation.EXACT, message, tuple(rule.span for rule in expressed))
 
 
 def report_of_original(reduction: QuantileReduction, report: Sequence[ReportEntry]) -> tuple[ReportEntry, ...]:

@@ -42,8 +42,8 @@ _FIRST_INSIDE = approximated("the decision comes first only among those below th
 class MosaicVectorEncoding(RowEncoding):
     """The vector columns of a space: decisions in the given order, then hyperparameters in text order.
 
-    A domain has a column for the part before that of the value if it has several parts, or -1 as a value. All columns
-    of an inactive variable are -1; the first column of any other variable never is.
+    A domain with several parts, or with -1 as a value, has two columns: one for the part, then one for the value. All
+    columns of an inactive variable are -1; the first column of any other variable never is.
     """
 
     def __init__(self, space: Space, decisions: Sequence[Choice]) -> None:
@@ -87,10 +87,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Mosaic:
-    """The target `mosaic`, which compiles a space into a structural tree.
-
-    The tree has one level for each decision. The decisions marked `@first` are on top, or else the last step.
-    """
+    """The structural tree of MOSAIC: a level for each decision, those marked `@first` on top, or else the last step."""
 
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 
@@ -185,7 +182,7 @@ class StructuralTree(ReadableForm):
     def neighbours(
         self, configuration: Configuration, prefix: Prefix, rng: Generator, deviation: float = MOVE_DEVIATION
     ) -> list[Configuration]:
-        """Return the neighbors of a member by one exchange that stay below the prefix.
+        """Return the neighbours of a member by one exchange that stay below the prefix.
 
         These have each other value of a set, or four draws from a range, with this standard deviation on the unit
         interval. For every decision after the prefix, they have each other admissible branch with all hyperparameters,
@@ -304,7 +301,7 @@ class StructuralTree(ReadableForm):
         return True
 
     def _inner_neighbours(self, structure: Structure) -> Iterator[Configuration]:
-        """Yield structural neighbors for branches whose inner decisions cannot all take their defaults."""
+        """Yield structural neighbours for branches whose inner decisions cannot all take their defaults."""
         for address, taken in structure.items():
             for branch in self.space.variables[address].node.branch_indices:  # type: ignore[union-attr]
                 if branch == taken or (address, branch) not in self._branches_with_decisions:

@@ -1,8 +1,8 @@
 """The target `nevergrad`: a flat parametrization for the optimizers of Nevergrad, and the function that decodes values.
 
-Every question of the space is a parameter, also where it is not active: `decode` ignores those. Integers have the share
-of a whole unit at both ends of their range, too. An encoding has the values of all parameters by name, as the `value`
-of a candidate.
+Every question of the space is a parameter, also where its variable is not active: `decode` ignores such values. The
+ends of an integer range are as likely as the integers between them. An encoding has the values of all parameters by
+name, as the `value` of a candidate.
 """
 
 import math

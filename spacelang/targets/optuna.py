@@ -91,7 +91,10 @@ MAX_FLOAT_STEPS: Final = 10**6
 
 
 def accepts(part: SimpleDomain) -> bool:
-    """Return True for closed ranges, integers, few float steps, and values that differ (for optuna, `true` is 1)."""
+    """Return True for closed ranges, integers, grids of few floats, and unordered sets of distinct values.
+
+    Sets with tuples are not accepted, and none that has both `true` and 1, which are one value for optuna.
+    """
     match part:
         case Ordinal():
             return False
@@ -239,7 +242,7 @@ class OptunaFunction(LibraryFunctionForm):
     def ask(self, study: Any) -> tuple[Any, dict[str, Value]]:
         """Ask a study for trials until one is a member of the space; return it with its configuration.
 
-        Trials that are not are told to the study as pruned.
+        Trials that are no member are reported to the study as pruned.
         """
         optuna = import_optional("optuna")
         while True:

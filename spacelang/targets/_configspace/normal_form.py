@@ -192,7 +192,10 @@ _SIGN_FOR_TRUTH: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "
 def atom_normal_form(
     atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return where an atom has a truth value and all that it names is active; may raise InexpressibleError."""
+    """Return the normal form for: an atom has a truth value, and all that it names is active.
+
+    May raise InexpressibleError.
+    """
     named = references(atom)
     if isinstance(atom, Constant):
         return ALWAYS if atom.value is truth else disjunction()
@@ -205,7 +208,7 @@ def atom_normal_form(
 def membership_form(
     parameter: cs.FlatHyperparameter, values: Iterable[cs.FlatValue], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return where a finite hyperparameter is active and has one of the given values."""
+    """Return the normal form for: a finite hyperparameter is active and has one of the given values."""
     chosen, active = frozenset(values) & frozenset(parameter.choices), activity[parameter.name]
     if not chosen or active == NEVER:
         return NEVER
@@ -213,7 +216,7 @@ def membership_form(
 
 
 def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: Mapping[str, NormalForm]) -> NormalForm:
-    """Return where a hyperparameter is active and gives a truth value to an atom over it alone."""
+    """Return the normal form for: a hyperparameter is active, and an atom over it alone has a truth value."""
 
     def is_wanted(value: Value) -> bool:
         return is_true(atom, lambda _: value) is truth
@@ -284,7 +287,7 @@ def _run_form(piece: cs.HyperparameterPiece, run: SimpleDomain) -> NormalForm:
 
 
 def _log_run_form(own: cs.FlatHyperparameter, first: int, last: int) -> NormalForm:
-    """Return where a logarithmic integer lies between two of its values, or is one of them.
+    """Return the normal form for: a logarithmic integer lies between two of its values, or is one of them.
 
     ConfigSpace compares logarithms, which differ from those of its draws by rounding errors. It takes numbers that are
     almost integers, and a comparison with one of them is exact: `n > 3.99999996` for `n >= 4`.
@@ -337,7 +340,7 @@ def _unchanged_name(coded: cs.EncodedDomain) -> str | None:
 def _enumerated_form(
     atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return where an atom has a truth value, by enumerating the values of all but one hyperparameter."""
+    """Return the normal form for: an atom has a truth value, by listing the values of all but one hyperparameter."""
     named = sorted(references(atom), key=lambda address: codes[address].domain.size or float("inf"))
     found: list[NormalForm] = []
     listed = [[*_listed_values(codes[address])] for address in named[:-1]]

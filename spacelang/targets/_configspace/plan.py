@@ -96,7 +96,7 @@ class PlanBuilder:
         return Plan(parameters, needed, kept, self.readers, *lists)
 
     def context_reached_condition(self, context: Context) -> NormalForm:
-        """Return where a context is reached."""
+        """Return the normal form for: a context is reached."""
         if not context:
             return ALWAYS
         owner, branch = context[-1]
@@ -107,7 +107,7 @@ class PlanBuilder:
         return self.names.name_of(node) + (self.suffix if isinstance(node, Choice) else "")
 
     def add_hyperparameter(self, parameter: cs.FlatHyperparameter, active: NormalForm) -> None:
-        """Add a hyperparameter, and where it is active."""
+        """Add a hyperparameter, and the condition under which it is active."""
         self.parameters[parameter.name] = parameter
         self.activity[parameter.name] = active
 

@@ -1,1 +1,1 @@
-"""Modules shared by `hyperopt`, `optuna` and `sklearn`, which unfold spaces into independent choices."""
+"""Modules of the targets that unfold spaces into independent choices, such as `hyperopt`, `optuna` and `irace`."""

@@ -108,7 +108,7 @@ class FlatParameters(LibraryFunctionForm):
 
     @cached_property
     def parameters(self) -> Mapping[str, FlatParameter]:
-        """The parameters by the names of their questions."""
+        """The parameters by the name of the question that each one answers (see reductions/space_questions.py)."""
         names: set[str] = set()
         found: dict[str, FlatParameter] = {}
         for question, asked in self.questions.by_name.items():

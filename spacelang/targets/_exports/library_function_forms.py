@@ -176,7 +176,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
 
 
 def _kind(part: UnfoldedPart) -> str:
-    """Return the kind of a part in JSON documents."""
+    """Return the kind of a part in JSON documents: `guard`, `switch`, `decision` or `case`."""
     if isinstance(part, Guard | ValueSwitch):
         return "guard" if isinstance(part, Guard) else "switch"
     is_decision = isinstance(part, Fork) and part.node is not None and not isinstance(part.node, Hyperparameter)
@@ -334,12 +334,12 @@ def group_cases(fork: Fork) -> list[tuple[tuple[Entry, ...], Parts]]:
 
 
 def count_dictionaries(parts: Parts) -> int:
-    """Return the number of products, without listing them."""
+    """Return the number of parameter dictionaries that parts stand for, without listing them."""
     return unfolding.count_combinations(parts, lambda fork: (inner for _, inner in group_cases(fork)))
 
 
 def iter_dictionaries(parts: Parts) -> Iterator[Dictionary]:
-    """Yield the products, in the order of the cases."""
+    """Yield the entries of each parameter dictionary that parts stand for, in the order of the cases."""
     for ways in product(*(_part_dictionaries(part) for part in parts)):
         yield tuple(entry for way in ways for entry in way)
 

@@ -10,7 +10,7 @@ from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.space import Space
 from spacelang.ir.value import to_fraction
-from spacelang.reductions.varying_bounds import Limit, VaryingRange, box_of
+from spacelang.reductions.varying_bounds import Limit, VaryingRange, least_and_greatest
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.optuna_calls import decimals_of
 from spacelang.targets._exports.python_conditions import FOUND
@@ -75,7 +75,7 @@ class BoundedSuggestion:
 
     def _may_exceed(self, limit: Limit, fixed: float, *, is_upper: bool) -> bool:
         """Return True if a limit may lie outside of the range for some values of the ranges in it."""
-        boxes = {address: box_of(self.space.variables[address]) for address in limit.factors}
+        boxes = {address: least_and_greatest(self.space.variables[address]) for address in limit.factors}
         extreme = limit.constant + sum(f * boxes[a][(f > 0) is is_upper] for a, f in limit.factors.items())
         return extreme > to_fraction(fixed) if is_upper else extreme < to_fraction(fixed)
 

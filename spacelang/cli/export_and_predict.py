@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 GROUP = ("Use a run", 5)
 CODE, SKOPS, ONNX = ".py", ".skops", ".onnx"
 SUFFIXES: Final = (CODE, SKOPS, ONNX)
+MAX_SHOWN_INPUTS: Final = 8  # The most inputs of an ONNX model that are shown
 TestShareOption = Annotated[
     float | None,
     typer.Option(
@@ -90,7 +91,9 @@ def export_command(
         names = ", ".join(f'"{name}"' for name in made.trusted)
         print_note(f"to load the model: `skops.io.load({str(output)!r}, trusted=[{names}])`")
     if made.inputs:
-        print_note(f"the inputs of the model: {', '.join(made.inputs)}")
+        more = len(made.inputs) - MAX_SHOWN_INPUTS
+        rest = f" and {more} more, which `--json` lists" if more > 0 else ""
+        print_note(f"the inputs of the model: {', '.join(made.inputs[:MAX_SHOWN_INPUTS])}{rest}")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ RESULTS: Final = Path(__file__).with_suffix(".csv")
 FORMS: Final = Path(__file__).with_name("forms_of_b675031")
 RESAMPLES: Final = 10_000
 LIMIT: Final = 0.02  # The upper end of the interval of a form that is searched as well as a hand-written one
+MIN_PAIRS: Final = 10  # Fewer differences say nothing about their mean
 POWER: Final = 1.96 + 0.84  # Standard errors in a difference that a test of 5 % detects with a power of 80 %
 TOOLS: Final[Mapping[str, tuple[str, int]]] = {
     "optuna": ("Optuna TPE", 30),
@@ -83,7 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if place % parts == share - 1 and search not in known:
             start = process_time()
             trials = options.trials or TASKS[search.space].trials
-            regret = run(search, trials)
+            try:
+                regret = run(search, trials)
+            except spacelang.SpaceError as error:
+                print(*search, error.diagnostics[0].message)
+                continue
             row = (*search, trials, f"{regret:.6f}", f"{process_time() - start:.2f}")
             add_row(options.output, row)
             print(*row, flush=True)
@@ -95,7 +100,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tools", nargs="+", choices=TOOLS, default=[*TOOLS], help="targets whose tools search")
     parser.add_argument("--spaces", nargs="+", choices=TASKS, default=[*TASKS], help="spaces to search")
     parser.add_argument("--seeds", type=int, help="number of seeds; by default 30, and 10 for SMAC")
-    parser.add_argument("--trials", type=int, help="number of trials of a search; by default 80 or 100")
+    parser.add_argument(
+        "--trials", type=int, help="number of trials of a search, for a file of its own; by default 80 or 100"
+    )
     parser.add_argument("--relations", nargs="+", help="how relations are compiled; by default as each target does")
     parser.add_argument("--part", default="1/1", metavar="K/N", help="run only the K-th of N parts of the searches")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of results")
@@ -157,7 +164,8 @@ def hand_written_form(tool: str, task: Task) -> Form:
 def compiled_form(tool: str, task: Task, relations: str) -> Form:
     """Return the form that spacelang compiles, used as the page of the targets says."""
     space = spacelang.load(task.reference)
-    settings = {"relations": relations} if relations and hasattr(TARGETS.load(tool), "default_relations") else {}
+    is_only_way = relations == "cases" and not hasattr(TARGETS.load(tool), "default_relations")
+    settings = {"relations": relations} if relations and not is_only_way else {}
     form: Any = space.compile(tool, **settings).form
     decode = {"optuna": dict, "hyperopt": getattr(form, "configuration", None), "configspace": form.decode}[tool]
     assert decode is not None
@@ -191,12 +199,12 @@ class Evaluations:
 
     def __init__(self, form: Form, loss: Callable[[Values], float]) -> None:
         self._form, self._loss = form, loss
-        self.least = inf
+        self.least, self.count = inf, 0
 
     def loss(self, answer: Any) -> float:
         """Return the loss of an answer."""
         found = self._loss(self._form.values(answer))
-        self.least = min(self.least, found)
+        self.least, self.count = min(self.least, found), self.count + 1
         return found
 
 
@@ -215,7 +223,8 @@ def search_with_optuna(native: Any, evaluations: Evaluations, seed: int, trials:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-    study.optimize(lambda trial: evaluations.loss(native(trial)), n_trials=trials)
+    while (left := trials - evaluations.count) > 0:  # trials that a form prunes are not evaluated
+        study.optimize(lambda trial: evaluations.loss(native(trial)), n_trials=left)
 
 
 def search_with_hyperopt(native: Any, evaluations: Evaluations, seed: int, trials: int) -> None:
@@ -285,11 +294,9 @@ def bootstrap_interval(differences: Sequence[float]) -> tuple[float, float]:
 
 def compared_forms(rows: Rows) -> list[tuple[str, str, str, str]]:
     """Return the tool, space, form and relations of each form that can be compared, in the order of the table."""
-    places = [[*TOOLS], [*TASKS], ["compiled", "b675031"]]
+    tools, spaces = [*TOOLS], [*TASKS]
     keys = {search[:4] for search in rows if search.form != "hand" and paired_differences(rows, *search[:4])}
-    return sorted(
-        keys, key=lambda key: (key[2] != "compiled", *(p.index(k) for p, k in zip(places, key, strict=False)), key)
-    )
+    return sorted(keys, key=lambda key: (key[2] != "compiled", tools.index(key[0]), spaces.index(key[1]), key[3]))
 
 
 def print_table(rows: Rows) -> None:
@@ -315,7 +322,7 @@ def print_table(rows: Rows) -> None:
             f"{hand + difference:.4f}",
             f"{difference:+.4f} [{low:+.4f}, {high:+.4f}]",
             f"{detectable:.4f}",
-            "yes" if high < LIMIT else "no",
+            "too few pairs" if len(found) < MIN_PAIRS else "yes" if high < LIMIT else "no",
         )
         print(f"| {' | '.join(cells)} |")
 

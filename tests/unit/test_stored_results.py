@@ -14,6 +14,7 @@ ROOT: Final = Path(__file__).parents[2]
     ("folder", "module", "arguments", "page"),
     [
         ("examples", "default.analysis", ["examples/default/results.csv"], "examples/default/README.md"),
+        ("tests/benchmarks", "fidelity", ["--table"], "spacelang/targets/README.md"),
         ("tests/torture", "torture", ["--table"], "spacelang/runtime/README.md"),
         ("tests/torture", "soak", ["--table"], "spacelang/runtime/README.md"),
     ],

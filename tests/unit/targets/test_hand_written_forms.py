@@ -105,3 +105,19 @@ def test_differences_are_paired_by_seed(fidelity: Any) -> None:
     assert fidelity.paired_differences(rows, "optuna", "ordered", "compiled", "") == pytest.approx([0.1, -0.1])
     low, high = fidelity.bootstrap_interval([0.1, -0.1] * 8)
     assert -0.06 < low < -0.03 < 0.03 < high < 0.06
+
+
+@pytest.mark.parametrize("name", [name for tool, name in OLD_FORMS if tool == "optuna"])
+def test_the_stored_results_detect_the_forms_of_b675031(fidelity: Any, name: str) -> None:
+    rows = fidelity.read_rows(fidelity.RESULTS)
+    low, _ = fidelity.bootstrap_interval(fidelity.paired_differences(rows, "optuna", name, "b675031", ""))
+    assert low > 0
+
+
+def test_the_stored_results_of_optuna_are_as_good_as_by_hand(fidelity: Any) -> None:
+    rows = fidelity.read_rows(fidelity.RESULTS)
+    for name, task in fidelity.TASKS.items():
+        relations = fidelity.default_relations("optuna", task) if task.has_relations else ""
+        found = fidelity.paired_differences(rows, "optuna", name, "compiled", relations)
+        assert len(found) == 30
+        assert fidelity.bootstrap_interval(found)[1] < fidelity.LIMIT

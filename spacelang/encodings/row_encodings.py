@@ -17,7 +17,8 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble, walk_reached
 from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
-from spacelang.sampling.value_codes import Array, UnitScale, ValueCodes, unit_scale
+from spacelang.sampling.unit_scale import UnitScale, unit_scale
+from spacelang.sampling.value_codes import Array, ValueCodes
 
 EncodedRows: TypeAlias = NDArray[np.float64]
 """Floats with one row for each value or configuration, and one column for each number."""

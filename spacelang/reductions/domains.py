@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, describe, exact_integer, literal, parts
 from spacelang.ir.value import Value, identity_key
-from spacelang.sampling.value_codes import from_unit_function, to_unit_function
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.domain_cells import log_ends
 
 GRID_POINTS: Final = 101  # The default number of values to which `GridReduction` cuts a range

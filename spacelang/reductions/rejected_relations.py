@@ -14,7 +14,7 @@ from spacelang.ir.walk import Assignment
 from spacelang.reductions.relation_groups import inequalities_of
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import Fork
-from spacelang.sampling.value_codes import from_unit_function
+from spacelang.sampling.unit_scale import from_unit_function
 from spacelang.solver.linear import Inequality
 
 MAX_DRAWS: Final = 30_000  # The number of draws without a member after which members count as too rare

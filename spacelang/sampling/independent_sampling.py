@@ -12,15 +12,8 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, p
 from spacelang.ir.domain_questions import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import prior_code_sampler
-from spacelang.sampling.value_codes import (
-    Array,
-    CodeSampler,
-    ValueCodes,
-    code_type,
-    codes_at,
-    part_index_and_code,
-    unit_scale,
-)
+from spacelang.sampling.unit_scale import unit_scale
+from spacelang.sampling.value_codes import Array, CodeSampler, ValueCodes, code_type, codes_at, part_index_and_code
 from spacelang.solver.domain_cells import log_length
 
 WORD_LIMIT: Final = 2**63

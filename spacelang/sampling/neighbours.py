@@ -13,7 +13,7 @@ from spacelang.ir.membership import is_violated, member_or_exclusion
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value, are_same, identity_key
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, expressions_of, structure_of
-from spacelang.sampling.value_codes import from_unit_function, to_unit_function
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.conditioning import Component, is_taken
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter

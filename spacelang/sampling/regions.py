@@ -18,7 +18,8 @@ from numpy.random import Generator
 
 from spacelang.ir.domain import Real
 from spacelang.sampling.tied_cells import ROUNDING_MARGIN, TiedCells
-from spacelang.sampling.value_codes import Array, unit_scale
+from spacelang.sampling.unit_scale import unit_scale
+from spacelang.sampling.value_codes import Array
 from spacelang.solver.domain_cells import log_ratio
 from spacelang.solver.network_compiler import MAX_EXACT_RANGES
 

@@ -25,10 +25,11 @@ from spacelang.sampling.conditional import (
     ConditionRows,
     split_off_conditional,
 )
+from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.sampling.draw_tests import MeasuredShare
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint import JointSampler
-from spacelang.sampling.prior_draws import DeclaredAlternativeWeights, prior_of
+from spacelang.sampling.prior_draws import prior_of
 from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning

@@ -14,15 +14,8 @@ from spacelang.ir.prior import Prior
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
 from spacelang.sampling.prior_draws import prior_quantiles
-from spacelang.sampling.value_codes import (
-    Array,
-    ValueCodes,
-    code_type,
-    codes_at,
-    nearest_float,
-    part_index_and_code,
-    unit_scale,
-)
+from spacelang.sampling.unit_scale import unit_scale
+from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at, nearest_float, part_index_and_code
 from spacelang.solver.domain_cells import log_length
 from spacelang.solver.linear import difference, inequalities_for
 

@@ -19,7 +19,7 @@ from spacelang.ir.domain_questions import subgrid
 from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Or, Reference, is_true, references
 from spacelang.ir.partial_evaluation import activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
-from spacelang.sampling.value_codes import unit_scale
+from spacelang.sampling.unit_scale import unit_scale
 
 ArmKey: TypeAlias = tuple[tuple[str, int], ...]
 """The key of an arm: pairs of the address of a variable and the index of the chosen piece or group of branches."""

@@ -20,7 +20,8 @@ from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, encode_values
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.sampling.value_codes import decode_values, to_unit_function
+from spacelang.sampling.unit_scale import to_unit_function
+from spacelang.sampling.value_codes import decode_values
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 

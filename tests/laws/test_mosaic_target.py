@@ -20,7 +20,7 @@ from spacelang.ir.walk import Assignment, structure_of
 from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import MOVES_PER_NUMBER
 from spacelang.sampling.sampler import SamplingFailedError
-from spacelang.sampling.value_codes import to_unit_function
+from spacelang.sampling.unit_scale import to_unit_function
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 from spacelang.solver.network import UndecidableError

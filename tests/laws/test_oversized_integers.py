@@ -21,7 +21,7 @@ from spacelang.reductions.unfolding import unfold
 from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.sampling.value_codes import from_unit_function, to_unit_function
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
 from spacelang.solver.domain_cells import cut_into_cells, cut_points_of, join_pieces, probability_of_cell

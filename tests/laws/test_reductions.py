@@ -31,7 +31,7 @@ from spacelang.reductions.flattening import BranchCase, flatten_branch
 from spacelang.reductions.space_questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
 from spacelang.reductions.varying_bounds import BoundedParts
-from spacelang.sampling.value_codes import from_unit_function, to_unit_function
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import log_uniform_probability
 from spacelang.targets._admm.layout import StepOrder

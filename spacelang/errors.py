@@ -102,7 +102,7 @@ EXTRAS: Final = {
 
 
 class MissingLibraryError(ImportError):
-    """A library that is not installed, an optional one or one of `CORE`; `help` says how to install it."""
+    """An error: a library is needed that is not installed. `help` says how to install it."""
 
     def __init__(self, library: str) -> None:
         self.message = f"the package `{CORE.get(library, library)}` is not installed"
@@ -131,7 +131,7 @@ EQUIVALENT_DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("x
 
 
 def installed_version(distribution: str) -> str | None:
-    """Return the version of a distribution, or of one with the same package, from its metadata; None if missing."""
+    """Return the installed version of a distribution, or of another one that provides the same package, else None."""
     versions = map(_version, (distribution, *EQUIVALENT_DISTRIBUTIONS.get(distribution, ())))
     return next((version for version in versions if version is not None), None)
 
@@ -150,7 +150,7 @@ def _version(distribution: str) -> str | None:
 
 
 def _version_in_folders(distribution: str) -> str | None:
-    """Return the version in the name of a `.dist-info` folder on the search path, which is fast to find."""
+    """Return the version in the name of a `.dist-info` folder on `sys.path`, or None; faster than reading metadata."""
     prefix = distribution.replace("-", "_").lower() + "-"
     for folder in sys.path:
         try:

@@ -167,7 +167,7 @@ class PluginRegistry:
 
     @staticmethod
     def presets(plugin: type[Any]) -> Mapping[str, Mapping[str, str]]:
-        """Return the presets of a plug-in class: option texts by option name, by the name of the preset.
+        """Return the presets of a plug-in class, by name; each maps names of options to their texts.
 
         They are the class attribute `presets`; a class without it has none.
         """
@@ -301,7 +301,9 @@ class _NestedPluginType:
 
 
 def plugin_identity(plugin: Any) -> dict[str, object]:
-    """Return the compared fields of a plug-in by name, as JSON-compatible values that identify it in files.
+    """Return the fields of a plug-in that take part in comparisons, by name, as JSON-compatible values.
+
+    They identify the plug-in in files.
 
     A nested plug-in becomes `{"name": …, "options": …}`.
     """

@@ -22,7 +22,7 @@ from spacelang.text import Span, forbidden_character
 
 @frozen
 class Alternative:
-    """An alternative, one of the parts that `|` joins: its name, the place of the name, and its structure."""
+    """An alternative of a decision (a part between `|`): its name, the span of the name, and its structure."""
 
     name: str
     span: Span
@@ -33,7 +33,7 @@ class Alternative:
 
 
 def alternatives_of(structure: ast.Structure) -> list[Alternative]:
-    """Return the alternatives of a structure, inside brackets too; all `?` signs together add one `none`."""
+    """Return the alternatives of a structure, also those in plain brackets; any number of `?` signs adds one `none`."""
     found: list[Alternative] = []
     optional = False
     for part in _parts(structure):
@@ -47,14 +47,17 @@ def alternatives_of(structure: ast.Structure) -> list[Alternative]:
 
 
 def without_brackets(structure: ast.Structure) -> ast.Structure:
-    """Return a structure without brackets around it that have neither a name nor annotations."""
+    """Return the structure inside plain brackets, which have neither a name nor annotations.
+
+    Return any other structure unchanged.
+    """
     while isinstance(structure, ast.Parenthesised) and structure.alias is None and not structure.annotations:
         structure = structure.part
     return structure
 
 
 def is_joined(structure: ast.Structure, sign: str) -> bool:
-    """Return True if a sign joins the parts of a structure, which may be in brackets."""
+    """Return True if a structure, inside its plain brackets, consists of parts joined by `sign` (`|`, `->` or `&`)."""
     structure = without_brackets(structure)
     return isinstance(structure, ast.JoinedStructures) and structure.sign == sign
 
@@ -199,7 +202,7 @@ IsOperator: TypeAlias = Callable[[ast.Value], bool]  # A function that tells whe
 
 
 def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
-    """Return True if a domain contains operators (`known` tells them), so that it is a decision."""
+    """Return True if a domain contains operators, so that it is a decision; `known(value)` is True for an operator."""
     match domain:
         case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
             return True
@@ -212,7 +215,10 @@ def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
 
 
 def alternatives_in(domain: ast.Domain, known: IsOperator, report: DiagnosticCollector) -> list[Alternative]:
-    """Return the alternatives of a domain, each value of a set as one; others in a set are reported."""
+    """Return the alternatives of a domain that is a decision.
+
+    Each value of a set is an alternative; a value that cannot be one is reported. All ranges are one alternative.
+    """
     match domain:
         case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
             return alternatives_of(domain)

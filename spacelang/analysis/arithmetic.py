@@ -36,7 +36,8 @@ def read_arithmetic(
 ) -> expr.Expr | None:
     """Return arithmetic over numbers and symbols of the data, or None after reporting anything else.
 
-    An unknown name is reported with the label `reason`, or passed to `refuse` like everything else if that is empty.
+    Any other name is reported with the label `reason`. If `reason` is empty, `refuse` is called with the name; it is
+    always called with any other expression that is not arithmetic, and has to report it.
     """
     match written:
         case ast.Number():
@@ -128,7 +129,10 @@ def evaluate(expression: expr.Expr) -> Number:
 
 
 def replace_infinities(expression: expr.Expr) -> expr.Expr | None:
-    """Return the expression with `VERY_LARGE` for what is still infinite, or None if a part is undefined."""
+    """Return the expression with `VERY_LARGE` in place of infinite parts.
+
+    None if a part is undefined, as inf - inf is.
+    """
     if not any(
         isinstance(node, expr.Constant) and node.value in (math.inf, -math.inf) for node in expr.nodes(expression)
     ):
@@ -146,7 +150,10 @@ def replace_infinities(expression: expr.Expr) -> expr.Expr | None:
 
 
 def with_whole_infinities(expression: expr.Expr) -> expr.Expr | None:
-    """Return `replace_infinities` of an expression with very large integers, which do not make its value a float."""
+    """Return the expression with very large integers in place of infinite parts; None if a part is undefined.
+
+    Unlike the floats of `replace_infinities`, they do not make the value of the expression a float.
+    """
     found = replace_infinities(expression)
     return found if found is None or found is expression else _with_large_integers(found)
 

@@ -20,8 +20,8 @@ from spacelang.analysis.ranges import is_named_bound
 from spacelang.analysis.value_intervals import (
     End,
     default_between,
+    evaluate_bound,
     interval_of,
-    range_end,
     tests_of_other_parts,
     to_plain_number,
     with_fitting_upper_end,
@@ -57,7 +57,7 @@ class _NamedBound:
 
 @dataclass(slots=True, eq=False)
 class _BoundedParameter:
-    """A hyperparameter whose bounds name others.
+    """A hyperparameter whose range has bounds that name other hyperparameters.
 
     `needs` are the addresses that its bounds name. `ends` has the most extreme number of each bound: the smallest
     possible number of a lower bound, the greatest possible number of an upper bound.
@@ -94,9 +94,9 @@ class NamedBoundReader:
         self._found: dict[str, Hyperparameter | None] = {}
 
     def read(self) -> dict[str, Hyperparameter | None]:
-        """Return each hyperparameter by address, and add its bounds to the draft as constraints.
+        """Return the hyperparameters whose bounds name others, by address; add the bounds to the draft as constraints.
 
-        A hyperparameter with a mistake, which is reported, is None.
+        A hyperparameter with a mistake is None; the mistake is reported.
         """
         for pending in self._draft.ranges:
             before = len(self._report.found)
@@ -138,7 +138,7 @@ class NamedBoundReader:
     def _named_bound(self, pending: PendingRange, part: int, side: Side, written: ast.Expression) -> _NamedBound | None:
         if not all(self._is_known(name, pending) for name in _names(written)):
             return None
-        found = self._expressions.read_number(written, pending.scope)
+        found = self._expressions.read_operand(written, pending.scope)
         if isinstance(found, Choice):
             self._refuse(written, f"`{written.span.text}` is a decision, not a number")
             return None
@@ -214,7 +214,10 @@ class NamedBoundReader:
         self._variables[found.address] = replace(self._variables[found.address], node=found)
 
     def _default_ends(self, each: _BoundedParameter) -> Iterator[tuple[int, bool, bool, Fraction]]:
-        """Yield the ends of a range, for `default_between`, if everything that its bounds name has its default."""
+        """Yield the ends that a range has while all hyperparameters in its bounds have their defaults.
+
+        The tuples are those that `default_between` takes.
+        """
         for bound in each.bounds:
             number = to_number(expr.evaluate(bound.expression, self._default_of))
             part = _parts(each.pending.written.domain)[bound.part]
@@ -282,7 +285,7 @@ class NamedBoundReader:
         self, found: ast.Range, written: ast.Range, place: int, each: _BoundedParameter
     ) -> ast.Range | None:
         """Return the range, or None after reporting that it is empty even with the most extreme bounds."""
-        lower, upper = range_end(found.lower), range_end(found.upper)
+        lower, upper = evaluate_bound(found.lower), evaluate_bound(found.upper)
         if lower is None or upper is None or lower <= upper:
             return found
         bounds = [bound for bound in each.bounds if bound.part == place]
@@ -300,7 +303,7 @@ class NamedBoundReader:
         return None
 
     def _domains_of_named(self, each: _BoundedParameter) -> Iterator[Related]:
-        """Yield the domains of the hyperparameters that the bounds of a range name, directly or by way of others."""
+        """Yield notes on the domains of all hyperparameters on which the bounds of a range depend, even indirectly."""
         waiting, seen = [*sorted(each.needs)], {each.pending.address}
         while waiting:
             address = waiting.pop(0)
@@ -340,7 +343,7 @@ class NamedBoundReader:
         return True
 
 
-def with_ranges(space: Space, draft: Draft, found: Mapping[str, Hyperparameter | None]) -> Space:
+def replace_placeholders(space: Space, draft: Draft, found: Mapping[str, Hyperparameter | None]) -> Space:
     """Return the space with hyperparameters in place of their placeholders, and change the draft in the same way.
 
     A placeholder whose hyperparameter is None is removed.

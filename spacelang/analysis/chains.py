@@ -116,11 +116,11 @@ class ChainExpansion:
             use.address: (name, place) for name, chain in chains.items() for place, use in enumerate(chain.uses, 1)
         }
 
-    def by_address(self, found: Mapping[str, T], change: Callable[[T, str, Numbers], T]) -> dict[str, T]:
-        """Return a mapping whose addresses are those of the space.
+    def expand_addresses(self, found: Mapping[str, T], change: Callable[[T, str, Numbers], T]) -> dict[str, T]:
+        """Return a mapping by addresses of the draft as one by addresses of the expanded space.
 
         An address inside a use becomes one address for each number of uses. `change` returns the new value, given the
-        old one, the new address, and the number of uses at that address.
+        old value, the new address, and the numbers of uses (by chain) for which that address exists.
         """
         return {
             new_address: change(each, new_address, numbers)
@@ -128,23 +128,26 @@ class ChainExpansion:
             for new_address, numbers in self._space_addresses(address)
         }
 
-    def condition(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
-        """Return the condition of a node that exists for certain numbers of uses, which `numbers` has."""
+    def expand_condition(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+        """Return the expanded condition of a node that exists only for the numbers of uses in `numbers`."""
         others = self.chains_in(expression) - numbers.keys()
         cases: list[expr.Expr] = []
         for more in self._assignments(others):
             known = {**numbers, **more}
             # Tests of the chain around a use are not replaced, so that its copies for all numbers of uses stay equal.
             left = partially_evaluate(expression, self._lookup(known, kept=numbers))
-            left = self.rename(left, known)
+            left = self.rename_uses(left, known)
             tests = (expr.BranchTest(name, (str(number),)) for name, number in more.items())
             cases.append(expr.And((*tests, left)))
         return replace(fold_constants(expr.Or(tuple(cases))), span=expression.span)
 
-    def constraints(
+    def expand_constraint(
         self, expression: expr.Expr, branch: drafts.BranchKey | None, *, forbidden: bool
     ) -> Iterator[ExpandedConstraint]:
-        """Yield the constraints that a constraint which names uses, or stands in the body of a use, is expanded to."""
+        """Yield the expanded constraints for one constraint: itself, or one for each combination of numbers of uses.
+
+        `branch` is the branch whose body contains the constraint, or None for the top level of a file.
+        """
         own = () if branch is None else self._space_addresses(branch[0])
         at_own = {tuple(numbers.items()): address for address, numbers in own if numbers}
         named = self.chains_in(expression) | {name for numbers in at_own for name, _ in numbers}
@@ -165,7 +168,7 @@ class ChainExpansion:
                     yield ExpandedConstraint(replace(left, span=expression.span), (*around, *tests))
 
     def chains_in(self, expression: expr.Expr) -> set[str]:
-        """Return the chains whose uses an expression names."""
+        """Return the addresses of the chains whose uses an expression names."""
         stages = {drafts.stage_of(address) for address in expr.mentioned_addresses(expression)}
         return {self._places[stage][0] for stage in stages if stage in self._places}
 
@@ -213,10 +216,10 @@ class ChainExpansion:
             if not isinstance(known, Unknown):
                 return expr.Constant(known in expression.branches, expression.span)
         if isinstance(expression, expr.BranchTest | expr.Reference | expr.Active):
-            return self.rename(expression, numbers)
+            return self.rename_uses(expression, numbers)
         return expr.with_children(expression, lambda part: self._with_numbers(part, numbers))
 
-    def rename(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+    def rename_uses(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
         """Return an expression with the addresses that uses have for certain numbers of uses, one for each chain."""
         names = {}
         for address in expr.mentioned_addresses(expression):

@@ -203,7 +203,7 @@ class _CatalogueChecker:
         others = (*children, *operator.computed, *operator.tuples)
         given |= {child.name: ast.Word(child.name, child.span) for child in others}
         judges = {
-            name: ParameterChecker(self._report, entry, parameter_checks.find(word, entry, self._report))
+            name: ParameterChecker(self._report, entry, parameter_checks.find_parameter(word, entry, self._report))
             for name, word in given.items()
         }
         for name, value in operator.fixed:

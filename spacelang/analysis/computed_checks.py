@@ -45,7 +45,7 @@ MAX_SHOWN: Final = 4  # The maximum number of hyperparameters whose values are s
 
 
 def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector) -> None:
-    """Report every computed parameter that its operator may reject, or that never has a value.
+    """Report each computed parameter that can have a value which its operator rejects, or that never has a value.
 
     `written` has the checker of the parameter and the span of the expression by address.
     """

@@ -158,7 +158,10 @@ def _needed_conditions(
 def _relaxations(
     space: Space, constraints: Sequence[Constraint], symbols: DataSymbols
 ) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
-    """Yield each hyperparameter of the conflict without its condition, or with its widest domain for any data."""
+    """Yield (hyperparameter, its relaxed copy, what was relaxed) for each hyperparameter of the conflict.
+
+    A copy has no condition, or the domain that is the widest for data of any size.
+    """
     named = [address for constraint in constraints for address in mentioned_addresses(constraint.expression)]
     nodes = (space.variables[address].node for address in with_dependencies(space.variables, named))
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
@@ -215,7 +218,7 @@ def _switch_name(address: str) -> str:
 
 
 def check_removed_values(space: Space, written: Sequence[ConstraintWithBranches], report: DiagnosticCollector) -> None:
-    """Warn about each constraint that removes all words of a hyperparameter, unless it mentions one of them."""
+    """Warn about each constraint that excludes all string values of a hyperparameter without mentioning one of them."""
     for constraint, as_written in zip(space.constraints, written, strict=False):
         for address in constraint.scope:
             words = [*_words(space, address)]
@@ -235,7 +238,10 @@ def _words(space: Space, address: str) -> Iterator[Value]:
 
 
 def _with_word(expression: Expr, address: str, word: Value) -> Expr:
-    """Return what remains of a condition where a hyperparameter is a word, which no `<` or `>=` holds for."""
+    """Return the condition for a hyperparameter that has the string value `word`.
+
+    Its tests by `<`, `<=`, `>` and `>=` are false, because strings have no order here.
+    """
 
     def with_false_orders(part: Expr) -> Expr:
         if isinstance(part, And | Or | Not):

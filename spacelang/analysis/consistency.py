@@ -38,7 +38,10 @@ MAX_SHOWN: Final = 8
 
 
 def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures | None:
-    """Report useless conditions and constraints; return structures with an admissible default (None: undecidable)."""
+    """Report conditions and constraints without effect; return the structures, with an admissible default if possible.
+
+    None, after a report, if constraints connect too many decisions to be decided.
+    """
     try:
         structures = Structures(space)
         blamed = [*_check_alternatives(structures, draft, report)]
@@ -100,7 +103,7 @@ class _TruthChecks:
         """Whether each hyperparameter with a condition can be active and can be inactive, ignoring the constraints."""
 
     def check(self, blamed: Set[Span]) -> None:
-        """Report conditions and constraints without effect, except the `blamed` ones, already in an error."""
+        """Report conditions and constraints without effect, except at the spans `blamed`, which have errors already."""
         before = len(self._report.found)
         written = [statement.expression.span for statement in self._conditions.values()]
         for address, statement in self._conditions.items():
@@ -339,7 +342,10 @@ class _AlternativeChecks:
                     self._over.setdefault(place, []).extend(network.constraints)
 
     def affecting(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
-        """Return the constraints that may exclude a branch: by name, then on its inside, then on its decision."""
+        """Return the constraints that may exclude a branch, most specific first.
+
+        They test the branch by name, or restrict what is inside the branch, or mention its decision.
+        """
         taken = (choice.address, branch.name)
         found = (*self._naming.get(taken, ()), *self._over.get(taken, ()), *self._over.get(choice.address, ()))
         return tuple({id(constraint): constraint for constraint in found}.values())
@@ -348,9 +354,10 @@ class _AlternativeChecks:
 def ensure_admissible_default(
     structures: Structures, report: DiagnosticCollector
 ) -> tuple[Structures, tuple[Constraint, ...]]:
-    """Return the structures with an admissible default, and the constraints that exclude the written one, as mistakes.
+    """Return the structures with an admissible default, and the constraints that wrongly exclude the written default.
 
-    If a constraint depends on the data, it is no mistake: the default moves (see `nearest_to_default`).
+    Such a constraint is reported. If it depends on the data, it is no mistake: the default is moved to the nearest
+    member instead (see `nearest_to_default`).
     """
     space = structures.space
     taken = default_structure(space)

@@ -43,15 +43,15 @@ class DataSymbols:
         return self._bindings.get(name, math.inf)
 
     def copy_mentions(self, source_span: Span, place: Span) -> None:
-        """Record that `place` refers to the text at `source_span`, so that it mentions the same symbols."""
+        """Record that the text at `place` stands for that at `source_span`, so that it mentions the same symbols."""
         for name in self.mentioned_in(source_span):
             self.record_mention(name, place)
 
     @property
     def used(self) -> dict[str, int | None]:
-        """The symbols that the space depends on, sorted, each with its number, or with None if it is not bound.
+        """The symbols of the data that the space depends on, sorted, each with its number, or None if it is unbound.
 
-        It depends on those that the text mentions, and on bound ones that count the columns of its `columns(…)`.
+        These are the symbols that the text mentions, and bound ones that count the columns that `columns(…)` selects.
         """
         names = {name for mentions in self._mentions.values() for _, name in mentions} | self._counted
         return {name: self._bindings.get(name) for name in sorted(names)}
@@ -144,13 +144,19 @@ class DiagnosticCollector:
         self.found.append(diagnostic)
 
     def attribute_to(self, first_diagnostic: int, through: Related) -> None:
-        """Add the place `through` to the diagnostics from index `first_diagnostic` on; repeated ones are kept once."""
+        """Add the related place `through` to the diagnostics from index `first_diagnostic` on.
+
+        Diagnostics that this has added to the report before are dropped.
+        """
         new = [problem for problem in self.found[first_diagnostic:] if problem not in self._brought]
         self._brought.update(new)
         self.found[first_diagnostic:] = [problem.with_related(through) for problem in new]
 
     def report_unbound(self, span: Span, limit: str | None = None) -> None:
-        """Report the first unbound symbol in a span. Without it, `limit` would be finite."""
+        """Report the first unbound symbol in a span.
+
+        `limit` describes what is infinite because of it, for the message.
+        """
         free = self.symbols.unbound_in(span)
         at = self.symbols.first_mention(span, free)
         self.add(UnboundSymbol(at, symbol=at.text if at.text in free else free[0], limit=limit))

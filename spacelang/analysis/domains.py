@@ -133,7 +133,7 @@ def domain_text(span: Span, domain: Domain) -> str:
 
 
 def widest_domain(written: ast.Domain) -> Domain | None:
-    """Return the domain with every range as wide as any data allows; None if a part never has a value."""
+    """Return the domain with each range as wide as it can be for data of any size; None if a part never has a value."""
     match written:
         case ast.UnionDomain():
             found = [widest_domain(part) for part in written.parts]

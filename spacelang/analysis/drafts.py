@@ -38,8 +38,8 @@ BranchKey: TypeAlias = tuple[str, str]  # A branch: the address of its decision 
 class StageNames:
     """The names of the stages of a module in the space, and how the text of the module refers to them.
 
-    Further uses are called `scaler_2`, ... or by the name after `as`. A name means the use being read (`own`),
-    else the first one.
+    The second use of a stage is called `scaler_2`, and so on, or by the name after `as`. In the text, the name of a
+    stage means the use whose body is being read (`own`), otherwise the first use.
     """
 
     module: Module | None = None
@@ -73,7 +73,7 @@ class StageNames:
         return ".".join(words[: len(words) - len(rest)])
 
     def home_of(self, name: str) -> tuple[int, str]:
-        """Return the id of the module in which a dotted name is looked up, and its rest there."""
+        """Return the id of the module in which a dotted name is looked up, and the name without its imports."""
         module, words = self.module, name.split(".")
         while module is not None and len(words) > 1 and words[0] in module.imports:
             module = module.imports[words.pop(0)]
@@ -96,9 +96,10 @@ class StageNames:
 
 @frozen
 class DecisionCondition:
-    """The condition of the nested decision at an address; `left` is the alternative where it does not hold.
+    """The condition of the nested decision at an address; `left` is the alternative taken where it does not hold.
 
-    If `is_own`, its author wrote that alternative, for elsewhere as well. `span` is the parameter's whole definition.
+    If `is_own`, the author wrote that alternative, which may also be taken where the condition holds; otherwise it was
+    added. `span` is the parameter's whole definition.
     """
 
     address: str
@@ -289,7 +290,7 @@ class Draft:
     """The names in expressions, after they are read."""
 
     def definition(self, name: str, scope: Scope) -> Definition | None:
-        """Return what a name is defined as in a scope, or None if it stands for something else."""
+        """Return the definition (`let`, or computed parameter) of a name in a scope, or None if the name has none."""
         own = (scope.constants, scope.operators, scope.addresses, scope.dubious)
         found = scope.definitions.get(name) if name != scope.outer_name else None
         is_own = found is not None or any(name in each for each in own)

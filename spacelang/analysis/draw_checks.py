@@ -1,4 +1,4 @@
-"""Check random draws: report what makes them approximate, and what they are tested with because it is undecided."""
+"""Checks of random draws: report constraints that make them approximate, and those only tested after each draw."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -62,7 +62,10 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
 
 
 def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
-    """Report in one note what draws are tested with, or the statements that too few draws satisfy."""
+    """Report, as one note, the statements that are only tested after each draw.
+
+    Report statements that too few draws satisfy as problems of their own.
+    """
     from spacelang.sampling.sampler import Sampler
 
     least: dict[tuple[_Statement, ...], tuple[Network, Structure, MeasuredShare]] = {}

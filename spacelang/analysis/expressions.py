@@ -71,8 +71,8 @@ class ExpressionReader:
         assert found is not None or is_reported, "an invalid expression must be reported as an error"
         return found
 
-    def read_number(self, written: ast.Expression, scope: Scope) -> Expr | Choice | None:
-        """Return the operand of a comparison (a `Choice` for the name of a decision), or None after reporting it."""
+    def read_operand(self, written: ast.Expression, scope: Scope) -> Expr | Choice | None:
+        """Return an operand of a comparison (a `Choice` for the name of a decision), or None after a report."""
         self._operands = self._operands_in(scope)
         found = self._operands.read(written)
         return found if isinstance(found, Choice) else self._limited(found, written)

@@ -25,7 +25,10 @@ MAX_MEMBERS: Final = 20_000
 
 @frozen
 class BodyMember:
-    """A member of a body, with the module of its text, and the `include` or use that brought it, if any."""
+    """A member of a body, and the module whose text contains it.
+
+    `through` is the `include` or the use that added the member to the body; None if the body itself contains it.
+    """
 
     member: ast.NamedMember | ast.ConstraintStatement
     home: Module
@@ -63,14 +66,17 @@ class GroupReader:
     def members_of_use(
         self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: Related
     ) -> tuple[BodyMember, ...]:
-        """Return the members of an abstract operator's declaration and of its use, which replace the former."""
+        """Return the members of a use of an abstract operator: those of the declaration and those of the use's body.
+
+        A member of the use replaces the member of the same name in the declaration.
+        """
         own = () if body is None else self.members(body, module)
         names = {given.name for given in own if given.name is not None}
         declared = [given for given in self.declared_members(declaration, home) if given.name not in names]
         return (*(replace(given, through=used) for given in self._within_limit(declared, used)), *own)
 
     def declared_members(self, declaration: ast.AbstractOperator, home: Module) -> tuple[BodyMember, ...]:
-        """Return the members in the declaration of an abstract operator."""
+        """Return the members in the declaration of an abstract operator, groups expanded; empty if it has no body."""
         if id(declaration) not in self._opened:
             body = declaration.body
             self._opened[id(declaration)] = () if body is None else self.members(body, home)

@@ -58,7 +58,10 @@ def _value(written: ast.Value | ast.Expression, domain: Domain, report: Diagnost
 def _moved_default(
     written: ast.Parameter, value: Value, domain: Domain, report: DiagnosticCollector
 ) -> Value | NotFound:
-    """Return the nearest member to a default that only the data excludes, or `NOT_FOUND` if any data excludes it."""
+    """Return the nearest value of the domain to a default that only the size of the present data excludes.
+
+    `NOT_FOUND` if data of every size excludes the default.
+    """
     assert written.default is not None
     if _depends_on_data(written, report):
         wide = widest_domain(written.domain)
@@ -78,10 +81,13 @@ def _moved_default(
     return nearest_value(value, domain) if is_reached else NOT_FOUND
 
 
-def read_range_default(
+def read_default_of_range(
     written: ast.Parameter, part: ast.Domain, domain: Domain, parameter: Parameter | None, report: DiagnosticCollector
 ) -> Value:
-    """Return the value after `=` if it lies in this range of several alternatives, else the usual default."""
+    """Return the default of the range that is one alternative of a decision.
+
+    It is the value after `=` if this lies in the range, else the library's default or the middle of the range.
+    """
     is_own = written.default is not None and _lies_in(written.default, domain, report)
     return read_default(
         replace(written, domain=part, default=written.default if is_own else None), domain, parameter, report
@@ -96,7 +102,10 @@ def read_decision_default(
     *,
     is_known: bool,
 ) -> int:
-    """Return the index of the alternative after `=`, or 0; the mistake is reported only if `is_known`."""
+    """Return the index of the alternative after `=`; 0 if there is no such alternative.
+
+    That mistake is reported only if `is_known`, that is, if all alternatives could be read.
+    """
     value = literal_value(default, report) if isinstance(default, ast.Value) else default.span.text
     names = [branch.name for branch in branches]
     place = None if isinstance(value, InvalidValue) else _index_of(default, value, branches, report)
@@ -181,7 +190,7 @@ _FIXED: Final = "fixed value"
 def read_value(
     written: ast.Value | ast.Expression, report: DiagnosticCollector, *, what: str, words: Domain | None = None
 ) -> ast.Value | InvalidValue:
-    """Return the written value, with arithmetic replaced by its result (maybe infinite), or `NO_VALUE` after a report.
+    """Return the written value, or the result of arithmetic (maybe infinite); `NO_VALUE` after reporting a mistake.
 
     A word in `words` is a string, even if it is also a symbol of the data. `what` names the value in messages.
     """
@@ -203,7 +212,10 @@ def read_value(
 
 
 def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticCollector) -> ast.Value | InvalidValue:
-    """Return the finite constant after `=` (a float if an operand is: `2 * 0.5` is 1.0), or `NO_VALUE` if reported."""
+    """Return the finite constant after `=`, a float if an operand is one (`2 * 0.5` is 1.0).
+
+    Return `NO_VALUE` after reporting anything else.
+    """
     found = read_value(written, report, what=_FIXED)
     if not isinstance(found, ast.Number) or isinstance(written, ast.Number):
         return found

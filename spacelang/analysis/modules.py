@@ -31,7 +31,10 @@ Declared = TypeVar(
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """One file with its imports; unparsed parts may declare the names in `damaged`, and any name if `is_torn`."""
+    """One file with its imports.
+
+    Parts of the file that could not be parsed may declare the names in `damaged`, or any name if `is_torn`.
+    """
 
     source: Source
     file: ast.File
@@ -66,7 +69,7 @@ class Module:
         return self.is_torn or name in self.damaged
 
     def home_of(self, name: ast.DottedName) -> tuple["Module", str]:
-        """Return the module in which a name is looked up, and its rest: `trees.knn` is `knn` in `trees`."""
+        """Return the module in which a dotted name is looked up, and its rest: `trees.knn` is `knn` in `trees`."""
         home, words = self, [word.text for word in name.words]
         while len(words) > 1 and words[0] in home.imports:
             home = home.imports[words.pop(0)]

@@ -32,7 +32,10 @@ class NameResolver:
         self._symbols = symbols
 
     def find(self, written: ast.DottedName, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
-        """Return what a name stands for, None if its declaration is damaged, or a diagnostic if it is invalid."""
+        """Return what a name stands for; None if its declaration has a (reported) mistake.
+
+        Return a diagnostic, not yet reported, for an unknown or invalid name.
+        """
         name = written.text
         if name in scope.constants:
             self.record_fixed(written, scope, written.span)
@@ -51,8 +54,8 @@ class NameResolver:
             return Constant(self._symbols.record_mention(name, written.span), written.span)
         return self._tuple_diagnostic(written, scope) or self._unknown_diagnostic(written, scope)
 
-    def tuple_named(self, name: str, scope: Scope) -> TupleParameter | None:
-        """Return the tuple parameter that a name stands for, or None if it stands for something else."""
+    def find_tuple_parameter(self, name: str, scope: Scope) -> TupleParameter | None:
+        """Return the tuple parameter with this name, or None if there is none in the scope."""
         length = self._address(length_name(name), scope)
         found = self._tuples.get(length.removesuffix(length_name("")))
         return None if found is None or found.length != length else found
@@ -60,11 +63,11 @@ class NameResolver:
     def _tuple_diagnostic(self, written: ast.DottedName, scope: Scope) -> Diagnostic | None:
         """Return the diagnostic of the name of a whole tuple, or of an element that does not exist, or None."""
         name = written.text
-        if self.tuple_named(name, scope) is not None:
+        if self.find_tuple_parameter(name, scope) is not None:
             remedy = f"name its length or an element: `length({name})`, `{element_name(name, 1)}`"
             return WrongComparison(written.span, problem=f"`{name}` is a tuple", remedy=remedy)
         indexed = re.fullmatch(r"(?P<whole>.+)\[(?P<number>\d+)\]", name, re.DOTALL)
-        known = None if indexed is None else self.tuple_named(indexed["whole"], scope)
+        known = None if indexed is None else self.find_tuple_parameter(indexed["whole"], scope)
         if indexed is None or known is None:
             return None
         most = len(known.elements)
@@ -73,7 +76,7 @@ class NameResolver:
         return UnknownName(written.span, name=name, reason=reason)
 
     def definition(self, name: str, scope: Scope) -> Definition | None:
-        """Return the expression that a name stands for, or None if it stands for something else."""
+        """Return the definition (`let`, or computed parameter) of a name, or None if the name has none."""
         return self._draft.definition(name, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
@@ -93,7 +96,7 @@ class NameResolver:
         return found[0] if len(found) == 1 else address
 
     def _completions(self, address: str, scope: Scope) -> tuple[str, ...]:
-        """Return the addresses that become this one if alternatives are left out of them."""
+        """Return the full addresses that `address` abbreviates by leaving out the names of alternatives."""
         if "." not in address:
             return ()
         inside = stage_of(scope.place) in self._left_out
@@ -156,7 +159,7 @@ class NameResolver:
         return several if len(several) > 1 else ()
 
     def is_known(self, name: str, scope: Scope) -> bool:
-        """Return True if a name stands for something that could be read."""
+        """Return True if a name stands for a variable, a fixed value, an operator or a definition that was read."""
         known = name in scope.addresses or name in scope.constants or name in scope.operators
         return known or self.definition(name, scope) is not None or self._address(name, scope) in self._variables
 
@@ -173,7 +176,7 @@ class NameResolver:
         )
 
     def has_incomplete_names(self, scope: Scope) -> bool:
-        """Return True if something that an expression may name was not read completely."""
+        """Return True if something that an expression in the scope may name could not be read because of a mistake."""
         return bool(scope.dubious or self._draft.dubious)
 
     def _is_dubious(self, address: str) -> bool:
@@ -238,12 +241,12 @@ class NameResolver:
         return None
 
     def _reachable(self, name: str, scope: Scope) -> str | None:
-        """Return the first address that ends with a name and can be active together with the body of a scope."""
+        """Return the first address that ends with `name` and can be active together with the scope's body, or None."""
         named = self._by_name.get(name, ())
         return next((each for each in named if self._other_alternative(each, scope) is None), None)
 
     def _other_alternative(self, address: str, scope: Scope) -> tuple[str, str] | None:
-        """Return the decision and its alternative that an address is in and the body of a scope is not, if any."""
+        """Return the (decision, alternative) that contains an address but excludes the body of the scope, or None."""
         if scope.branch is None or scope.branch[0] not in self._variables:
             return None
         around = dict((*self._variables[scope.branch[0]].owners, scope.branch))

@@ -100,7 +100,7 @@ class OperandReader:
         """Return the length of the tuple that is the only argument of a call, or None after reporting a mistake."""
         match written.arguments:
             case (ast.DottedName() as name,):
-                found = self._names.tuple_named(name.text, self.scope)
+                found = self._names.find_tuple_parameter(name.text, self.scope)
                 if found is None and not self.is_known(name):
                     self.read_name(name)
                     return None
@@ -123,7 +123,10 @@ class OperandReader:
     def read_sides(
         self, left: ast.Expression, right: ast.Expression
     ) -> tuple[Expr | Choice | None, Expr | Choice | None]:
-        """Return both sides of a comparison, None if invalid; a word may be a value of the other side."""
+        """Return the operands of both sides of a comparison, each None if invalid.
+
+        A word next to a hyperparameter may be one of its values: `kernel` and `rbf` in `kernel == rbf`.
+        """
         for word, other, swapped in ((right, left, False), (left, right, True)):
             if not self._may_be_word(word):
                 continue
@@ -166,7 +169,7 @@ class OperandReader:
         return isinstance(written, ast.DottedName) and len(written.words) == 1 and is_bare_word(written.text)
 
     def is_known(self, written: ast.Expression) -> bool:
-        """Return True if a name stands for something that could be read."""
+        """Return True if a name stands for a variable, a fixed value, an operator or a definition that was read."""
         assert isinstance(written, ast.DottedName)
         return self._names.is_known(written.text, self.scope)
 
@@ -222,7 +225,10 @@ class OperandReader:
         return found
 
     def check_at_most_one_infinity(self, written: ast.Expression, *sides: Expr) -> bool:
-        """Return True unless several numbers are arbitrarily large: then an unbound symbol is reported."""
+        """Return True if at most one number in a comparison is arbitrarily large.
+
+        Otherwise report an unbound symbol.
+        """
         large = [node for side in sides for node in nodes(side) if is_infinity_placeholder(node)]
         is_known = sum(bool(self._report.symbols.mentioned_in(node.span)) for node in large) < 2
         if not is_known:

@@ -293,7 +293,7 @@ class BodyReader:
         self._check_characters(name)
         if self._declaration is not None and name.text not in self._declared:
             self._report_undeclared(name, self._declaration)
-        parameter = None if self._entry is None else parameter_checks.find(name, self._entry, self._report)
+        parameter = None if self._entry is None else parameter_checks.find_parameter(name, self._entry, self._report)
         return ParameterChecker(self._report, self._entry, parameter)
 
     def _report_undeclared(self, name: ast.Word, declaration: ast.AbstractOperator) -> None:
@@ -485,7 +485,7 @@ class BodyReader:
             return tuple(branch for branch in branches if branch.name != ir.RANGE_NAME) if part else branches
         self._report.symbols.record_domain(part.span, part)
         place = self._place.child(written.name.text).alternative(ir.RANGE_NAME).child("value")
-        default = hyperparameter_defaults.read_range_default(written, part, domain, judge.parameter, self._report)
+        default = hyperparameter_defaults.read_default_of_range(written, part, domain, judge.parameter, self._report)
         self._operators.draft.domains[place.address] = domain_text(part.span, domain)
         leaf = ir.Hyperparameter("value", place.address, place.key, domain, default, span=part.span)
         return tuple(replace(each, node=leaf) if each.name == ir.RANGE_NAME else each for each in branches)

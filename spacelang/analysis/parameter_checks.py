@@ -267,7 +267,7 @@ def check_operator_deprecation(name: ast.DottedName, entry: CatalogueEntry, repo
         )
 
 
-def find(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> Parameter | None:
+def find_parameter(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> Parameter | None:
     """Return the parameter of a name (a deprecated one is reported), or None after reporting it as unusable."""
     parameter = entry.parameters.get(name.text)
     if parameter is None:

@@ -64,7 +64,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
             from spacelang.analysis import computed_checks
 
             written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
-            written = expansion.by_address(written, lambda each, _, __: each)
+            written = expansion.expand_addresses(written, lambda each, _, __: each)
             computed_checks.check(found, written, report)
         if draft.ranges:
             from spacelang.analysis import bound_activity
@@ -83,13 +83,13 @@ def _expand_chains(
     """Return conditions and computed values with chains expanded; expand the other mappings of the draft in place."""
 
     def with_condition(known: drafts.DecisionCondition, address: str, numbers: Numbers) -> drafts.DecisionCondition:
-        return replace(known, address=address, condition=expansion.condition(known.condition, numbers))
+        return replace(known, address=address, condition=expansion.expand_condition(known.condition, numbers))
 
-    draft.decision_conditions = expansion.by_address(draft.decision_conditions, with_condition)
-    draft.domains.update(expansion.by_address(draft.domains, lambda domain, _, __: domain))
+    draft.decision_conditions = expansion.expand_addresses(draft.decision_conditions, with_condition)
+    draft.domains.update(expansion.expand_addresses(draft.domains, lambda domain, _, __: domain))
     return (
-        expansion.by_address(conditions, lambda each, _, numbers: expansion.condition(each, numbers)),
-        expansion.by_address(computations, lambda each, _, numbers: expansion.rename(each, numbers)),
+        expansion.expand_addresses(conditions, lambda each, _, numbers: expansion.expand_condition(each, numbers)),
+        expansion.expand_addresses(computations, lambda each, _, numbers: expansion.rename_uses(each, numbers)),
     )
 
 
@@ -116,10 +116,10 @@ def _with_ranges(
     reader = ExpressionReader(names, report)
     found = bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()
     # The tree of the space has each use of a chain once for each number of uses.
-    moved = ChainExpansion(draft.chains).by_address(
+    moved = ChainExpansion(draft.chains).expand_addresses(
         found, lambda leaf, address, _: leaf and replace(leaf, address=address)
     )
-    return bounds.with_ranges(space, draft, {**found, **moved}), reader.used
+    return bounds.replace_placeholders(space, draft, {**found, **moved}), reader.used
 
 
 def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
@@ -255,7 +255,7 @@ def _constraints(
         # After an error, the space may lack the branch of the body, and its constraints are not used.
         if expression is None or report.has_errors or drafts.stage_of(scope.place) in left_out:
             continue
-        for expanded in expansion.constraints(expression, scope.branch, forbidden=rule.forbidden):
+        for expanded in expansion.expand_constraint(expression, scope.branch, forbidden=rule.forbidden):
             constraint = Constraint(expanded.expression, rule.forbidden, rule.span, pending.bound)
             owners: dict[tuple[str, str], None] = {}
             for branch in expanded.branches:
@@ -304,9 +304,10 @@ def _check_cycles(
 def restrict_to_branch(
     written: Constraint, branch: drafts.BranchKey, space: Space
 ) -> tuple[Constraint, drafts.ConstraintWithBranches]:
-    """Return the constraint restricted to the innermost branch around its body, and as written.
+    """Return a constraint restricted to the innermost branch around its body, and the constraint as it was written.
 
-    No test is added if its hyperparameters are active in that branch only, or if it excludes nothing elsewhere.
+    The restriction is a test of that branch. It is not added if the hyperparameters of the constraint are active in
+    that branch only, or if the constraint excludes nothing elsewhere.
     """
     owners = _enclosing_branches(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}

@@ -134,14 +134,17 @@ _STRUCTURE_NAMES: Final = {
 
 
 class _ColumnNameTracker:
-    """A check that `columns(…)` stands only before any transformer, whose output has no column names."""
+    """A check that no `columns(…)` comes after a transformer, whose output has no column names."""
 
     def __init__(self, catalogue: Catalogues, report: DiagnosticCollector) -> None:
         self._catalogue = catalogue
         self._report = report
 
     def follow(self, node: ir.Node, *, kept: bool) -> bool:
-        """Return True if columns keep their names in a node (`kept`: before it). Report a `columns(…)` without."""
+        """Return True if columns still have names after a node, given whether they have names before it (`kept`).
+
+        Report a `columns(…)` that receives columns without names.
+        """
         match node:
             case ir.Operator():
                 entry = self._catalogue.entry(node.catalogue, node.name)

@@ -78,7 +78,10 @@ class StageReader:
         return self.draft
 
     def _reserve_values(self, module: Module) -> dict[str, str]:
-        """Reserve and return the address of each `var` of a file; a stage of another file may have its name."""
+        """Reserve an address for each `var` of a file and return it by name; record the `let` lines in the draft.
+
+        The address differs from the name if a stage of another file has that name.
+        """
         _, structures = self._readers_of(module)
         found = {}
         for item in module.values.values():
@@ -228,7 +231,7 @@ class StageReader:
         return self._steps(module)
 
     def top_level(self, spot: StructureContext) -> StructureContext:
-        """Return the context of the pipeline itself, with the stage names that are known in `spot`."""
+        """Return the context of the top level of the pipeline, but `spot` itself inside a chain."""
         if CHAIN in self.around:
             return spot
         return StructureContext(replace(spot.place, address="", key=""), self._top.taken)

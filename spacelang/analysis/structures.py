@@ -151,7 +151,7 @@ class StructureReader:
         return tuple(branches), 0 if default is None else default[0]
 
     def _with_short_name(self, alternative: Alternative) -> Alternative:
-        """Return the alternative with its final name: `xgboost.XGBClassifier` becomes `XGBClassifier`."""
+        """Return the alternative named after its class alone: `xgboost.XGBClassifier` becomes `XGBClassifier`."""
         written = alternative.structure
         if not isinstance(written, ast.OperatorReference) or alternative.alias is not None:
             return alternative
@@ -218,7 +218,7 @@ class StructureReader:
             self._stages.mark_incomplete()
 
     def assign_name(self, wanted: str, alias: ast.Word | None, span: Span, spot: StructureContext) -> str:
-        """Reserve and return the name after `as`, else `wanted`, with a number from 2 if that is taken."""
+        """Reserve and return the name of a part: its alias (reported if taken), else `wanted`, numbered if taken."""
         if alias is None:
             is_free = wanted not in spot.taken
             called = wanted if is_free else unique_name(wanted, {wanted, *spot.taken, *self._module.stages})

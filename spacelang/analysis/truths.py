@@ -37,7 +37,7 @@ MAX_PAIRS: Final = 3  # The maximum number of pairs that advice shows
 
 
 def comparison_remedy(written: ast.Expression) -> str:
-    """Return advice for an expression without truth: what was probably meant by a tuple or an unknown function."""
+    """Return advice for an expression that is no truth value where one is needed, guessing what was meant."""
     match written:
         case ast.Tuple():
             tests = " and ".join(f"… is {item.span.text}" for item in written.items)
@@ -84,14 +84,17 @@ def _with_number(expression: Expr, count: Call, number: int) -> Expr:
 
 
 class _Expansion:
-    """An expansion of a comparison, given what it is for each number of counted conditions that hold."""
+    """An expansion of a comparison with a `count` into `and`, `or` and `not`, of at most `MAX_PARTS` parts."""
 
     def __init__(self, atom: Expr) -> None:
         self._span = atom.span
         self._left = MAX_PARTS
 
     def expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr | None:
-        """Return an expression that is `ways[number]` if `number` of the terms hold; None if it has too many parts."""
+        """Return an expression that equals `ways[n]` where n of the terms hold.
+
+        None if it would have too many parts.
+        """
         found = self._expand(terms, ways)
         return None if self._left < 0 else fold_constants(found)
 

@@ -52,7 +52,10 @@ class TupleParameterDomain:
     begins_with_tuple: bool = True
 
     def find(self, value: Value) -> Value | NotFound:
-        """Return the value in the types of the domain, or NOT_FOUND if it is outside."""
+        """Return the member of the domain that equals a value, with the domain's number types.
+
+        NOT_FOUND if there is none.
+        """
         if isinstance(value, tuple) and self.least <= len(value) <= self.greatest:
             found = [self.element.find(each) for each in value]
             if not any(isinstance(each, NotFound) for each in found):
@@ -66,7 +69,7 @@ class TupleParameterDomain:
 
     @property
     def representative(self) -> Value:
-        """The middle of the first part."""
+        """The value in the middle of the domain: of its first part, if it is a union."""
         return self.middle_tuple if self.begins_with_tuple else self.others[0].representative
 
     @property
@@ -75,7 +78,7 @@ class TupleParameterDomain:
         return replace(self, others=(), begins_with_tuple=True)
 
     def problem(self, value: Value) -> str | None:
-        """Return the reason why a tuple is outside, as a note."""
+        """Return, for a message, why a tuple is not in the domain; None for a value that is no tuple."""
         if not isinstance(value, tuple):
             return None
         if not self.least <= len(value) <= self.greatest:
@@ -211,7 +214,10 @@ class TupleReader:
         return None
 
     def _are_disjoint(self, domain: TupleParameterDomain, written: ast.TupleDomain, rest: Sequence[ast.Domain]) -> bool:
-        """Return True unless another part of the union has a tuple of the domain or the word `tuple`; report those."""
+        """Return True if no other part of the union contains a tuple of the domain or the reserved word `tuple`.
+
+        Otherwise report these values.
+        """
         sound = True
         for part, place in zip(domain.others, rest, strict=True):
             for value in part.values if isinstance(part, Categorical) else ():
@@ -308,7 +314,7 @@ class TupleReader:
 
 
 def _shared_value_diagnostic(span: Span, value: Value, written: ast.TupleDomain) -> Diagnostic:
-    """Return the diagnostic that a value is a tuple of the domain, too, or is the reserved word `tuple`."""
+    """Return the diagnostic for a listed value that the tuple domain also contains, or that is the reserved `tuple`."""
     if value != ir.TUPLE_NAME:
         return DuplicateValue(span, value=literal(value), reason=f"this value also lies in `{_text(written)}`")
     hint = f"in configurations, `{ir.TUPLE_NAME}` stands for a value of `tuple[…]`"

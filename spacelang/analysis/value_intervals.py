@@ -131,7 +131,7 @@ def _is_continuous(name: str, sides: list[ValueInterval]) -> bool:
 
 
 def _is_unreachable(name: str, ends: tuple[End, ...], number: Fraction) -> bool:
-    """Return True if a result at the ends is not reached, because an open end that matters contributes to it."""
+    """Return True if `number`, the result of operation `name` on `ends`, needs an open end and so is not a result."""
     match name:
         case "*" if number == 0:
             return not any(end.number == 0 and not end.is_open for end in ends)
@@ -143,8 +143,11 @@ def _is_unreachable(name: str, ends: tuple[End, ...], number: Fraction) -> bool:
             return any(end.is_open for end in ends)
 
 
-def range_end(written: ast.Expression) -> Fraction | None:
-    """Return the value of a bound, or None if it depends on an unbound symbol of the data."""
+def evaluate_bound(written: ast.Expression) -> Fraction | None:
+    """Return the number that the bound of a range stands for.
+
+    None if it depends on the data or names a hyperparameter.
+    """
     found = read_arithmetic(written, DiagnosticCollector(DataSymbols()), "", lambda _: None)
     number = None if found is None else evaluate(found)
     return number if isinstance(number, Fraction) else None
@@ -156,10 +159,10 @@ def to_plain_number(number: Fraction) -> int | float:
 
 
 def with_fitting_upper_end(written: ast.Range) -> ast.Range:
-    """Return a range whose upper end is lowered, if it has a step, to the last number that steps reach."""
+    """Return a range whose upper end is lowered to the last number that its step reaches; unchanged without a step."""
     if written.step is None:
         return written
-    lower, upper, step = range_end(written.lower), range_end(written.upper), range_end(written.step)
+    lower, upper, step = evaluate_bound(written.lower), evaluate_bound(written.upper), evaluate_bound(written.step)
     if lower is None or upper is None or step is None or step <= 0 or upper < lower:
         return written
     reached = lower + (upper - lower) // step * step
@@ -169,7 +172,9 @@ def with_fitting_upper_end(written: ast.Range) -> ast.Range:
 
 
 def tests_of_other_parts(domain: Domain, place: int, name: ast.DottedName) -> Iterator[ast.Expression | None]:
-    """Yield, for each other part of a union, the test that `name` is a number in it; None for an overlapping range.
+    """Yield, for each part of a union other than the one at `place`, the test that `name` is a number in that part.
+
+    Yield None for a part that cannot be told apart, such as an overlapping range.
 
     A set without numbers has no test.
     """

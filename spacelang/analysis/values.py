@@ -70,7 +70,10 @@ class OperatorFinder:
     def find(
         self, name: ast.DottedName, hint: str | None = None, others: Collection[str] = ()
     ) -> CatalogueEntry | None:
-        """Return the entry of an operator, or None after reporting it, with `hint` as remedy or one of `others`."""
+        """Return the catalogue entry of an operator, or None after reporting an unknown name.
+
+        The remedy is `hint` if it is given, else the nearest name of an operator or of `others`.
+        """
         entry = self.catalogue.get(name.text)
         if entry is None and not self.is_refused(name):
             self._report.add(self._unknown_diagnostic(name, hint, others))

@@ -203,7 +203,7 @@ class AskAndTell(Closeable, Iterator[Suggestion]):
         raise RuntimeError("tell the loss of a trial before asking for the next one")
 
     def ask(self) -> list[Suggestion]:
-        """Return all configurations that can be evaluated now, in addition to those that are out.
+        """Return all configurations that can be evaluated now and were not returned before.
 
         The list is empty if a loss must be told first, and when the search is over.
         """
@@ -228,7 +228,7 @@ class AskAndTell(Closeable, Iterator[Suggestion]):
 
 @dataclass
 class _EndListener(SilentListener):
-    """A listener that keeps the outcome of a run."""
+    """A listener that stores the outcome of a run when it ends; None before."""
 
     outcome: "Outcome | None" = None
 
@@ -249,7 +249,10 @@ class _Run:
     is_over: bool = False
 
     def advance(self) -> None:
-        """Run until a loss must be told or the search is over; raises errors of the run, and KeyboardInterrupt."""
+        """Run the search until it needs a loss or is over.
+
+        Raises errors of the run, and KeyboardInterrupt if interrupted.
+        """
         self.is_over = True
         for _ in self.steps:
             self.is_over = False

@@ -75,7 +75,7 @@ def python_module(name: str, lowered: "LoweringResult[Any, Any]", space: "Space"
 
 
 def length_warning(lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
-    """Return a warning if the generated function is longer than one by hand would be, else an empty text."""
+    """Return a warning if the generated function has very many lines for the size of the space, else an empty text."""
     lines, variables = getattr(lowered.form, "function_line_count", 0), len(space.variables)
     if lines <= MAX_LINES_PER_VARIABLE * variables:
         return ""
@@ -117,9 +117,9 @@ class Verification:
     """The result of checking all laws.
 
     `is_all` is True if every configuration of the space was tried. `structures` holds how many structures the form
-    drew, in as many draws, and how many there are. `distances` has how far the random draws of a library are from the
-    law of the space; None if the target has no library that draws. `preserved` maps `exact`, `rewritten` and
-    `approximated` to the constructs of the space that were preserved in that way.
+    drew, in as many draws, and how many there are. `distances` are those between the distribution of a library's random
+    draws and the distribution of the space; None if the target has no library that draws. `preserved` maps `exact`,
+    `rewritten` and `approximated` to the constructs of the space that were preserved in that way.
     """
 
     laws: tuple[LawCheck, ...]

@@ -86,7 +86,7 @@ def unenforced_limits_warning(workers: WorkerSettings) -> str | None:
 
 
 def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | None, *, resume: bool) -> int | None:
-    """Return the number of votes of the ensemble of a run, or None: the given number, else `DEFAULT_VOTES`.
+    """Return the number of votes of the ensemble of a run, by default `DEFAULT_VOTES`; None for a run without ensemble.
 
     The default is for runs whose space was `chosen` for them, and for resumed ones if their store has predictions.
     Raises ValueError for a negative number, and StoreError if an ensemble is asked for that cannot be built.

@@ -92,7 +92,7 @@ class EvaluationData(Protocol):
         return {}
 
     def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
-        """Return how the fidelities of trials grow: as the task says, unless the data overrides it."""
+        """Return the first fidelity and the growth factor: those of the data if it has any, else those of the task."""
         return None if space.task is None else space.task.fidelity
 
     def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":
@@ -257,10 +257,10 @@ class PreparedExperiment:
         return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
 
     def make_answer_time(self, started: float) -> RunDeadline | None:
-        """Return the time until the answer of a run, to be closed at the end; None if nothing follows its search.
+        """Return the deadline of a run for its search and final fits; None without a time, or without final fits.
 
-        `started` is the reading of `perf_counter` when the run was started. Call this before `make_executor`: trials
-        keep their models from now on.
+        The caller closes it at the end. `started` is the reading of `perf_counter` when the run was started. Call this
+        before `make_executor`: trials save their models from now on.
         """
         from spacelang.runtime.ensembles.construction import LIBRARY_SIZE
 
@@ -309,7 +309,7 @@ class PreparedExperiment:
 
 
 def stored_header(path: Path) -> RunHeader | None:
-    """Return the header of the run in a file; None if there is none that can be read, which is reported later."""
+    """Return the header of the run in a store; None for a missing, empty or invalid file, which is reported later."""
     from spacelang.runtime.storage.store import Store, StoreError, is_missing_or_empty
 
     try:

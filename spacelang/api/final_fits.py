@@ -78,7 +78,7 @@ class FinalFits:
             return check_final_fit(alone.fit_best(executor))
 
     def predict_held_out_rows(self, records: "Sequence[TrialRecord]") -> "dict[int, npt.NDArray[Any]]":
-        """Evaluate trials again for their predictions for the held-out rows, by trial number; some may have none."""
+        """Evaluate trials again; return their predictions for the held-out rows by number, without failed trials."""
         from spacelang.runtime.executors import Job
         from spacelang.runtime.final_fit import HeldOutPredictionsWork, run_jobs
 

@@ -196,7 +196,10 @@ def migrate_trials(
 
 
 def _drop_reason(found: NearestMember) -> str:
-    """Return the first reason that cannot be fixed by filling in defaults, with that of a wrong value before others."""
+    """Return why a trial is dropped: the first reason about a value that it has, else about something else.
+
+    A reason about a missing value comes last, because defaults are filled in for missing values.
+    """
     lost = {change.key for change in found.changes if change.given is not None}
     filled = {change.key for change in found.changes if change.given is None}
     reasons = [reason for reason in found.reasons if reason.key in lost]
@@ -265,7 +268,7 @@ def _is_same_pipeline(
 
 
 def _without_step_names(pipeline: Any) -> Any:
-    """Return a new pipeline with numbers as names of its steps: names, which are those of stages, change no result."""
+    """Return a copy of a pipeline with numbers as names of its steps, so that renaming stages makes no difference."""
     if isinstance(pipeline, Pipeline):
         numbered = [(str(number), _without_step_names(step)) for number, (_, step) in enumerate(pipeline.steps)]
         return clone(pipeline).set_params(steps=numbered)

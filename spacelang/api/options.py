@@ -139,8 +139,11 @@ class RunOption:
         """Return the flag of the option with this name."""
         return self.flag or f"--{name.replace('_', '-')}"
 
-    def checked(self, name: str, value: Any) -> Any:
-        """Return the value, whole numbers as `int`; raises TypeError if its type is wrong."""
+    def check_value(self, name: str, value: Any) -> Any:
+        """Return a checked value of the option; a NumPy integer becomes an `int`.
+
+        Raises TypeError if its type is wrong.
+        """
         if self.check is None or (value is None and self.default is None):
             return value
         check_argument(name, value, self.check)
@@ -171,7 +174,7 @@ def accept_options(group: Any, *, name: str = "", is_checked: bool = True) -> Ca
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument {each!r}")
             values = {each: option.default for each, option in options.items()} | given
             if is_checked:
-                values |= {each: option.checked(each, values[each]) for each, option in options.items()}
+                values |= {each: option.check_value(each, values[each]) for each, option in options.items()}
             return function(*arguments, **values)
 
         listed = [*positional, *_parameters(group)]

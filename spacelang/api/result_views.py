@@ -1,4 +1,4 @@
-"""The tables, the plots and the page of a result; the latter are made of its store, or of a temporary one."""
+"""The tables, plots and HTML page of a result; plots and page are made from its store, or from a temporary store."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager

@@ -72,7 +72,7 @@ class ResumableRun:
 
     @property
     def chosen(self) -> str:
-        """The reason for the space, if the user named none; otherwise empty."""
+        """The reason why the space was chosen, if the user gave no space; otherwise empty."""
         is_unnamed = UNNAMED_SPACE in (self.header.asked or {})
         return f"`{self.header.space}`, as stored in `{self.store}`" if is_unnamed else ""
 
@@ -122,10 +122,10 @@ class ResumableRun:
             raise DataError(what, f"say where they are: add `--test {shell_word(named)}`, or the new path")
         return found
 
-    def complete(self, data: EvaluationData) -> EvaluationData:
-        """Return the data with the groups, times, weights and splits that the program gave with its rows.
+    def add_stored_row_information(self, data: EvaluationData) -> EvaluationData:
+        """Return the data with the groups, times, weights and splits that the store has for the rows of a program.
 
-        Those that the data has already are kept. Raises DataError if the data has other rows.
+        What the data already has is not replaced. Raises DataError if its rows are not those of the run.
         """
         from spacelang.runtime.data.row_relations import stored_splitter, with_stored_relations
 
@@ -140,7 +140,8 @@ class ResumableRun:
         """Return the options that limit the whole run: the given ones, and the original values of the others.
 
         Limits count from the start of the run. A limit that the run has used up is left out if another one is given.
-        Raises StoreError if none is given, or if the limit is one of the task, unless an ensemble is requested.
+        Unless an ensemble is requested, raises StoreError if a limit is used up and no limit is given, or if a used-up
+        limit is one of the task that is not replaced.
         """
         chosen: dict[str, Any] = {name: given[name] for name in LIMITS if given[name] is not None}
         if self.is_table:  # a search of a table that has no limit is complete
@@ -223,7 +224,10 @@ class ResumableRun:
 
     @property
     def _votes(self) -> int | None:
-        """The votes of the ensemble as `--ensemble` takes them; None if the run had what is the default."""
+        """The number of votes of the ensemble as `--ensemble` takes it (0: none).
+
+        None if the run had the default number.
+        """
         if self.chosen:
             return None if self.votes == DEFAULT_VOTES else self.votes or 0
         return self.votes
@@ -237,7 +241,10 @@ class ResumableRun:
         return stored or stored_scorer(self.header, (*given["allow"],)) or self._metric_of_formula()
 
     def _metric_of_formula(self) -> str | None:
-        """Return the scorer of the run; None if the task says it, or if the data suggests it."""
+        """Return the scorer in the stored loss, if the user must have given it.
+
+        None if task, data or a table decides it.
+        """
         header, goal = self.header, _task(self.header).get("goal")
         scorers = {each for each in goal.values() if isinstance(each, str)} if isinstance(goal, dict) else set()
         name = LossName.of_formula(header.metric).name

@@ -333,7 +333,7 @@ def resume(
         | found.options(options),
     )
     space = found.space(options["allow"])
-    data = found.complete(_data(found, features, target, options, values))
+    data = found.add_stored_row_information(_data(found, features, target, options, values))
     rows = data.table.features if isinstance(data, TabularData) and features is None else features
     return run_on_data(space, data, values, chosen=found.chosen, features=rows, started=started)
 

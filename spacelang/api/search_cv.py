@@ -216,7 +216,9 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
     def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int, groups: Any) -> "CrossValidatedSearch":
-        options = {name: each.checked(name, getattr(self, name)) for name, each in options_of(SearchCVOptions).items()}
+        options = {
+            name: each.check_value(name, getattr(self, name)) for name, each in options_of(SearchCVOptions).items()
+        }
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
             raise ValueError(f"a search by scores cannot bound `{bound}`, as the space asks: use `spacelang.search`")

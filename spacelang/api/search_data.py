@@ -49,7 +49,10 @@ def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def pipeline_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal]]:
-    """Return the first and the further goals of a task for data; raises InputError for one of a user's function."""
+    """Return the first goal (None: not given) and the further goals of a task, for a search on data.
+
+    Raises InputError if a goal is a number that the user's own function returns.
+    """
     goal, further = task.goal, [each for each in task.further_goals if not isinstance(each, FunctionGoal)]
     if task.function_goals or isinstance(goal, FunctionGoal):
         first = task.function_goals[0]

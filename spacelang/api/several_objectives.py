@@ -66,7 +66,7 @@ def front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[TrialRecord
 
 
 def record_of_trial(outcome: "Outcome", trial: int) -> "TrialRecord":
-    """Return the trial with a number; raises ValueError if there is none, or if it failed."""
+    """Return the record of the trial with the number `trial`; raises ValueError if there is none, or if it failed."""
     found = next((each for each in outcome.records if each.index == trial), None)
     if found is None or found.trial.loss is None:
         raise ValueError(f"trial {trial} {'does not exist' if found is None else 'failed'}: see `result.trials`")

@@ -199,7 +199,11 @@ class CrossValidatedSearch:
 
 
 def task_scorer(space: Space) -> str | None:
-    """Return the scorer that the task maximises; None without a goal, or if it minimises a maximised score."""
+    """Return the scorer that the task optimizes, as scikit-learn maximises it.
+
+    None without a goal, or if the goal's direction is opposite to the scorer's. Raises ValueError for several goals
+    and for a goal of the user's own function.
+    """
     goal = None if space.task is None else space.task.goal
     if space.task is not None and space.task.further_goals:
         names = ", ".join(f"`{each.formula}`" for each in space.task.goals)
@@ -233,7 +237,10 @@ def task_splitter(space: Space, seed: int) -> Any:
 
 
 def optimized_scores(results: Mapping[str, Any], refit: Any) -> npt.NDArray[np.float64]:
-    """Return the mean scores that the search optimizes; raises ValueError if `refit` names none of several."""
+    """Return the mean test score of each trial: the only score, or the one that `refit` names.
+
+    Raises ValueError if there are several scores and `refit` names none of them.
+    """
     name = refit if isinstance(refit, str) and f"mean_test_{refit}" in results else SINGLE_SCORE
     if f"mean_test_{name}" not in results:
         raise ValueError("with several scores, `refit` must name the one to optimize")

@@ -64,7 +64,7 @@ Default: TypeAlias = "Value | NamedObjectDefault | OpaqueDefault | NoDefault"
 
 @frozen
 class TupleElement:
-    """A mark of an element (times `factor`) of the tuple parameter `whole` of the library, in the operator's order."""
+    """A mark of a parameter that is one element of the library's tuple parameter `whole`, multiplied by `factor`."""
 
     whole: str
     factor: float
@@ -163,7 +163,7 @@ class Parameter:
 
     @property
     def takes_transformers(self) -> bool:
-        """True if the value may be a transformer that does not predict."""
+        """True if the value may be an operator that transforms and does not predict."""
         suits = self.accepts is None or any(
             isinstance(rule, rules.HasMethods) and {"transform", "fit"}.issuperset(rule.methods)
             for rule in self.accepts
@@ -171,7 +171,7 @@ class Parameter:
         return self.takes_operators and suits
 
     def to_python(self, value: Value) -> object:
-        """Return the Python object for a legal value: a list for a tuple if the library accepts only lists."""
+        """Return the Python object for a legal value: itself, or a list for a tuple if only lists are accepted."""
         if not isinstance(value, tuple) or self.accepts is None:
             return value
         types = {name for rule in self.accepts if isinstance(rule, rules.InstanceOf) for name in rule.names}
@@ -241,12 +241,18 @@ class CatalogueEntry:
         return f"a {next(iter(mine))}" if strict and len(mine) == 1 and its and not mine & its else None
 
     def element_of(self, parameter: Parameter) -> Parameter:
-        """Return the elements of a tuple parameter as a parameter of their own, whose rules may be unknown."""
+        """Return a parameter without default that stands for any element of a tuple parameter.
+
+        Its rules may be unknown.
+        """
         accepts = ELEMENT_RULES.get((self.name, parameter.name))
         return Parameter(parameter.name, NoDefault(), accepts, refused=parameter.refused)
 
     def elements_of(self, whole: str) -> tuple[Parameter, ...]:
-        """Return the elements of a tuple parameter in order; empty if it can only be given as a whole."""
+        """Return the parameters that are the elements of the tuple parameter `whole`, in order.
+
+        Empty if there are none.
+        """
         return tuple(p for p in self.parameters.values() if p.part is not None and p.part.whole == whole)
 
 
@@ -270,7 +276,7 @@ class Catalogue:
         return self.operators.get(name)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the operators, sorted."""
+        """Iterate over the names of the operators in alphabetical order."""
         return iter(sorted(self.operators))
 
     def __len__(self) -> int:

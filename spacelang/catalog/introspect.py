@@ -209,8 +209,8 @@ def _transforms_data(operator: type, tags: Any) -> bool:
 def _tags(operator: type) -> Any:
     """Return the tags of an instance with default arguments and permissive required ones; None for a kernel.
 
-    Meta-estimators get a decision tree as their inner estimator. So they count as accepting missing values if they pass
-    them on.
+    Meta-estimators get a decision tree, which accepts missing values, as their inner estimator. So they count as
+    accepting missing values if they pass these on.
     """
     from sklearn.base import RegressorMixin
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -313,7 +313,10 @@ def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
 
 
 def _filter_rule(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | None:
-    """Return the rule without some values and with some types replaced by `objects`; None if nothing remains."""
+    """Return the rule without the values `words`, and with `objects` in place of the type names `types`.
+
+    None if no value remains.
+    """
     match rule:
         case AllowedValues(values):
             kept = tuple(value for value in values if value not in words)

@@ -107,7 +107,10 @@ def operator_class(catalogue: Catalogue, name: str) -> type:
 
 
 def named_object(catalogue: Catalogue, operator: str, parameter: str, name: str) -> object:
-    """Return the object listed under a name for the parameter; raise LookupError if catalogue or library lacks it."""
+    """Import and return the object that a parameter lists by name.
+
+    Raise LookupError if catalogue or library lacks it.
+    """
     found = catalogue.get(operator)
     listed = found.parameters.get(parameter) if found is not None else None
     if listed is None or name not in listed.named or name not in catalogue.objects:
@@ -127,7 +130,10 @@ def _member(catalogue: Catalogue, module: str, name: str) -> object:
 
 
 class _Finder:
-    """An import finder for the top-level packages in `folders`; Python finds their submodules itself."""
+    """An import finder for allowed top-level packages; `folders` maps each to its folder.
+
+    Python finds the submodules.
+    """
 
     def __init__(self) -> None:
         self.folders: dict[str, str] = {}
@@ -146,7 +152,7 @@ _FINDER: Final = _Finder()
 
 
 def allow_import(name: str, folder: Path) -> bool:
-    """Allow the import of a package or module from a folder; return True if the folder really contains it.
+    """Allow the import of a package or module from a folder and return True; False if the folder does not contain it.
 
     A package that is a symbolic link to a place outside of the folder does not count. Raises LookupError, with the
     other folder as its argument, if a package of this name was allowed from elsewhere.

@@ -115,7 +115,7 @@ def _sort_key(value: Value) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The removal of a parameter from some operators in a version, with what to do instead."""
+    """The removal of a parameter from some operators in a version of scikit-learn, with what to write instead."""
 
     parameter: str
     version: str

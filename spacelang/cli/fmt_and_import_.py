@@ -88,14 +88,14 @@ def _refuse_bundled(spaces: list[str]) -> None:
 
 
 def _format(reference: str) -> _FormattedSpace | None:
-    from spacelang.serialization.json_documents import is_compiled
+    from spacelang.serialization.json_documents import is_compiled_space
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
     from spacelang.syntax.sources import read_source
 
     content = read_standard_input() if reference == STANDARD_INPUT else None
     source = read_source(reference) if content is None else standard_input_source(content)
-    if not isinstance(source, Diagnostic) and is_compiled(source.text):
+    if not isinstance(source, Diagnostic) and is_compiled_space(source.text):
         what = f"`{source.name}` is a compiled space, not the text of one"
         print_error(what, "format the text from which it was compiled")
         return None

@@ -68,4 +68,8 @@ def command(
     reference = found.data(data)
     target = found.target_column
     values = found.options(options)
-    raise typer.Exit(search(choose, reference, target, values, complete=found.complete, as_json=json, with_code=code))
+    raise typer.Exit(
+        search(
+            choose, reference, target, values, complete=found.add_stored_row_information, as_json=json, with_code=code
+        )
+    )

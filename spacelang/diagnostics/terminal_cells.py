@@ -23,7 +23,7 @@ def cell_width(text: str) -> int:
 
 @frozen
 class Excerpt:
-    """The shown part of a line: its character `first + i` begins at cell `cells[i]` of `text`."""
+    """The shown part of a line: in `text`, character `first + i` of the line begins at terminal cell `cells[i]`."""
 
     text: str
     first: int

@@ -50,11 +50,11 @@ class ExpressionWriter:
         return _joined("or", [self.make_comparison(test, self.name_of(test.parameter, body, path)) for body in bodies])
 
     def bodies_of(self, name: str) -> tuple[Path, ...]:
-        """Return the bodies that contain a hyperparameter."""
+        """Return the paths of the bodies that contain a hyperparameter, without those where it is never active."""
         return tuple(path for path in self._shape.paths[name] if (name, path) not in self.inactive)
 
     def make_comparison(self, test: foreign.ValueTest, name: ast.Expression) -> ast.Expression:
-        """Return a comparison as an expression, with `name` for the hyperparameter."""
+        """Return a comparison of values as an expression, given the expression `name` for the hyperparameter."""
         parameter = self._shape.space.parameters[test.parameter]
         domain = parameter.domain
         if test.operator == "in":
@@ -147,7 +147,10 @@ MAX_CONSTRAINTS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class _ClauseTable:
-    """A forbidden clause: `sets` of indices of values that are forbidden together, and the `others` of its literals."""
+    """A forbidden clause: by hyperparameter, the indices of forbidden values (`sets`).
+
+    `others` are its other literals.
+    """
 
     sets: dict[str, frozenset[int]]
     others: tuple[foreign.ValueTest | foreign.ParameterComparison, ...]
@@ -163,7 +166,10 @@ class ConstraintWriter:
         self._left = MAX_CONSTRAINTS
 
     def write(self) -> dict[Path, list[ast.ConstraintStatement]]:
-        """Return the constraints by the body that contains them; those at the top level of the file are at the root."""
+        """Return the constraints by the path of the body that contains them.
+
+        The path `ROOT` has the constraints at the top level of the file.
+        """
         found: dict[Path, list[ast.ConstraintStatement]] = {}
         for table in _merge([self._table(clause) for clause in self._shape.space.clauses]):
             rules = list(islice(self._rules(table), self._left + 1))
@@ -240,7 +246,7 @@ class ConstraintWriter:
         return home, ast.ConstraintStatement(True, expression, NO_SPAN)
 
     def _is_certain(self, table: _ClauseTable, name: str) -> bool:
-        """Return True if the clause holds for a hyperparameter whenever its body is reached."""
+        """Return True if the hyperparameter is a constant, so that its literal holds whenever its body is reached."""
         return name in self._shape.fixed and name in table.sets and name not in _parameters_of(table.others)
 
     def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
@@ -268,7 +274,7 @@ def _parameters_of(literals: tuple[foreign.ValueTest | foreign.ParameterComparis
 
 
 def _merge(tables: list[_ClauseTable]) -> list[_ClauseTable]:
-    """Return fewer clauses that forbid the same combinations; the better of two merging orders is used."""
+    """Return clauses, merged where possible, that forbid the same combinations; the better of two orders is used."""
     by_names = group_by_key(((*sorted(table.sets), table.others), table) for table in _remove_implied(tables))
     found: list[_ClauseTable] = []
     for several in by_names.values():

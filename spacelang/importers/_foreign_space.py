@@ -147,7 +147,10 @@ def value_tests(condition: Condition) -> Iterator[ValueTest]:
 
 
 def count_mentioned_values(declaration: Declaration) -> int:
-    """Return the number of values that a declaration mentions; a range counts as one."""
+    """Return the number of values that a declaration (parameter, condition or clause) mentions.
+
+    A range counts as one.
+    """
     match declaration:
         case ForeignParameter(domain=domain):
             return len(domain.values) if isinstance(domain, ForeignValues) else 1
@@ -256,9 +259,12 @@ class UniqueNames:
         self._taken = set(taken)
         self._made = to_parameter_name if parameters else to_identifier
 
-    def reserve(self, *wishes: str) -> str:
-        """Return and reserve the first free candidate as a valid name; number the last one if all are taken."""
-        made = [*map(self._made, wishes)]
+    def reserve(self, *candidates: str) -> str:
+        """Reserve and return the first candidate that is not taken, made a valid name.
+
+        If all are taken, number the last.
+        """
+        made = [*map(self._made, candidates)]
         chosen = next((name for name in made if name not in self._taken), None) or unique_name(made[-1], self._taken)
         self._taken.add(chosen)
         return chosen

@@ -44,7 +44,11 @@ _Steps: TypeAlias = set[tuple[str, _Identity]]  # Foreign decisions, each with t
 
 @dataclass(frozen=True, slots=True)
 class _ParameterMapping:
-    """The mapping of a hyperparameter; each of our `keys` has the foreign decisions and values that lead to it."""
+    """The mapping of one foreign hyperparameter to ours.
+
+    `keys` are pairs: the foreign decisions with their values under which it is active, and the configuration key that
+    it then has in our space.
+    """
 
     parameter: ForeignParameter
     is_fixed: bool
@@ -55,15 +59,21 @@ class _ParameterMapping:
     our_values: dict[_Identity, Value]
 
     def reached_keys(self, taken: _Steps) -> Iterator[str]:
-        """Yield the keys that are reached with some decisions."""
+        """Yield the configuration keys of the hyperparameter that are reached if decisions have the values `taken`."""
         return (key for leading, key in self.keys if leading <= taken)
 
     def decision_value(self, value: Value) -> _Steps:
-        """Return this decision with its value as a set; an empty set if the hyperparameter is not a decision."""
+        """Return the set of one pair, the decision and its value.
+
+        An empty set if the hyperparameter is not a decision.
+        """
         return {(self.parameter.name, identity_key(value))} if self.is_decision else set()
 
     def translate(self, value: Value, table: dict[_Identity, Value]) -> Value:
-        """Return a value of one side as the other side represents it; raise ValueError if it is not in the domain."""
+        """Return a value of one space as the other space represents it, by `table`.
+
+        Raise ValueError for a value that the hyperparameter does not have.
+        """
         domain = self.parameter.domain
         if isinstance(domain, ForeignRange) and value in domain:
             assert isinstance(value, int | float)

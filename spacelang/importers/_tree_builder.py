@@ -28,7 +28,7 @@ MAX_COPIES: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class SpaceTree:
-    """A foreign space as a tree."""
+    """A foreign space as a tree: its decisions, and the bodies in which its hyperparameters are placed."""
 
     space: ConsistentSpace
     decisions: frozenset[str]
@@ -41,7 +41,7 @@ class SpaceTree:
 
 
 def can_be_reached_together(left: Path, right: Path) -> bool:
-    """Return True if two bodies can be reached together."""
+    """Return True if one configuration can reach both bodies: their paths agree on every common decision."""
     taken = dict(left)
     return all(not decision or taken.get(decision, place) == place for decision, place in right)
 
@@ -155,7 +155,7 @@ class _TreeBuilder:
 
 
 def _find_component_choices(space: ConsistentSpace) -> frozenset[str]:
-    """Return the sets that choose components: named `…__choice__`, or with a value in the name of a child."""
+    """Return the parameters that choose a component: named `…__choice__`, or with a value that is in a child's name."""
     found = {
         name
         for name, parameter in space.parameters.items()
@@ -173,7 +173,10 @@ def _find_component_choices(space: ConsistentSpace) -> frozenset[str]:
 
 
 def _find_single_variants(space: ConsistentSpace) -> frozenset[str]:
-    """Return always active sets of words alone with their prefix, which choose a variant of its component."""
+    """Return the parameters that choose a variant of a component.
+
+    Such a parameter is always active, its values are words, and no other parameter has its prefix.
+    """
     by_prefix = group_by_key((name.rpartition(":")[0], parameter) for name, parameter in space.parameters.items())
     return frozenset(
         several[0].name

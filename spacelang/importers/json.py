@@ -159,7 +159,10 @@ def _default(item: PositionedValue, domain: foreign.Domain) -> Value:
 
 
 def _with_step(item: PositionedValue, name: str, domain: foreign.ForeignRange) -> foreign.ForeignRange:
-    """Return a range with the step `q`; old ConfigSpace counts from 0 or from the lower bound, which must agree."""
+    """Return a range with the step `q`, which must divide both bounds.
+
+    Versions of ConfigSpace count steps from 0 or from the lower bound; only then do both give the same values.
+    """
     from fractions import Fraction
 
     step = _number(item, "q")

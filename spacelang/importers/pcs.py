@@ -83,7 +83,7 @@ def _line(span: Span) -> _Line | None:
 
 
 def _unquoted(line: Span) -> str:
-    """Return the text of a line without quotes around words; spaces in their place preserve the columns."""
+    """Return the text of a line with spaces in place of the quotes around words, so that columns stay the same."""
     return _QUOTED.sub(lambda found: f" {found[0][1:-1]} ", line.text)
 
 
@@ -151,7 +151,10 @@ def _of_range(found: re.Match[str], span: Span) -> foreign.ForeignParameter | Di
 
 
 def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:
-    """Return if a range is of integers, and if logarithmic (new: `log`, old: `i`, `l`); None for other flags."""
+    """Return the pair (is integer, is logarithmic) of a range, given `log` (new style) or `i` and `l` (old style).
+
+    None for other flags.
+    """
     if kind is not None:
         return (kind == "integer", flags == "log") if flags in ("", "log") else None
     return ("i" in flags, "l" in flags) if flags in ("", "i", "l", "il", "li") else None

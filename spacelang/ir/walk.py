@@ -51,7 +51,10 @@ def walk_reached(space: ir.Space, branch_of: Callable[[ir.Choice], str]) -> Iter
 def with_dependencies(
     variables: Mapping[str, ir.Variable], addresses: Iterable[str], most: int | None = None
 ) -> dict[str, None]:
-    """Return at most `most` addresses (to None): the given ones and those their activity depends on."""
+    """Return the given addresses and those on which their activity depends, as keys of a dictionary with None values.
+
+    The search for addresses stops at `most` of them, if given.
+    """
     wanted: dict[str, None] = {}
     waiting = [*addresses]
     while waiting and len(wanted) != most:
@@ -200,7 +203,10 @@ def _addresses_for_grouping(node: ir.Node) -> Iterator[str]:
 
 
 def group_name_per_step(nodes: Sequence[ir.Node], prefix: str) -> list[str]:
-    """Return the group of each step; without addresses, it is that of both neighbours, if they agree."""
+    """Return the name of the group of each step.
+
+    A step without addresses gets the group of the nearest steps with addresses before and after it, if it is the same.
+    """
     found = [_step_group(node, prefix) for node in nodes]
     spoken = [place for place, node in enumerate(nodes) if any(_addresses_for_grouping(node))]
     for before, behind in pairwise(spoken):
@@ -292,7 +298,7 @@ def _operator(
 
 
 def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | None:
-    """Return the index of the branch that stands for a plain value other than None, or None if there is none."""
+    """Return the index of the branch for a plain value, or None if there is none, as always for the value None."""
     alike = (place for place, each in enumerate(branches) if each.value is not None and are_same(each.value, value))
     return next(alike, None)
 

@@ -15,7 +15,7 @@ from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNames,
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.frozen import frozen
 from spacelang.language_server.names import NameIndex, index_names
-from spacelang.serialization.json_documents import is_compiled
+from spacelang.serialization.json_documents import is_compiled_space
 from spacelang.solver.counting import Structures
 from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.sources import ImportLocation, read_import, read_source
@@ -86,7 +86,7 @@ class Document:
     @cached_property
     def is_compiled(self) -> bool:
         """True if the text is the JSON document of a compiled space."""
-        return is_compiled(self.source.text)
+        return is_compiled_space(self.source.text)
 
     @cached_property
     def checked(self) -> CheckResult:

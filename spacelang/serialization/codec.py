@@ -59,7 +59,7 @@ class NamedCodec(Generic[T]):
 
     @cached_property
     def codec(self) -> JsonCodec[T]:
-        """The codec itself, created at first use."""
+        """The wrapped codec, created at first use and then stored."""
         return self.create()
 
     def read(self, value: object, path: str, context: ReadingContext) -> T:
@@ -127,7 +127,7 @@ class ArrayCodec(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class MappingCodec(Generic[T]):
-    """A codec for a JSON object with any keys that `check_name` accepts, read as a tuple of pairs of name and value."""
+    """A codec for a JSON object with any keys that `check_name` accepts, read as a tuple of (key, value) pairs."""
 
     codec: JsonCodec[T]
     check_name: Callable[[object, str], str]
@@ -146,7 +146,10 @@ class MappingCodec(Generic[T]):
 
 
 def _read_all(form: JsonCodec[T], values: Iterable[tuple[object, str]], context: ReadingContext) -> tuple[T, ...]:
-    """Return the objects read from values at their paths; raise one DefinitionError for all invalid values."""
+    """Return the objects read from (value, path) pairs.
+
+    Raise a DefinitionError that contains the error of each value.
+    """
     found: list[T] = []
     wrong: list[DefinitionError] = []
     for value, path in values:
@@ -161,7 +164,10 @@ def _read_all(form: JsonCodec[T], values: Iterable[tuple[object, str]], context:
 
 @dataclass(frozen=True, slots=True)
 class ObjectKey:
-    """A key for a `part` (by default of its name), left out for the `default`, but required if that is `REQUIRED`."""
+    """A key of a JSON object, for the part named `part` (by default as the key).
+
+    A part that equals `default` is not written. The key is required if `default` is `REQUIRED`.
+    """
 
     name: str
     codec: JsonCodec[Any]
@@ -194,7 +200,7 @@ class ObjectCodec(Generic[T]):
 
     @cached_property
     def all_keys(self) -> tuple[ObjectKey, ...]:
-        """The keys, including those of the source position."""
+        """All keys: `keys`, and if `has_span` also `file` and `line`."""
         return (*self.keys, *POSITION_KEYS) if self.has_span else self.keys
 
     @cached_property

@@ -30,7 +30,7 @@ _Contexts: TypeAlias = tuple[ir.Context, ir.Context]
 
 
 class _SpaceUnion:
-    """The union of two spaces; decisions are shared where the same branches lead to them."""
+    """The union of two spaces. A decision of both is one decision if the same branches lead to it in both spaces."""
 
     def __init__(self, spaces: tuple[ir.Space, ir.Space]) -> None:
         self.spaces = spaces
@@ -41,7 +41,10 @@ class _SpaceUnion:
         """For each of the two spaces, its addresses and their new addresses in the union."""
 
     def may_share_structure(self, contexts: _Contexts) -> bool:
-        """Return True if, without constraints, both have the same decisions here and common branches, recursively."""
+        """Return False if, even without constraints, no structure is common below two contexts, one of each space.
+
+        Otherwise both have the same decisions there, each with a common branch of which the same holds.
+        """
         ours, theirs = self._decisions(contexts)
         return ours.keys() == theirs.keys() and all(
             any(

@@ -280,7 +280,7 @@ _EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
 
 
 def naming_keys(kind: str, form: JsonCodec[str], about: str) -> tuple[ObjectKey, ...]:
-    """Return the keys for the name, address and configuration key of a decision or hyperparameter."""
+    """Return the JSON keys for the name, address and configuration key; `kind` is the JSON key of the name."""
     key = (
         "The key in configurations, by default the address. Decisions and hyperparameters that can be active together "
         "need different keys."

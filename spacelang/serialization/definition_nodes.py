@@ -132,7 +132,7 @@ def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice
 
 
 def _check_chain(parts: codec.Parts, path: str) -> None:
-    """Raise DefinitionError for a chain whose alternatives are not what their names say."""
+    """Raise DefinitionError unless the names of a chain's alternatives increase and each has that number of uses."""
     for place, branch in enumerate(parts["branches"]):
         at = f"{path}.alternatives[{place}]"
         if not branch.name.isdecimal() or (place and int(branch.name) <= int(parts["branches"][place - 1].name)):
@@ -214,7 +214,10 @@ def _permutation(parts: codec.Parts, path: str, context: ReadingContext) -> ir.P
 def _deferred_order(
     parts: codec.Parts, path: str, context: ReadingContext
 ) -> Callable[[tuple[ir.Branch, ...]], ir.Choice]:
-    """Return a function that creates the decision about an order from all possible orders."""
+    """Return a function that takes all possible orders and creates the decision about the order of a permutation.
+
+    The orders depend on the labels of the permutation, which are no part of the JSON object of the decision.
+    """
 
     def order(orders: tuple[ir.Branch, ...]) -> ir.Choice:
         for place, branch in enumerate(parts["branches"]):
@@ -297,7 +300,7 @@ def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path
 
 
 def _check_undotted(nodes: Sequence[ir.Node], lengths: Collection[str], path: str) -> None:
-    """Raise DefinitionError for a hyperparameter with the name of a length that is not the length of a tuple."""
+    """Raise DefinitionError for a hyperparameter with a dotted name (`x.length`) that is not the length of a tuple."""
     for place, each in enumerate(nodes):
         if isinstance(each, ir.Hyperparameter) and "." in each.name and each.address not in lengths:
             raise DefinitionError(f"{path}[{place}]", f"is `{each.name}`, which is not the length of a tuple")

@@ -51,13 +51,13 @@ class NumberSpellings:
         self._task = "\n".join(_TASK.findall(space.root.span.source.text))
 
     def respell(self, text: str, address: str) -> str:
-        """Return a text about an address (empty: about the task) with its numbers as the definition has them."""
+        """Return a text about the part at an address (empty: the task), numbers spelled as in the part's definition."""
         definition = self._definitions.get(address) or self._fixed.get(address, "") if address else self._task
         return respell_numbers(text, definition)
 
 
 def respell_numbers(text: str, definition: str) -> str:
-    """Return a text with the numbers that a definition has as they are written there.
+    """Return `text`, each of its numbers spelled as in `definition` if the definition contains the same number.
 
     >>> respell_numbers("float[0.0001, 10000.0] log", "float[1e-4, 1e4] log = 1")
     'float[1e-4, 1e4] log'
@@ -81,7 +81,7 @@ def _canonical_spellings(written: str) -> Iterator[str]:
 
 
 def _member_text(name: Span) -> str:
-    """Return the rest of the member of a body that begins with a name."""
+    """Return the text after the name of a body's member, up to the end of the member: ` : int[1, 9] = 5`."""
     text, depth = name.source.text, 0
     for sign in _SIGN.finditer(text, name.end):
         if sign[0] in ("[", "(", "{"):
@@ -124,7 +124,7 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A fact that differs between two spaces, with its text in each; None for a space that does not have the fact."""
+    """A fact that differs between two spaces, with its text in each space; None if that space lacks the fact."""
 
     stage: str  # The stage of the fact; empty for constraints, the pipeline and the task
     address: str  # The address of the decision, alternative, operator or parameter; empty if `stage` is empty
@@ -136,7 +136,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class SpaceDifference:
-    """The differences of two spaces, with the number of structures of each and of both.
+    """The differences of two spaces, with the number of structures of each, and of structures common to both.
 
     A structure chooses one alternative for every reached decision. It is common to both spaces if both give every
     decision the same alternative (by name) and both have admissible values for it. Different operators or fixed values
@@ -174,7 +174,10 @@ def compare(first: Structures, second: Structures) -> SpaceDifference:
 
 
 def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
-    """Return the facts that differ, the first space's first; not those inside a part that only one space has."""
+    """Return the facts that differ, in the order of the first space, then those that only the second space has.
+
+    Facts inside a part that only one space has are left out, as the missing part implies them.
+    """
 
     def path(address: str, aspect: Aspect) -> str:
         around, _, name = address.rpartition(".")
@@ -221,7 +224,7 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
 
 
 def _bounds_to_show(space: ir.Space, other: ir.Space) -> list[RangeBound]:
-    """Return the bounds that name hyperparameters, without those that the other space has as constraints."""
+    """Return the range bounds that name hyperparameters, without those that are constraints of the other space."""
     required = {rule for rule in other.constraints if not rule.bound}
     bounds = (each for several in range_bounds(space).values() for each in several)
     return [each for each in bounds if required.isdisjoint(each.constraints)]
@@ -232,8 +235,9 @@ def _bounded_domains(
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the texts of domains with bounds for each of two spaces, by address.
 
-    Such a text leaves out the numbers that its bounds may be. If these differ in spite of equal texts and of equal
-    domains of all that the bounds name, as in a restricted space, the domain is left out, to be shown with its numbers.
+    Such a text shows a bound by the names in it: `int[lo, 100]`. In a restricted space, the numbers of the domain can
+    differ although the texts and the domains of all named hyperparameters are equal. Such a domain is left out here,
+    so that it is shown with its numbers.
     """
     first, second = (_domain_texts(space, own) for space, own in zip(spaces, bounds, strict=True))
     named = {each.address: references(each.limit) for own in bounds for each in own}
@@ -331,7 +335,7 @@ def _facts_of_operator(node: ir.Operator, inside: str, domains: Mapping[str, str
 
 
 def quote_if_list(name: str) -> str:
-    """Return the name of an alternative for display; in quotes if it contains commas, as an order of steps does."""
+    """Return the name of an alternative for display; in quotes if it contains commas, as `"a, b"` for an order does."""
     return f'"{name}"' if ", " in name else name
 
 

@@ -25,7 +25,7 @@ MAX_LISTED: Final = 12  # The maximal number of keys that a remedy lists
 
 
 class DefinitionError(ValueError):
-    """Exception for the invalid place `path` of a document, with its problem, a remedy, and errors at `others`."""
+    """Exception for an invalid document: `path` of the mistake, its problem, a remedy, and `others`, further errors."""
 
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"`{path}` {problem}")
@@ -62,7 +62,7 @@ def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Ite
 
 
 def find_tag(value: object, path: str, kinds: Collection[str], what: str) -> str:
-    """Return the only one of the keys `kinds` that an object has, which states its kind; else raise DefinitionError."""
+    """Return the key that states the kind of an object; raise DefinitionError unless it has exactly one of `kinds`."""
     given = expect_type(value, path, dict, what)
     found = [kind for kind in kinds if kind in given]
     if len(found) == 1:
@@ -105,7 +105,7 @@ def expect_plain_word(value: object, path: str) -> str:
 
 
 def expect_decision_name(value: object, path: str) -> str:
-    """Return a value that must be the name of a decision: a plain word, or one with the place of a use of a chain."""
+    """Return a value that must be the name of a decision: a plain word, or the use of a chain such as `step[2]`."""
     if isinstance(value, str) and (use := _USE_NAME.fullmatch(value)) is not None:
         expect_plain_word(use[1], path)
         return value
@@ -209,7 +209,10 @@ REQUIRED_KEYS: Final = ("target", "definition")  # The keys that identify the do
 
 
 def parse_document(text: str, name: str) -> dict[str, Any] | None:
-    """Return the parsed document of a compiled space; None for other text. Raises DefinitionError if damaged."""
+    """Return the parsed JSON document of a compiled space; None for any other text.
+
+    Raises DefinitionError if damaged.
+    """
     if not text.lstrip().startswith("{") or not all(f'"{mark}"' in text for mark in REQUIRED_KEYS):
         return None
     try:
@@ -224,7 +227,7 @@ def parse_document(text: str, name: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) and all(mark in document for mark in REQUIRED_KEYS) else None
 
 
-def is_compiled(text: str) -> bool:
+def is_compiled_space(text: str) -> bool:
     """Return True if a text is the document of a compiled space, valid or broken."""
     try:
         return parse_document(text, "") is not None
@@ -250,7 +253,7 @@ def _reject_constant(constant: str) -> NoReturn:
 
 
 def decision_keys(definition: str) -> tuple[str, ...]:
-    """Return the keys of all decisions of a space in JSON, in the order of the text; empty if it is not JSON."""
+    """Return the configuration keys of all decisions in a JSON definition, in its order; empty if it is not JSON."""
     try:
         document = json.loads(definition)
     except (ValueError, RecursionError):
@@ -292,13 +295,13 @@ class DocumentPaths:
 
 @dataclass(frozen=True, slots=True)
 class WritingContext:
-    """The context for writing a part: the enclosing source line, and the texts of all lines recorded so far."""
+    """The context for writing a part: its enclosing source line, and the texts of the source lines recorded so far."""
 
     position: FileLine = ("", 0)
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def enter(self, span: Span) -> tuple[JsonObject, "WritingContext"]:
-        """Return the keys for the position of a part, as far as it differs from this one, and the context inside it."""
+        """Return the JSON keys `file` and `line` of a part, unless equal to this context's, and the part's context."""
         if span.source is NO_SPAN.source:
             return {}, self
         self.record_lines(span, span.line)
@@ -317,7 +320,7 @@ class WritingContext:
 
 @dataclass(frozen=True, slots=True)
 class ReadingContext:
-    """The context for reading: enclosing source line, lines with known text, and paths of what was read before."""
+    """The context for reading: enclosing source line, lines with known text, and the paths of the parts read so far."""
 
     position: FileLine = ("", 0)
     sources: Mapping[str, Source] = field(default_factory=dict)
@@ -405,7 +408,10 @@ def _collect_keys(node: Node, paths: DocumentPaths) -> set[str]:
 
 
 def _join_keys(before: set[str], more: set[str], node: Node, paths: DocumentPaths) -> set[str]:
-    """Return both sets of keys as one; raise DefinitionError for a common key, at its path below `node`."""
+    """Return the union of two sets of keys.
+
+    Raise DefinitionError, with its path below `node`, for a key in both sets.
+    """
     if not before.isdisjoint(more):
         key = min(before & more)
         named = (each for each in subtree(node) if isinstance(each, Hyperparameter | Choice) and each.key == key)

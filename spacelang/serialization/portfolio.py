@@ -1,4 +1,4 @@
-"""Portfolios as JSON documents: configurations that together did well on many tables, in the order to try them."""
+"""Portfolios as JSON documents: configurations that together did well on many data sets, in the order to try them."""
 
 import json
 from dataclasses import dataclass

@@ -294,7 +294,10 @@ class _SpaceWriter:
         return ast.ValueSet((make_value(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: ir.Branch, node: ir.Hyperparameter, choice: ir.Choice) -> ast.Domain:
-        """Return a range, which has no annotations; if it is not the default, its own default is the implied middle."""
+        """Return the range that is an alternative of a decision; raise UnwritableSpaceError for annotations.
+
+        If it is not the default alternative, its default must be the middle, because the text cannot state another.
+        """
         is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.representative
         is_own = node.address == f"{choice.address}.{ir.RANGE_NAME}.value" and _has_structures(choice)
@@ -321,7 +324,10 @@ class _SpaceWriter:
         return found
 
     def _reserve_name(self, usual: str, called: str, address: str, prefix: str) -> bool:
-        """Reserve a name; return if reading gives it anyway. Raises UnwritableSpaceError for another address."""
+        """Reserve the name of a step; return True if a reader of the text gives it this name without an `as`.
+
+        Raises UnwritableSpaceError if `address` is not the name `called` below `prefix`.
+        """
         if address != join_address(prefix, called) or not is_bare_word(called):
             raise UnwritableSpaceError(
                 f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
@@ -474,7 +480,7 @@ def _joining_sign(structure: ast.Structure) -> str:
 
 
 def _joined(sign: Literal["|", "->", "&"], parts: Sequence[ast.Structure]) -> ast.Structure:
-    """Return structures joined by a sign; structures that are joined themselves are put in brackets."""
+    """Return structures joined by a sign; those that consist of joined structures are put in parentheses."""
     if len(parts) == 1:
         return parts[0]
     joined = (_group(part) if _joining_sign(part) not in ("", "?") else part for part in parts)

@@ -85,7 +85,7 @@ class ExpressionNames:
             self._paths[address], self._places[address] = (*path, *words), (before, own)
 
     def split_address(self, address: str) -> tuple[str, tuple[str, ...]]:
-        """Return the address of the enclosing alternative (empty for none) and the remaining words of the address."""
+        """Return the address of the alternative around a part (empty for none), and the rest of the part's address."""
         return self._places[address]
 
     def path_of(self, address: str) -> ast.DottedName:
@@ -111,7 +111,7 @@ class ExpressionNames:
         return spell_reference(_tuple_name(self._paths[parameter.length]))
 
     def find_shadowed(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
-        """Return the first address in an expression that would mean a sibling inside the operator, or None."""
+        """Return the first address in an expression that a reader would take for the sibling of that name, or None."""
         return next((address for address in expr.mentioned_addresses(expression) if address in siblings), None)
 
     def expression_node(
@@ -143,7 +143,10 @@ class ExpressionNames:
 
 
 def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mapping[str, Path]) -> ast.Expression:
-    """Return the syntax node of an expression, with `names` for addresses and full paths after a constant."""
+    """Return the syntax node of an expression, with `names` for addresses.
+
+    A comparison has full `paths` instead, unless its left side is a hyperparameter and its right side is not.
+    """
     match expression:
         case expr.And(terms) | expr.Or(terms):
             is_all = isinstance(expression, expr.And)
@@ -185,7 +188,7 @@ def _dotted(path: Path) -> ast.DottedName:
 
 
 def _own_words(name: str, node: Hyperparameter | Choice) -> tuple[str, ...]:
-    """Return the words of a dotted name; the name of a hyperparameter is one word, even for the length of a tuple."""
+    """Return the words of a node's dotted name; a hyperparameter's name is one word, even `x.length` of a tuple."""
     if not isinstance(node, Hyperparameter) or not name.endswith(node.name):
         return tuple(name.split("."))
     before = name.removesuffix(node.name).removesuffix(".")

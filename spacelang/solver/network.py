@@ -12,6 +12,7 @@ from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Vari
 from spacelang.ir.value import is_number
 from spacelang.solver.elimination import Factor, FactorGraph, State, TooManyJointStatesError
 from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
+from spacelang.text import NO_SPAN
 
 UNREACHED: Final = -1
 MAX_ATTEMPTS: Final = 10_000
@@ -52,7 +53,8 @@ class SamplingFailedError(Exception):
     ) -> None:
         super().__init__(f"none of {attempts:,} draws satisfies the constraints over ranges")
         self.constraints = constraints
-        lines = [str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints)]
+        spans = (constraint.span for constraint in constraints if constraint.span.source is not NO_SPAN.source)
+        lines = [str(line) for line in dict.fromkeys(span.line for span in spans)]
         where = f" in line{'s' if len(lines) > 1 else ''} {', '.join(lines)}" if lines else ""
         self.remedy = remedy or f"loosen the constraints{where}: too few random values satisfy them"
         self.add_note(self.remedy)

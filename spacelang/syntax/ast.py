@@ -244,7 +244,7 @@ class Permute:
 class Repeat:
     """A chain `repeat(stage, least, most)`: a stage used a variable number of times in a row.
 
-    The tree has what the parser accepts: any structure as the part, and any number of `counts`.
+    The parser accepts any structure as `part` and any number of `counts`; the analysis reports what is not valid.
     """
 
     part: "Structure"
@@ -293,7 +293,10 @@ class ValueSet:
 
 @frozen
 class TupleDomain:
-    """Tuples of variable length: `tuple[least, greatest] of element`. The tree has what the parser accepts."""
+    """Tuples of variable length: `tuple[least, greatest] of element`.
+
+    The analysis checks the bounds and the element.
+    """
 
     least: Expression
     greatest: Expression

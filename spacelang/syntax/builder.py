@@ -393,7 +393,7 @@ _LOCK = Lock()  # The builder holds the source of the current parse, so only one
 
 @frozen
 class ParsedItems:
-    """The items and bodies before the first syntax error (all, if there is none), and the error."""
+    """The items and bodies before the first syntax error, and that error; without an error, all items and bodies."""
 
     items: tuple[ast.Item, ...]
     bodies: tuple[ast.Body, ...]

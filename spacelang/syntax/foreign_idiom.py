@@ -49,7 +49,10 @@ class ForeignIdiomMatch:
         return self.match.expand(remedy) if isinstance(remedy, str) else remedy(self.match)
 
     def rewrite(self, text: str) -> str | None:
-        """Return the text, in its old length, with the idiom replaced, so that reading can go on; or None."""
+        """Return the text with the idiom replaced, padded to its old length.
+
+        None if the replacement is unknown or longer.
+        """
         if self.idiom.instead is None:
             return None
         if self.idiom.everywhere:
@@ -73,7 +76,7 @@ def make_idiom(
     everywhere: bool = False,
     behind: str | None = None,
 ) -> ForeignIdiom:
-    """Return an idiom. Without a remedy, the remedy is to write `instead`."""
+    """Return an idiom for a regular expression. An empty remedy becomes "write `INSTEAD`"."""
     before = None if behind is None else re.compile(behind, re.MULTILINE)
     return ForeignIdiom(re.compile(pattern, re.MULTILINE), remedy or f"write `{instead}`", instead, everywhere, before)
 
@@ -143,7 +146,7 @@ def suggest_alternatives_or_set(match: re.Match[str]) -> str:
 
 
 def shorten_unit(number: str, unit: str) -> str:
-    """Return a quantity with the short form of its unit."""
+    """Return a number with the short form of its unit: `5minutes` becomes `5min`, `2GiB` becomes `2GB`."""
     short = {"h": "h", "m": "min", "s": "s"}.get(unit[0])
     return f"{number}{short or unit.replace('i', '')}"
 

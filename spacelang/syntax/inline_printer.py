@@ -134,7 +134,7 @@ def spell_reference(dotted: ast.DottedName) -> str:
 
 
 def _spell_called(name: ast.Word) -> str:
-    """Return a later word of a name in an expression, which may have an index."""
+    """Return a word of a dotted name after the first one; in quotes unless it is a plain word, maybe with an index."""
     return name.text if re.fullmatch(_INDEXED_WORD, name.text) else spell_text(name.text)
 
 
@@ -175,7 +175,7 @@ def spell_expression(expression: ast.Expression, lowest: int = _IMPLIES) -> str:
 
 
 def spell_arithmetic(expression: ast.Expression) -> str:
-    """Return the text of an expression in a place where only arithmetic may stand without parentheses."""
+    """Return the text of an expression, in parentheses unless it is arithmetic."""
     return spell_expression(expression, _SUM)
 
 
@@ -342,7 +342,7 @@ def spell_member(member: ast.Member) -> str:
 
 
 def spell_after_domain(parameter: ast.Parameter) -> str:
-    """Return default, condition and annotations, in an order in which no annotation joins an operator."""
+    """Return default, condition and annotations, in an order in which no annotation is read as an operator's own."""
     default = f" = {_spell_value_or_arithmetic(parameter.default)}" if parameter.default is not None else ""
     condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)
@@ -419,9 +419,9 @@ def structure_title(structure: ast.Structure) -> str:
 
 
 def name_of_single_step(structure: ast.Structure) -> str | None:
-    """Return the name of an operator or stage, also of an optional one, or the name after `as`; else None.
+    """Return the alias or the name of a single operator or stage, optional or not; None for any other structure.
 
-    An optional member of a list has this name.
+    This is the name of an optional member of a list of operators.
     """
     match structure:
         case ast.OperatorReference(alias=ast.Word(text=text)) | ast.Parenthesised(alias=ast.Word(text=text)):

@@ -26,7 +26,7 @@ _SEARCHED_CHARACTERS: Final = 400
 
 
 def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
-    """Return the first idiom of the list that covers a place in the text, or None."""
+    """Return the first known idiom whose match in the text covers the offset `place`, or None."""
     start = text.rfind("\n", 0, place) + 1
     for idiom in IDIOMS:
         for match in idiom.pattern.finditer(

@@ -86,7 +86,10 @@ Document: TypeAlias = Lexeme | Spaces | Break | Group | Indented | Either
 
 @dataclass(slots=True)
 class FormattedLine:
-    """A line of output with the comments after its text, of which all but the first continue below it."""
+    """A line of output with the comments after its text.
+
+    The second and further comments get lines of their own below.
+    """
 
     indent: int
     text: str = ""
@@ -106,7 +109,7 @@ def make_group(parts: Iterable[Document], *, broken: bool = False, width: int = 
 
 
 def is_broken(parts: Iterable[Document]) -> bool:
-    """Return True if some group among the parts is always broken."""
+    """Return True if the parts contain, at any depth, a group that is always broken."""
     return any(
         (isinstance(part, Group) and (part.broken or is_broken(part.parts)))
         or (isinstance(part, Indented) and is_broken(part.parts))
@@ -121,7 +124,10 @@ def _has_inner_comment(parts: Sequence[Document]) -> bool:
 
 
 def _outer_lexemes(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
-    """Yield the last and the first lexeme of each direct part, in this order."""
+    """Yield the pair (last lexeme, first lexeme) of each part.
+
+    The parts of an indented or alternative part count singly.
+    """
     match part:
         case Lexeme():
             yield part, part
@@ -254,7 +260,10 @@ class Writer:
 
 
 def _measured_parts(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending]:
-    """Return the parts of a part for measuring, last one first; a group that may stay on one line counts as one."""
+    """Return the inner parts of a part, last one first, to measure whether they fit.
+
+    A group is flat unless always broken.
+    """
     match part:
         case Group(parts=parts, broken=broken):
             flat = not broken
@@ -404,7 +413,7 @@ class Cursor:
             self.place += 1
 
     def pass_comments_on(self, dropped: Lexeme | None) -> None:
-        """Give the comments of a dropped lexeme to the next lexeme. Do nothing for None."""
+        """Move the comments of a dropped lexeme before the next lexeme. Do nothing for None."""
         if dropped is not None:
             behind = [Comment(text, blank=False, indented=True) for text in dropped.trailing]
             following = self.lexemes[self.place]
@@ -422,7 +431,7 @@ class Cursor:
         return self.lexemes[place]
 
     def take_until_offset(self, end: int, *, tight: str = "") -> list[Document]:
-        """Take all lexemes before the offset `end`, and return them with spaces, but with none around `tight`."""
+        """Take all lexemes before the offset `end` and return them with spaces between, but none around `tight`."""
         found: list[Document] = []
         while self.lexemes[self.place].start < end:
             before = self.lexemes[self.place - 1].text if self.place else ""
@@ -442,5 +451,5 @@ def _needs_space(before: str, text: str) -> bool:
 
 
 def _ends_term(before: str) -> bool:
-    """Return True if a lexeme ends a term, so that a call or a binary operator may follow, but no new term."""
+    """Return True if a lexeme ends a term (a name, a number, a closing bracket), so that a `-` after it is binary."""
     return before not in _NOT_TERM_ENDS

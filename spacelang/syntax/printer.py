@@ -261,7 +261,7 @@ class _Layout(Cursor):
         return [grouped(parts, broken=(long and bool(inside)) or is_broken(inside))]
 
     def _name_widths(self, body: ast.Body) -> list[int]:
-        """Return, for each member, the width of the name column that it belongs to. Blank lines end a column."""
+        """Return, for each member, the width of its name column, in characters. A blank line starts a new column."""
         columns: list[list[ast.Member]] = []
         for member in body.members:
             first = self.lexemes[self.index_at(member.span.start)]
@@ -429,7 +429,7 @@ class _Layout(Cursor):
 
 
 def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:
-    """Remove and return the indented comments directly after the previous item, stored before the next one."""
+    """Remove and return the leading comments of a lexeme that are indented, so that they belong to the item before."""
     count = 0
     while count < len(lexeme.leading) and lexeme.leading[count].indented and not lexeme.leading[count].blank:
         count += 1
@@ -438,7 +438,7 @@ def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:
 
 
 def _take_closing_comments(closing: Lexeme, inside: Sequence[Document]) -> list[Document]:
-    """Move the comments before a closing bracket inside the brackets, and return them."""
+    """Remove the comments before a closing bracket, and return them as document parts to put inside the brackets."""
     comments, closing.leading, closing.blank = closing.leading, [], False
     return [Break(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
 

@@ -13,7 +13,7 @@ from typing import Final
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.syntax.builder import ParsedItems, read
 from spacelang.syntax.parser_tables import UnexpectedToken
-from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, locate
+from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, locate_mistake
 from spacelang.text import Source
 
 MAX_MISTAKES_PER_ITEM: Final = 20
@@ -47,11 +47,14 @@ class _Progress:
 def recover(
     source: Source, reading: ParsedItems, error: UnexpectedToken
 ) -> tuple[ParsedItems, tuple[Diagnostic, ...], frozenset[str]]:
-    """Return the readable part of a text, all its errors, and the names of damaged stages and groups."""
+    """Return the readable part of a text, all its syntax errors, and the names of stages and groups with errors.
+
+    `reading` is the part before the first error, `error` that first error.
+    """
     text = _blank_out_comments(source.text)
     start = reading.items[-1].span.end if reading.items else 0
     progress = _Progress(source, [reading])
-    first = locate(error, text)
+    first = locate_mistake(error, text)
     for begin, end in split_items(text, start):
         if len(progress.mistakes) >= MAX_MISTAKES:
             break
@@ -120,13 +123,16 @@ def _next_mistake(progress: _Progress, text: str, shift: int) -> SyntaxMistake |
     """Return the first mistake in a piece of text, or store its items and return None if there is none."""
     reading = read(progress.source, text, shift)
     if reading.error is not None:
-        return locate(reading.error, text, shift)
+        return locate_mistake(reading.error, text, shift)
     progress.readings.append(reading)
     return None
 
 
 def _repair(text: str, mistake: SyntaxMistake) -> str | None:
-    """Return the text with a mistake replaced or blanked out, in the same length, or None if impossible."""
+    """Return the text, in its old length, with a mistake corrected or replaced by spaces.
+
+    None if that is impossible.
+    """
     place = mistake.place
     if mistake.is_at_end:
         return None
@@ -141,7 +147,10 @@ def _repair(text: str, mistake: SyntaxMistake) -> str | None:
 
 
 def _blank_out_line(text: str, place: int, torn: bool = False) -> str | None:
-    """Return the text with a line blanked out, or None if that separates brackets (other than `()[]` if `torn`)."""
+    """Return the text with the line at `place` replaced by spaces, or None if the rest would be unreadable.
+
+    The line must not be the first one and must have as many `{` as `}`; unless `torn`, also `(` or `[` must match.
+    """
     start = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
     end = len(text) if end < 0 else end

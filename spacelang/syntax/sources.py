@@ -42,7 +42,10 @@ def read_source(reference: str) -> Source | Diagnostic:
 
 
 def read_file(path: str, remedy: str) -> Source | Diagnostic:
-    """Return the source of a file that is no space, or a diagnostic with the help text `remedy`."""
+    """Return the source of a file other than a space, such as initial configurations.
+
+    Return a diagnostic with the help text `remedy` if the file cannot be read.
+    """
     start = Span(Source(path, ""), 0, 0)
     return _read(Path(path), path, lambda reason: UnreadableFile(start, path=path, reason=reason, remedy=remedy))
 
@@ -171,7 +174,10 @@ def _error_reason(error: OSError | ValueError) -> str:
 
 
 def _refusal_reason(reference: str) -> str | None:
-    """Return why a path may not be imported, by its spelling alone so that every system agrees, or None if it may."""
+    """Return why a path may not be imported (empty, absolute, or with `..`), or None if it may.
+
+    Only the spelling decides, so that the result is the same on every operating system.
+    """
     if not reference:
         return "the path is empty"
     windows = PureWindowsPath(reference)
@@ -181,7 +187,7 @@ def _refusal_reason(reference: str) -> str | None:
 
 
 def _importable_paths(reference: str, importer: Origin) -> list[str]:
-    """Return the paths of other spaces in the folder of a missing import, as they would have to be written."""
+    """Return the paths of other spaces in the folder of a missing import, written as an `import` needs them."""
     try:
         home = Path(os.path.realpath(importer.path.parent / reference)).parent
     except (OSError, ValueError):

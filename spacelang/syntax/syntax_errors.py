@@ -56,7 +56,7 @@ class SyntaxMistake:
 
     @property
     def is_at_end(self) -> bool:
-        """True if the item ends too early."""
+        """True if the text ends where more was expected, so that there is no wrong token."""
         return not self.found
 
     @property
@@ -73,8 +73,11 @@ class SyntaxMistake:
         return bool(first) and first not in _SIGNS and not re.match(r"\w", first)
 
 
-def locate(error: UnexpectedToken, text: str, shift: int = 0) -> SyntaxMistake:
-    """Return the mistake that a parser error describes. `text` must not contain comments."""
+def locate_mistake(error: UnexpectedToken, text: str, shift: int = 0) -> SyntaxMistake:
+    """Return the mistake that a parser error describes, with offsets in `text`, which must not contain comments.
+
+    `shift` is the offset of `text` in the source.
+    """
     place, accepted = error.token.start_pos, error.expected
     if error.token.type == END or not text[place:].strip(WHITESPACE):
         end = len(text.rstrip(WHITESPACE))
@@ -89,7 +92,7 @@ def locate(error: UnexpectedToken, text: str, shift: int = 0) -> SyntaxMistake:
 
 
 def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
-    """Return the diagnostic for a mistake."""
+    """Return the diagnostic for a syntax mistake, with a hint if a likely intention is known."""
     text, place, start = mistake.text, mistake.place, mistake.place + mistake.shift
     if mistake.is_at_end:
         return _incomplete_item(mistake, source)
@@ -113,7 +116,7 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
     return UnexpectedText(
         Span(source, start, start + len(mistake.found)),
         found=_quoted(mistake.found),
-        expected=expectation(expected),
+        expected=describe_expected(expected),
         near=near,
         hint=_hint(mistake) or _hint_in_braces(mistake, is_open=bool(opened)),
         related=opened,
@@ -168,7 +171,7 @@ def _incomplete_item(mistake: SyntaxMistake, source: Source) -> UnexpectedEnd:
     place = _open_bracket(text, len(text))
     related = () if place is None else (_opened_here(source, place + mistake.shift, "opened here and never closed"),)
     span, item = Span(source, max(end - 1, 0), end), (text.split() or ["file"])[0]
-    return UnexpectedEnd(span, item=item, expected=expectation(mistake.expected), related=related)
+    return UnexpectedEnd(span, item=item, expected=describe_expected(mistake.expected), related=related)
 
 
 def _open_bracket(text: str, end: int) -> int | None:
@@ -182,7 +185,10 @@ def _open_bracket(text: str, end: int) -> int | None:
 
 
 def _still_open(mistake: SyntaxMistake, source: Source) -> tuple[Related, ...]:
-    """Return the bracket of an earlier line that seems left open: of a list, or the brace of a body before a `|`."""
+    """Return the opening bracket on an earlier line that seems to lack its closing one, as a related place, or nothing.
+
+    It is the bracket of a list, or the brace of a body that is followed by `|`.
+    """
     text, place = mistake.text, _open_bracket(mistake.text, mistake.place)
     begins = text.rfind("\n", 0, mistake.place) + 1
     if place is None or place >= begins or text[begins : mistake.place].strip(WHITESPACE):
@@ -350,8 +356,11 @@ def keywords(terminals: Set[str]) -> list[str]:
     return [*words, *(["subject"] if "SUBJECT" in terminals else [])]
 
 
-def expectation(terminals: Set[str]) -> str:
-    """Return the possible terminals in words, the likely ones first, groups such as values as one name."""
+def describe_expected(terminals: Set[str]) -> str:
+    """Return the expected terminals in words, the likely ones first: "a name, a value or `{`".
+
+    `…` if there are many.
+    """
     # A plain name is allowed wherever a name in backticks is, and most names have no index.
     left = set(terminals) - {"TICKED", "INDEX"}
     words: list[str] = []

@@ -1,8 +1,8 @@
 """The target `ray`: a flat search space for Ray Tune, and the function that decodes the configuration of a trial.
 
-Every question of the space is a parameter, also where it is not active: `decode` ignores those. All search algorithms
-of Ray Tune take such a flat dictionary. An encoding has the values of all parameters by name, as the `config` of a
-trial.
+Every question of the space is a parameter, also where its variable is not active: `decode` ignores such values. All
+search algorithms of Ray Tune take such a flat dictionary. An encoding has the values of all parameters by name, as the
+`config` of a trial.
 """
 
 import math
@@ -46,9 +46,9 @@ MAX_EXACT_LOG: Final = 2**45  # Below this bound, rounding errors of logarithms 
 
 
 def accepts(part: SimpleDomain) -> bool:
-    """Return True for closed ranges, integers that are consecutive or on a log scale, and sets of values that differ.
+    """Return True for closed ranges, integers that are consecutive or on a log scale, and unordered sets.
 
-    For the search algorithms of Ray Tune, `true` is 1.
+    Sets with tuples are not accepted, and none that has both `true` and 1, which Ray Tune's search algorithms confuse.
     """
     match part:
         case Ordinal():

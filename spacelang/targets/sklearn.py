@@ -184,7 +184,10 @@ class SearchDictionaries(LibraryFunctionForm):
     def __init__(
         self, named: Questions, reduction: QuantileReduction, points: int | None, needed: int, most: int
     ) -> None:
-        """Take questions, grid points per range (None for distributions), and the needed and allowed dictionaries."""
+        """Take the questions of the reduced space, and how many dictionaries they need and may have at `most`.
+
+        `points` is the number of grid points per range, or None for distributions.
+        """
         super().__init__(named, reduction)
         self.points, self.dictionary_count, self.is_joint = points, needed, needed > most
 

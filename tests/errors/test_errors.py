@@ -31,7 +31,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.registry import KINDS
 from spacelang.diagnostics.terminal import render
 from spacelang.importers._import_steps import import_space
-from spacelang.serialization.json_documents import is_compiled
+from spacelang.serialization.json_documents import is_compiled_space
 from spacelang.syntax.sources import read_source
 from spacelang.targets import TARGETS
 from spacelang.text import Source
@@ -74,7 +74,7 @@ def found(name: str) -> tuple[Diagnostic, ...]:
         return (source,)
     if source.name.startswith(INITIAL):
         return refused(source.name)
-    if not (source.name.endswith(".space") or is_compiled(source.text)):
+    if not (source.name.endswith(".space") or is_compiled_space(source.text)):
         return import_space(source)[1]
     with patch.object(Catalogue, "differing_version", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
         checked = check(source, surroundings_of(source))

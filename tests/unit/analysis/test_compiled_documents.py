@@ -8,7 +8,7 @@ import pytest
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.diagnostics.terminal import render
 from spacelang.serialization.definition import VERSION, to_json
-from spacelang.serialization.json_documents import DefinitionError, is_compiled, parse_document
+from spacelang.serialization.json_documents import DefinitionError, is_compiled_space, parse_document
 from spacelang.text import Source
 
 TEXT = """\
@@ -143,7 +143,7 @@ def test_what_is_left_of_a_space(constraint: dict[str, Any], telling: str) -> No
 def test_broken_documents_are_told_from_other_texts(text: str, problem: str) -> None:
     with pytest.raises(DefinitionError, match=problem):
         parse_document(text, "file.json")
-    assert is_compiled(text)
+    assert is_compiled_space(text)
     (found,) = check(Source("file.json", text)).diagnostics
     assert found.code == "SL009"
     assert problem in found.message
@@ -154,7 +154,7 @@ def test_broken_documents_are_told_from_other_texts(text: str, problem: str) -> 
 )
 def test_what_is_no_document_is_a_text(text: str) -> None:
     assert parse_document(text, "a.space") is None
-    assert not is_compiled(text)
+    assert not is_compiled_space(text)
 
 
 def test_places_of_problems() -> None:

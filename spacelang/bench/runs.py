@@ -44,15 +44,15 @@ class PlannedRun:
 
 def plan_runs(
     seeds: Iterable[int],
-    arenas: Sequence[tuple[ComparisonDataset, EvaluationCriteria]],
+    datasets: Sequence[tuple[ComparisonDataset, EvaluationCriteria]],
     contestants: Sequence[ConfiguredOptimizer],
 ) -> tuple[PlannedRun, ...]:
     """Return all runs, ordered by seed, so that an interrupted comparison has every run of some seeds."""
     from spacelang.bench.comparison import RunKey
 
     return tuple(
-        PlannedRun(RunKey(arena.label, each.label, seed), arena, each, judged)
-        for seed, (arena, judged), each in product(seeds, arenas, contestants)
+        PlannedRun(RunKey(dataset.label, each.label, seed), dataset, each, judged)
+        for seed, (dataset, judged), each in product(seeds, datasets, contestants)
     )
 
 

@@ -17,10 +17,10 @@ def get_global_random_state() -> GlobalRandomState:
     return np.random.get_state(), random.getstate()
 
 
-def set_global_random_state(chance: GlobalRandomState) -> None:
+def set_global_random_state(state: GlobalRandomState) -> None:
     """Set the states of NumPy's and Python's global random generators, as `get_global_random_state` returns them."""
-    np.random.set_state(chance[0])
-    random.setstate(chance[1])
+    np.random.set_state(state[0])
+    random.setstate(state[1])
 
 
 def seed_global_random_state(seed: int) -> None:
@@ -39,11 +39,11 @@ def are_random_states_equal(one: GlobalRandomState, other: GlobalRandomState) ->
 @contextmanager
 def preserve_global_random_state() -> Iterator[None]:
     """Restore the global random state when the block ends."""
-    chance = get_global_random_state()
+    state = get_global_random_state()
     try:
         yield
     finally:
-        set_global_random_state(chance)
+        set_global_random_state(state)
 
 
 @contextmanager

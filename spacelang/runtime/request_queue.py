@@ -60,12 +60,12 @@ class AffinityQueue:
         """Remove and return the next job for a worker; raise IndexError if no job is left."""
         if not self._left:
             raise IndexError("all jobs have been taken")
-        stretch = self._ranges.get(worker)
-        if not stretch:
-            stretch = self._first_range(worker) if stretch is None else self._take_over()
-            self._ranges[worker] = stretch
-        place = stretch.first
-        stretch.first += 1
+        job_range = self._ranges.get(worker)
+        if not job_range:
+            job_range = self._first_range(worker) if job_range is None else self._take_over()
+            self._ranges[worker] = job_range
+        place = job_range.first
+        job_range.first += 1
         self._left -= 1
         self._last_prefix_keys[worker] = self._prefix_keys[place]
         return self._jobs[place]
@@ -79,17 +79,17 @@ class AffinityQueue:
             # A prefix that all jobs share does not favour any start.
             if length > _common_prefix_length(self._prefix_keys[0], self._prefix_keys[-1]):
                 first = bisect_left(self._prefix_keys, known[:length])
-                for stretch in (self._free, *self._ranges.values()):
-                    if stretch.first <= first < stretch.end:
-                        is_worth = self._is_worth_splitting(known, stretch, first)
-                        return stretch.split(first if is_worth else stretch.first)
+                for job_range in (self._free, *self._ranges.values()):
+                    if job_range.first <= first < job_range.end:
+                        is_worth = self._is_worth_splitting(known, job_range, first)
+                        return job_range.split(first if is_worth else job_range.first)
         return self._take_over()
 
-    def _is_worth_splitting(self, known: PrefixKey, stretch: "_JobRange", first: int) -> bool:
+    def _is_worth_splitting(self, known: PrefixKey, job_range: "_JobRange", first: int) -> bool:
         """Return True if starting inside a range saves more work than coming back to its beginning later costs."""
-        if stretch is not self._free or first == stretch.first:
+        if job_range is not self._free or first == job_range.first:
             return True
-        start, last = self._prefix_keys[stretch.first], self._prefix_keys[stretch.end - 1]
+        start, last = self._prefix_keys[job_range.first], self._prefix_keys[job_range.end - 1]
         gained = _common_prefix_length(known, self._prefix_keys[first]) + _common_prefix_length(last, start)
         return gained >= self._shared_with_previous[first] + _common_prefix_length(known, start)
 
@@ -107,10 +107,10 @@ class AffinityQueue:
             return _JobRange(longest.first - 1, longest.first)
         return longest.split(self._split_index(longest))
 
-    def _split_index(self, stretch: "_JobRange") -> int:
+    def _split_index(self, job_range: "_JobRange") -> int:
         """Return the index in the middle half of a range whose job shares the least with the job before."""
-        quarter, middle = len(stretch) // 4, (stretch.first + stretch.end + 1) // 2
-        places = range(max(stretch.first + quarter, stretch.first + 1), max(stretch.end - quarter, middle + 1))
+        quarter, middle = len(job_range) // 4, (job_range.first + job_range.end + 1) // 2
+        places = range(max(job_range.first + quarter, job_range.first + 1), max(job_range.end - quarter, middle + 1))
         return min(places, key=lambda place: (self._shared_with_previous[place], abs(place - middle)))
 
 

@@ -224,13 +224,13 @@ boolean_rules = partial(_conversion_rules, "True".__eq__)
 string_rules = partial(_conversion_rules, str)
 
 
-def value_mapping_rule(name: str, said: Mapping[str, TargetValues]) -> Rules:
+def value_mapping_rule(name: str, values: Mapping[str, TargetValues]) -> Rules:
     """Return the rule for a parameter that maps known texts to ours; others raise UntranslatableError."""
 
     def rule(text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
-        if text not in said:
+        if text not in values:
             raise UntranslatableError(f"the space has no equivalent of `{name}` {text}")
-        return said[text]
+        return values[text]
 
     return {name: rule}
 

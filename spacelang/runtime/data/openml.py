@@ -112,30 +112,30 @@ class _CorruptCacheError(Exception):
 
 def _fetch_once(reference: str, number: int, target: str | None, *, fresh: bool) -> OpenmlTable:
     read = _task if reference.startswith("openml-task") else _dataset
-    with client_workspace(fresh=fresh) as (client, room):
+    with client_workspace(fresh=fresh) as (client, workspace):
         try:
-            found = read(client, room, reference, number, target)
+            found = read(client, workspace, reference, number, target)
         except DataError:
             raise
         except Exception as error:  # noqa: BLE001 - on invalid answers the client raises whatever its libraries do
-            if room.copied and not is_permanent_error(error, client):
+            if workspace.copied and not is_permanent_error(error, client):
                 raise _CorruptCacheError from None
             if isinstance(error, DamagedFileError):
                 raise DataError(f"`{reference}`: {error}", TRY_LATER) from None
             # Without the cause, whose text may contain the API key.
-            raise to_data_error(error, client, reference, known=bool(room.copied) or fresh) from None
-        room.move_to_cache()
+            raise to_data_error(error, client, reference, known=bool(workspace.copied) or fresh) from None
+        workspace.move_to_cache()
         return found
 
 
 # ---- tasks
 
 
-def _task(client: Any, room: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
-    room.copy_from_cache(TASKS, number)
-    folder = room.folder / TASKS / str(number)
+def _task(client: Any, workspace: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
+    workspace.copy_from_cache(TASKS, number)
+    folder = workspace.folder / TASKS / str(number)
     for data in _cached_data_id(folder / "task.xml"):
-        room.copy_from_cache(DATASETS, data)
+        workspace.copy_from_cache(DATASETS, data)
     has_splits = (folder / "datasplits.arff").exists()
     task = client.tasks.get_task(number, download_splits=not has_splits, download_data=False)
     kind = KINDS.get(int(task.task_type_id.value))
@@ -145,7 +145,7 @@ def _task(client: Any, room: ClientWorkspace, reference: str, number: int, targe
     if target not in {None, task.target_name}:
         what = f"the label column of `{reference}` is `{task.target_name}`, not `{target}`"
         raise DataError(what, f"use only its data: `openml:{task.dataset_id}`")
-    found = _dataset(client, room, reference, int(task.dataset_id), str(task.target_name))
+    found = _dataset(client, workspace, reference, int(task.dataset_id), str(task.target_name))
     return replace(found, splits=_splits(task, folder, len(found.table), reference), kind=kind)
 
 
@@ -170,10 +170,10 @@ def _splits(task: Any, folder: Path, rows: int, reference: str) -> tuple[Split, 
 # ---- data sets
 
 
-def _dataset(client: Any, room: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
-    room.copy_from_cache(DATASETS, number)
+def _dataset(client: Any, workspace: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
+    workspace.copy_from_cache(DATASETS, number)
     dataset = client.datasets.get_dataset(number, download_data=True)
-    file = room.folder / DATASETS / str(number) / DATA_FILE
+    file = workspace.folder / DATASETS / str(number) / DATA_FILE
     is_checked = _check_content(file, dataset.md5_checksum)
     table = _table(file, reference, is_checked=is_checked)
     if not is_checked or file.with_name("qualities.xml").exists():

@@ -167,7 +167,7 @@ class PrefixCache:
         parts: Sequence[FittedStep],
         features: Any,
         target: Any,
-        chance: tuple[GlobalRandomState, GlobalRandomState] | None,
+        random_states: tuple[GlobalRandomState, GlobalRandomState] | None,
         seconds: float,
     ) -> FittedPrefix | None:
         """Store a prefix if that is worth `seconds` of fitting beyond the stored ones; return its entry, else None."""
@@ -175,7 +175,11 @@ class PrefixCache:
         sizes = [table_bytes(table) for table in tables]
         if None in sizes:
             return None
-        size = sum(filter(None, sizes)) + ENTRY_BYTES + (2 * random_state.GLOBAL_RANDOM_STATE_BYTES if chance else 0)
+        size = (
+            sum(filter(None, sizes))
+            + ENTRY_BYTES
+            + (2 * random_state.GLOBAL_RANDOM_STATE_BYTES if random_states else 0)
+        )
         if size > self.limit or not self._is_worth_storing(key, size, seconds):
             return None
         if not all(part.inspect_memory_and_random_states() for part in parts):
@@ -183,7 +187,7 @@ class PrefixCache:
         if any(part.footprint.may_overlap(table) for part in parts if part.footprint for table in tables):
             return None  # a table shares memory with a fitted step: whoever changes it would change the step
         copies = (self.copy(features), None if target is None else self.copy(target))
-        kept = FittedPrefix(tuple(parts), *copies, chance, size)
+        kept = FittedPrefix(tuple(parts), *copies, random_states, size)
         self.put(key, kept)
         return kept
 

@@ -100,7 +100,7 @@ def main(
     channel: Channel,
     evaluate: Evaluate,
     shared: communication.SharedWorkerState,
-    room: MemoryLimits,
+    memory: MemoryLimits,
     *,
     isolates: bool = False,
 ) -> NoReturn:
@@ -115,7 +115,7 @@ def main(
     if "numpy" in sys.modules:
         # Else all workers would draw the same numbers if an evaluation does not seed NumPy's global generator.
         sys.modules["numpy"].random.seed()
-    worker = Worker(evaluate, shared, room, None if isolates else GlobalState())
+    worker = Worker(evaluate, shared, memory, None if isolates else GlobalState())
     with suppress(EOFError):
         while worker.serve_next_job(channel):
             pass
@@ -129,9 +129,13 @@ class Worker:
     """
 
     def __init__(
-        self, evaluate: Evaluate, shared: communication.SharedWorkerState, room: MemoryLimits, state: GlobalState | None
+        self,
+        evaluate: Evaluate,
+        shared: communication.SharedWorkerState,
+        memory: MemoryLimits,
+        state: GlobalState | None,
     ) -> None:
-        self._evaluate, self._state, self._shared, self._memory = evaluate, state, shared, room
+        self._evaluate, self._state, self._shared, self._memory = evaluate, state, shared, memory
         self._process = psutil.Process()
         self._initial_cached_bytes = cached_bytes(evaluate)
 

@@ -33,8 +33,8 @@ from spacelang.bench.comparison.ranks import (
     Estimate,
     RankEstimates,
     Ranking,
+    bootstrap_mean,
     choose_resampling,
-    estimate_mean,
     estimate_ranks,
 )
 
@@ -75,7 +75,7 @@ def compare(one: "pd.Series[Any]", other: "pd.Series[Any]", name: str) -> Compar
     values = differences.to_numpy(dtype=np.float64)
     if not len(values):
         return Comparison(name, differences, nan, nan, nan, nan)
-    interval = estimate_mean(values)
+    interval = bootstrap_mean(values)
     mean, low, high = (float(each) for each in (interval.value, interval.low, interval.high))
     return Comparison(name, differences, mean, low, high, detectable_difference(values))
 

@@ -31,7 +31,7 @@ from default.analysis import detectable_difference
 from default.portfolio import DRAWS, PACKAGES, USUAL, generic_pool
 from default.siblings import siblings
 
-from spacelang.bench.comparison.ranks import estimate_mean
+from spacelang.bench.comparison.ranks import bootstrap_mean
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Kind
 from spacelang.runtime.archives.creation import Evaluation, choose_portfolio, restrict
@@ -152,7 +152,7 @@ def check(tables: Sequence[PoolTable]) -> None:
         for packages in PACKAGE_SETS:
             for seconds in CHECKED_SECONDS:
                 values = np.array([gain for _, gain in gains(own, packages, seconds)])
-                mean = estimate_mean(values)
+                mean = bootstrap_mean(values)
                 interval = f"{float(mean.value):.3f} [{float(mean.low):.3f}, {float(mean.high):.3f}]"
                 names, smaller = " and ".join(packages) or "scikit-learn", f"{(values < 0).sum()} of {len(values)}"
                 print(

@@ -219,10 +219,10 @@ class PreparedExperiment:
     @cached_property
     def search_coverage(self) -> "SearchCoverage":
         """The treatment of hyperparameters; raises InputError if the optimizer cannot search the space."""
-        from spacelang.report.run_facts import coverage_of
+        from spacelang.report.run_facts import make_search_coverage
 
         has_defaults_only = self.experiment.data.has_defaults_only
-        return coverage_of(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
+        return make_search_coverage(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
 
     @property
     def dropped_keys_note(self) -> str:

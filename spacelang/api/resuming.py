@@ -19,8 +19,8 @@ from spacelang.report.next_steps import (
     TABULATE,
     RunLimits,
     is_exhausted,
-    limits_of,
     python_call,
+    read_run_limits,
     resume_command,
 )
 from spacelang.report.stored_runs import parse_options
@@ -290,7 +290,7 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
         command=resume_command(run),
         seconds=run.seconds,
         trials=run.count,
-        limits=limits_of(run),
+        limits=read_run_limits(run),
         last_workers=workers[-1] if workers else 1,
         votes=run.requested_ensemble_votes,
         is_exhausted=is_exhausted(run),

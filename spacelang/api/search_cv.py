@@ -43,7 +43,7 @@ from spacelang.api.space import Space, open_space
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.row_relations import group_codes, with_row_numbers_as_times
+from spacelang.runtime.data.row_relations import encode_groups, with_row_numbers_as_times
 from spacelang.runtime.errors import BuildError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import Split
@@ -229,7 +229,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         try:
             table = with_row_numbers_as_times(make_table(features, labels), self.cv)
             if groups is not None:
-                codes = group_codes(np.asarray(groups), "`groups`")
+                codes = encode_groups(np.asarray(groups), "`groups`")
                 table = replace(table, relations=replace(table.relations, groups=codes))
             experiment = Experiment(
                 space=space,

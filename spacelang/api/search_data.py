@@ -110,7 +110,7 @@ class TabularData(EvaluationData):
         """
         from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.row_relations import rows_as_texts
+        from spacelang.runtime.data.row_relations import serialize_row_options
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
         from spacelang.runtime.scoring.stored_scorers import scorer_as_text
@@ -123,7 +123,7 @@ class TabularData(EvaluationData):
         metric = experiment.metric
         scorer = None if metric is None or isinstance(metric, str) else scorer_as_text(metric)
         named = {} if scorer is None else {SCORER_SETTING: scorer}
-        return given | rows_as_texts(splits, table, self.group_name) | named
+        return given | serialize_row_options(splits, table, self.group_name) | named
 
     def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
         """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
@@ -144,7 +144,11 @@ class TabularData(EvaluationData):
         import pandas as pd
 
         from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
-        from spacelang.runtime.data.row_relations import check_related_test_rows, relate_test_rows, split_by
+        from spacelang.runtime.data.row_relations import (
+            attach_groups_to_test_rows,
+            check_related_test_rows,
+            with_splits_of,
+        )
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import (
@@ -176,12 +180,12 @@ class TabularData(EvaluationData):
         goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
-            dataset = split_by(self.splitter, dataset, seed)
+            dataset = with_splits_of(self.splitter, dataset, seed)
             validation = dataset.validation
         validation = validation or default_validation(dataset, self.group_name)
         if others is not None and test_share_or_none(experiment.test) is None:
             check_related_test_rows(self.table, others, validation)
-            others = relate_test_rows(others, validation)
+            others = attach_groups_to_test_rows(others, validation)
         tested = None if others is None else make_test_dataset(others, table, dataset)
         recorded = replace(
             experiment.recorded,
@@ -205,8 +209,8 @@ def split_warnings(prepared: PreparedExperiment) -> list[str]:
     objective, experiment = prepared.objective, prepared.experiment
     if not experiment.data.has_rows:
         return []
-    from spacelang.runtime.data.labels import each_target
-    from spacelang.runtime.data.profile import hints_of
+    from spacelang.runtime.data.labels import target_series
+    from spacelang.runtime.data.profile import find_split_hints
     from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
     from spacelang.runtime.evaluation.folds import split_rows
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -219,8 +223,8 @@ def split_warnings(prepared: PreparedExperiment) -> list[str]:
         return []
     share = repeated_held_out_share(data.features, split_rows(data, validation, experiment.seed))
     found = [repeated_rows_message(share, "the held-out rows are also training rows")] if share else []
-    target = each_target(data.target)[0]  # of several targets, the first one stands for all
-    hints = () if data.relations.groups is not None else hints_of(data.features, target, data.kind)
+    target = target_series(data.target)[0]  # of several targets, the first one stands for all
+    hints = () if data.relations.groups is not None else find_split_hints(data.features, target, data.kind)
     return [*(hint.message for hint in hints), *found]
 
 

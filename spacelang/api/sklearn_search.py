@@ -23,7 +23,7 @@ from spacelang.ir.trial import Trial
 from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, options_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.splits import prefix_length, related_order, stratified_order
+from spacelang.runtime.evaluation.splits import allowed_prefix_length, group_or_time_order, stratified_order
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
 from spacelang.runtime.run_deadline import FinalWorkCosts, WorkSizes
 
@@ -145,8 +145,8 @@ class CrossValidatedSearch:
             rng, size = np.random.default_rng(self.prepared.experiment.seed), rows
             if dataset.relations:
                 related = dataset.relations.take(training)
-                order, lengths = related_order(related, None if codes is None else codes[training], rng)
-                size = prefix_length(lengths, rows)
+                order, lengths = group_or_time_order(related, None if codes is None else codes[training], rng)
+                size = allowed_prefix_length(lengths, rows)
             else:
                 order = rng.permutation(len(training)) if codes is None else stratified_order(codes[training], rng)
             few.append((training[order[:size]], held_out))

@@ -27,7 +27,7 @@ from spacelang.ir.trial import LossName
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
-from spacelang.runtime.data.row_relations import related_table, validation_of, with_stored_splits
+from spacelang.runtime.data.row_relations import related_table, stored_validation, with_stored_splits
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError
@@ -275,7 +275,7 @@ def _objective_for(
     header: RunHeader, space: Space, rows: TabularData, allowed: tuple[str, ...]
 ) -> "tuple[Space, DataObjective]":
     """Return the bound space, and the objective with the run's metric; raises DataError if the rows differ."""
-    validation = validation_of(header)  # None if the splits come with the data
+    validation = stored_validation(header)  # None if the splits come with the data
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)
     _check_same_data(header, objective)

@@ -14,7 +14,7 @@ from spacelang.api.result import Result
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
-from spacelang.bench.table_search import data_of
+from spacelang.bench.table_search import resolve_data
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
@@ -49,7 +49,11 @@ class ConfiguredOptimizer:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationCriteria:
-    """The criteria by which runs on a data set are judged. `facts` identify the data set."""
+    """The criteria by which all runs on a data set are judged, such as the metric, the validation and the test rows.
+
+    `facts` identify the data set. `training_size` is the number of training rows, and `remarks` are notes for the user.
+    Texts that do not apply are empty.
+    """
 
     facts: "DataFacts"
     formula: str
@@ -76,7 +80,10 @@ class ComparisonDataset:
     experiment: Experiment
 
     def check(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> EvaluationCriteria:
-        """Return the criteria, from the first seed; raises InputError and SpaceError for what would end every run."""
+        """Return the criteria of the runs, as the first seed gives them.
+
+        Raises InputError or SpaceError for a mistake that would make every run fail.
+        """
         entered = sorted((each.optimizer for each in contestants), key=needs_training_loss, reverse=True)
         prepared, remarks = self._prepare(entered[0], seed), list[str]()
         space, objective = prepared.space, prepared.objective
@@ -98,7 +105,10 @@ class ComparisonDataset:
         )
 
     def facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
-        """Return what identifies the rows that trials of a seed see: `judged.facts`, unless seeds draw test rows."""
+        """Return the facts that identify the rows that trials of a seed see.
+
+        These are `judged.facts`, unless test rows are drawn by the seed.
+        """
         from spacelang.runtime.data.labels import check_and_encode_labels
         from spacelang.runtime.data.tables import data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
@@ -185,7 +195,10 @@ def read_comparison_data(
 
 
 def label_references(references: Iterable[str]) -> dict[str, str]:
-    """Return references by label, the file name if that is unique; raises ComparisonDataError for repetitions."""
+    """Return the references by a label: the file name, or the whole reference if several have the same file name.
+
+    Raises ComparisonDataError for a reference that is given twice.
+    """
     given = tuple(references)
     short = [_short_label(reference) for reference in given]
     found: dict[str, str] = {}
@@ -213,7 +226,7 @@ def _make_experiment(
     if isinstance(source, PathLike):
         source = fspath(source)
     if isinstance(source, str):
-        experiment = make_experiment(data=data_of(source, target_column, reading))
+        experiment = make_experiment(data=resolve_data(source, target_column, reading))
     else:
         try:
             features, target = source

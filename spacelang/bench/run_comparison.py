@@ -23,7 +23,13 @@ from spacelang.bench.comparison_data import (
     parse_optimizers,
     read_comparison_data,
 )
-from spacelang.bench.runs import claim_folder, execute_runs, plan_of, planned_runs, write_results_and_list_problems
+from spacelang.bench.runs import (
+    claim_folder,
+    execute_runs,
+    make_comparison_plan,
+    plan_runs,
+    write_results_and_list_problems,
+)
 from spacelang.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,8 +127,8 @@ def compare(
     common = datasets[0].experiment
     judged = _check_data(datasets, seeds[0], entered)
     place = None if folder is None else Path(folder)
-    runs = None if place is None else claim_folder(place, plan_of(common, seeds, judged, entered))
-    wanted = planned_runs(seeds, [(each, judged[each.label]) for each in datasets], entered)
+    runs = None if place is None else claim_folder(place, make_comparison_plan(common, seeds, judged, entered))
+    wanted = plan_runs(seeds, [(each, judged[each.label]) for each in datasets], entered)
     made, complete, interrupted = execute_runs(wanted, runs, SILENT if listener is None else listener)
     formulas, labels = {label: each.formula for label, each in judged.items()}, tuple(each.label for each in entered)
     seconds = common.budget.seconds
@@ -184,11 +190,11 @@ class Comparison:
 
         Raises ValueError for another kind, and ImportError if matplotlib is not installed.
         """
-        from spacelang.bench.comparison.plots import figure_of
+        from spacelang.bench.comparison.plots import make_figure
         from spacelang.errors import import_optional
 
         import_optional("matplotlib")
-        return figure_of(self.results, kind)
+        return make_figure(self.results, kind)
 
     @cached_property
     def curves(self) -> "pd.DataFrame":

@@ -34,7 +34,7 @@ MAX_NAME_LENGTH: Final = 120  # The largest number of bytes of a label in a file
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A planned run: its key, its data, its optimizer, and the criteria of its data."""
+    """A run to execute: its key, its data set, its optimizer, and the criteria by which it is judged."""
 
     key: "RunKey"
     dataset: ComparisonDataset
@@ -42,12 +42,12 @@ class PlannedRun:
     criteria: EvaluationCriteria
 
 
-def planned_runs(
+def plan_runs(
     seeds: Iterable[int],
     arenas: Sequence[tuple[ComparisonDataset, EvaluationCriteria]],
     contestants: Sequence[ConfiguredOptimizer],
 ) -> tuple[PlannedRun, ...]:
-    """Return all runs, seed by seed, so that an interrupted comparison has some complete seeds."""
+    """Return all runs, ordered by seed, so that an interrupted comparison has every run of some seeds."""
     from spacelang.bench.comparison import RunKey
 
     return tuple(
@@ -113,7 +113,10 @@ def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListen
 
 
 def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
-    """Return the result of a stored run, or None if it must be started, resumed or tested. Raises StoreError."""
+    """Return the result of a stored run; None if the run has yet to be started, resumed or scored on test rows.
+
+    Raises StoreError.
+    """
     from spacelang.runtime.storage.records import RunState
     from spacelang.runtime.storage.store import Store, is_missing_or_empty
     from spacelang.runtime.storage.store_errors import StoreError
@@ -183,7 +186,7 @@ NO_PLOTS_NOTE: Final = (
 CHOOSE_ANOTHER: Final = "choose another folder"
 
 
-def plan_of(
+def make_comparison_plan(
     common: Experiment,
     seeds: tuple[int, ...],
     judged: Mapping[str, EvaluationCriteria],
@@ -320,7 +323,10 @@ class ComparisonPlan:
         return ComparisonPlan(**facts | {"seeds": tuple(facts["seeds"])})
 
     def differences(self, later: "ComparisonPlan") -> list[str]:
-        """Return a line for each difference that prevents `later`, which may only add, from continuing this one."""
+        """Return a line for each difference that prevents `later` from resuming in the folder of this plan.
+
+        `later` may add seeds, optimizers and data, but must not change or drop any.
+        """
         later, found = ComparisonPlan.from_json(later.to_json()), []
         if self.identity != later.identity:
             found.append(

@@ -64,7 +64,7 @@ def search_table(
     no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
     """
     loaded = open_space(space, options["allow"], options["bind"])
-    data = data_of(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
+    data = resolve_data(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
     budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])
     workers = worker_settings(loaded, options)
     experiment = Experiment(space=loaded, data=data, budget=budget, workers=workers, **experiment_fields(options))
@@ -77,7 +77,7 @@ def search_table(
 
 @dataclass(frozen=True, eq=False)
 class LossTableData(EvaluationData):
-    """A table of precomputed losses as data of a search; runs take the recorded time."""
+    """A loss table as the data of a search: the losses are looked up, and the clock is that of the recorded seconds."""
 
     table: "LossTable"
     reference: str | None = None  # The table as `--data` names it
@@ -88,7 +88,7 @@ class LossTableData(EvaluationData):
         return self.table.has_defaults_only
 
     def stored_options(self, experiment: Experiment, aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - alike for all
-        """Return where the table is."""
+        """Return the options that a store keeps of the data: the path of the table."""
         from spacelang.runtime.data.read_options import DataOptions
 
         return DataOptions(reference=self.reference).as_texts
@@ -113,10 +113,13 @@ class LossTableData(EvaluationData):
         return SimulatedExecutor(aim.evaluate, workers=max(workers.count, 1))
 
 
-def data_of(
+def resolve_data(
     reference: str, target_column: "str | tuple[str, ...] | None" = None, reading: "ReadOptions | None" = None
 ) -> EvaluationData:
-    """Return the data that `--data` names: a table, an artificial objective, or rows. Raises InputError."""
+    """Return the data that a reference such as `--data` names: a loss table, an artificial objective, or rows.
+
+    Raises InputError.
+    """
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)
     if reference.startswith(TABLE_PREFIX):
@@ -144,7 +147,7 @@ def tabulation_search(
     task is used, or the default of the optimizers (100 and 2). Raises InputError for a space of which no table can be
     made, and OptionError for an invalid grid.
     """
-    from spacelang.bench.tables import TabulationSearch, check_size
+    from spacelang.bench.tables import TabulationSearch, count_table_trials
     from spacelang.optimizers._common_options import check_fidelity_grid
 
     fidelity = None if space.task is None else space.task.fidelity
@@ -152,13 +155,16 @@ def tabulation_search(
     factor = eta if eta is not None else 2.0 if fidelity is None else fidelity.factor
     check_fidelity_grid(first, factor)
     sizes = rungs(training_size, first, factor)
-    return TabulationSearch(sizes, hyperparameters), check_size(space.counted, hyperparameters, len(sizes))
+    return TabulationSearch(sizes, hyperparameters), count_table_trials(space.counted, hyperparameters, len(sizes))
 
 
 def table_or_missing_count(
     space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", *, seed: int
 ) -> "LossTable | int":
-    """Return the table, with costs as if trials shared no work, or the number of missing trials."""
+    """Return the table of a finished tabulation, or the number of trials that are still missing.
+
+    The cost of a trial in the table is what it would take alone, without work shared with other trials.
+    """
     import json
 
     from spacelang.bench.tables import TableMetadata, build_table_or_count_missing
@@ -243,7 +249,7 @@ class SimulatedExecutor(JobSlots):
         return trial
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Drop the jobs of these workers, or all jobs."""
+        """Forget the running jobs of these workers, or of all workers for None, without a result."""
         super().stop(workers)
         self._unevaluated = [each for each in self._unevaluated if each[1] in self.busy]
         self._by_end_time = [each for each in self._by_end_time if each[2].worker in self.busy]

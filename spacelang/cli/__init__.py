@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _status(arguments: Sequence[str] | None) -> int:
     """Run the command and return its exit status.
 
-    Interrupts, closed or full output streams, and too small limits of the process are handled here.
+    Interrupts, output streams that are closed or full, and limits of the process that are too small end the command
+    with a short message instead of a traceback.
     """
     status: int
     try:

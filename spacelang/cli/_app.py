@@ -116,7 +116,10 @@ def _help(command: Callable[..., None]) -> str:
 
 
 def _snapshot_error() -> type[Exception]:
-    """Return `SnapshotError`, imported only now: Python evaluates an `except` clause only after an exception."""
+    """Return the class `SnapshotError`; it is imported only when an exception is matched against it.
+
+    Python evaluates an `except` clause only after an exception.
+    """
     from spacelang.catalog.snapshot import SnapshotError
 
     return SnapshotError

@@ -78,7 +78,7 @@ CodeOption = Annotated[bool, typer.Option("--code", help="Also print the best pi
 
 @dataclass(frozen=True)
 class SpaceOptions:
-    """The packages that a space may use, and the size of the data that it is for."""
+    """The options for reading a space: the packages that it may use, and the size of its data."""
 
     allow: Annotated[
         list[str] | None,
@@ -130,7 +130,10 @@ class StoredPipelineOptions:
 
 
 def load(reference: str, options: SpaceOptions) -> "Space":
-    """Return the space, with its warnings printed to standard error. Raises SpaceError if the space has errors."""
+    """Read and check a space, print its warnings to standard error, and return it.
+
+    Raises SpaceError if the space has errors.
+    """
     from spacelang.api.space import SpaceError, load_source
 
     source = read_space(reference)
@@ -145,7 +148,10 @@ def load(reference: str, options: SpaceOptions) -> "Space":
 
 
 def read_space(reference: str) -> "Source | Diagnostic":
-    """Return the source of a path, a bundled space or, for `-`, standard input; a diagnostic if it cannot be read."""
+    """Read the source of a space: a path, the name of a bundled space, or `-` for standard input.
+
+    Returns a diagnostic if it cannot be read.
+    """
     from spacelang.syntax.sources import read_source
 
     return standard_input_source(read_standard_input()) if reference == STANDARD_INPUT else read_source(reference)

@@ -106,10 +106,10 @@ def write_new(output: Path, content: str | bytes) -> None:
 
 
 def overwrite(output: Path, text: str, *, own: str = "", what: str = "") -> None:
-    """Write a text to a file and replace what is there.
+    """Write a text to a file, and replace an existing file.
 
-    Ends the program if the file cannot be written, or is the file `own` from which the text was made. `what` names that
-    file in the message.
+    Ends the program if the file cannot be written, or if it is `own`, the file from which the text was made. `what`
+    describes `own` in the message.
     """
     with exit_on_write_error(output):
         if own and output.is_file() and Path(own).is_file() and output.samefile(own):
@@ -136,12 +136,12 @@ def exit_on_value_error() -> Iterator[None]:
 
 
 def exclusion_document(excluded: "ExclusionReason") -> dict[str, object]:
-    """Return why a configuration is not a member, for JSON."""
+    """Return, as a JSON object, why a configuration is not a member of a space."""
     return {"key": excluded.key or None, "reason": excluded.reason, "line": excluded.span.line}
 
 
 def print_exclusion(excluded: "ExclusionReason") -> None:
-    """Print why a configuration is not a member, and the line that says so."""
+    """Print why a configuration is not a member, with the line of the space that excludes it."""
     typer.echo(f"no: {make_visible(excluded.reason)}")
     span = excluded.span
     if span.source.text:
@@ -149,7 +149,7 @@ def print_exclusion(excluded: "ExclusionReason") -> None:
 
 
 def print_keys_without_meaning(keys: tuple[str, ...]) -> None:
-    """Print a note that names the ignored keys without meaning for the data, if there are any."""
+    """Print a note with the keys of a configuration that were ignored, because they have no meaning for the data."""
     if keys:
         from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
@@ -175,9 +175,10 @@ def configure_plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:
 
 
 def list_plugins(plugins: Any, chosen: str | None, *, command: str, as_json: bool) -> None:
-    """Print a line for each plug-in, or the chosen one with its options and defaults; JSON always has the options.
+    """Print a line for each plug-in, or the plug-in `chosen` with its options and defaults.
 
-    Raises UnknownPluginError for an unknown name. `command` is the one that lists them.
+    JSON output always has the options. `command` is the name of the calling command, for messages. Raises
+    UnknownPluginError for an unknown name.
     """
     found = [(name, plugins.load(name)) for name in ([chosen] if chosen else plugins.names())]
     if as_json:

@@ -22,11 +22,11 @@ _LAYOUT: Final = re.compile(r"([\n\t]+)")
 
 
 class SanitizedStream:
-    """A text stream that replaces characters which could control a terminal or reorder a line by visible signs.
+    """A text stream that writes visible signs instead of characters that could control a terminal or reorder a line.
 
-    Colour sequences pass on a terminal, because the program's own cannot be told from others. Code that prints foreign
-    names makes them `make_visible` first. All attributes but the writing methods are those of the underlying stream
-    `raw`.
+    Colour sequences are written unchanged on a terminal, because those of the program cannot be told from others. Code
+    that prints foreign names therefore calls `make_visible` first. All attributes but the writing methods are those of
+    the underlying stream `raw`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -37,7 +37,7 @@ class SanitizedStream:
     def write(self, text: str) -> int:
         """Write a text with its control characters replaced, and return the length of the text."""
         with self._drop_when_closed():
-            self.raw.write(sanitized(text, styled=self._styled))
+            self.raw.write(sanitize_text(text, styled=self._styled))
         return len(text)
 
     def flush(self) -> None:
@@ -89,7 +89,7 @@ def redirect_to_null(stream: TextIO) -> None:
     os.close(null)
 
 
-def sanitized(text: str, *, styled: bool) -> str:
+def sanitize_text(text: str, *, styled: bool) -> str:
     """Return a text of several lines with control characters replaced; `styled` keeps sequences that set colours."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
@@ -126,7 +126,7 @@ def ignore_closed_reader() -> Iterator[None]:
 
 
 def raw_stream(stream: TextIO) -> TextIO:
-    """Return the underlying stream, for output that moves the cursor and has no foreign text, or is not shown."""
+    """Return the stream below a `SanitizedStream`, for output that moves the cursor and holds no foreign text."""
     return cast(TextIO, getattr(stream, "raw", stream))
 
 
@@ -155,12 +155,12 @@ class CommandStart:
 
     @classmethod
     def record(cls, *, is_process: bool) -> None:
-        """Note that a command starts: now, or when the process was started if it has only this command."""
+        """Record the start of a command: now, or the start of the process if it runs only this command."""
         cls.seconds = time.perf_counter() - (seconds_since_process_start() if is_process else 0.0)
 
     @classmethod
     def read(cls) -> float:
-        """Return the start of the command; the present time if it was not noted."""
+        """Return the recorded start of the command, or the present time if none was recorded."""
         return time.perf_counter() if cls.seconds is None else cls.seconds
 
 

@@ -31,11 +31,11 @@ def parameters(group: Any, command: str) -> Iterator[Parameter]:
         if option.help:
             kind = _command_type(option, group.__annotations__[name].__origin__)
             default = option.default if option.form == "text" else None
-            typed = annotated[kind, parameter_of(name, option, command)]
+            typed = annotated[kind, make_typer_parameter(name, option, command)]
             yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=typed)
 
 
-def parameter_of(name: str, option: RunOption, command: str = "") -> Any:
+def make_typer_parameter(name: str, option: RunOption, command: str = "") -> Any:
     """Return the parameter of typer for an option."""
     return typer.Option(
         *filter(None, (option.short, option.flag_of(name))),
@@ -55,7 +55,7 @@ def _command_type(option: RunOption, kind: Any) -> Any:
 
 
 def pop_option_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of a group out of the arguments of a command, and return their values as in Python."""
+    """Remove the options of a group from the arguments of a command; return their values as in Python."""
     return {name: READERS[each.form](given.pop(name)) for name, each in options_of(group).items() if each.help}
 
 
@@ -75,9 +75,9 @@ def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
 
 # ---- single options of other commands
 
-SeedOption = Annotated[int, parameter_of("seed", options_of(RunOptions)["seed"], "sample")]
-SetOption = Annotated[list[str] | None, parameter_of("set", options_of(RunOptions)["optimizer_options"])]
-AllowOption = Annotated[list[str] | None, parameter_of("allow", options_of(RunOptions)["allow"])]
+SeedOption = Annotated[int, make_typer_parameter("seed", options_of(RunOptions)["seed"], "sample")]
+SetOption = Annotated[list[str] | None, make_typer_parameter("set", options_of(RunOptions)["optimizer_options"])]
+AllowOption = Annotated[list[str] | None, make_typer_parameter("allow", options_of(RunOptions)["allow"])]
 TargetColumnsOption = Annotated[
-    list[str] | None, parameter_of("target_column", options_of(CompareOptions)["target_column"])
+    list[str] | None, make_typer_parameter("target_column", options_of(CompareOptions)["target_column"])
 ]

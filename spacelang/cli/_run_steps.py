@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def load_space(space: str, options: "BindingOptions") -> "Space":
-    """Return the space of a run. Raises SpaceError if it has errors."""
+    """Return the space of a run, which is bound to the data later; raises SpaceError if the space has errors."""
     from spacelang.api import load_for_data
 
     return load_for_data(space, allow=options["allow"], bind=options["bind"])
@@ -40,21 +40,21 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
 
 def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "ReadingOptions") -> "EvaluationData":
     """Return the data named by `--data`."""
-    from spacelang.bench.table_search import data_of
+    from spacelang.bench.table_search import resolve_data
     from spacelang.runtime.data.read_options import read_options_of
 
-    return data_of(data, target_column, read_options_of(options))
+    return resolve_data(data, target_column, read_options_of(options))
 
 
 def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
     """Warn of columns that look useless for learning, except those by which the validation splits the rows."""
     from spacelang.api.search_data import TabularData
     from spacelang.ir.validation import excluded_columns
-    from spacelang.runtime.data.profile import warnings_of
+    from spacelang.runtime.data.profile import column_warnings
 
     if isinstance(data, TabularData):
         used = excluded_columns(validation or (None if space.task is None else space.task.validation))
-        for warning in warnings_of(data.table.features, used):
+        for warning in column_warnings(data.table.features, used):
             warn(make_visible(warning))
 
 
@@ -186,7 +186,7 @@ def run_search(
 
 
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
-    """Return the facts of a run that its summary needs besides the outcome."""
+    """Return the facts of a finished run that its summary needs and that its outcome does not contain."""
     from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.run_facts import RunFacts
     from spacelang.report.trial_results import summarize_held_out_rows
@@ -277,21 +277,21 @@ def print_code(text: str) -> None:
 
 
 def has_no_rows(data: str) -> bool:
-    """Return True if `--data` names something without rows: a table of losses, or an artificial function."""
+    """Return True if `--data` names data without rows: a loss table, or an artificial objective."""
     from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 
     return is_loss_table(data) or data.startswith(ARTIFICIAL_PREFIX)
 
 
 def is_loss_table(data: str) -> bool:
-    """Return True if `--data` names a table of known losses."""
+    """Return True if `--data` names a loss table (`table:FILE.npz`)."""
     from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
     return data.startswith(TABLE_PREFIX)
 
 
 def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
-    """End the program if an option is given that has no effect without rows, by its `scope`."""
+    """End the program if an option is given that has an effect only on rows, while the data has none."""
     from spacelang.api.options import options_of
     from spacelang.api.run_options import RunOptions
 

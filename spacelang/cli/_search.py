@@ -39,8 +39,9 @@ def search(
 ) -> int:
     """Search a space on data, print the result, and return the exit status.
 
-    `choose_space` returns the space, and the reason for it if the user named none; it is called with a function that
-    reads the data. `complete` adds to the data what a stored run knows about its rows.
+    `choose_space` returns the space, and the reason for the choice if the user named no space; it is called with a
+    function that reads the data. `complete` adds stored properties of the rows, such as groups and splits, to the data
+    of a resumed run.
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     from spacelang.api.execution import ensemble_votes
@@ -238,7 +239,7 @@ class FinishedSearch:
 
 @contextmanager
 def _status_on_terminal(text: str, *, is_shown: bool) -> Iterator[None]:
-    """Show what is going on while the block runs, if the standard error is a terminal."""
+    """Show a text while the block runs, if standard error is a terminal and `is_shown` is set."""
     from rich.console import Console
 
     console = Console(file=raw_stream(sys.stderr))

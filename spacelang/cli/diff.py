@@ -73,7 +73,7 @@ def _print(first: str, second: str, found: "SpaceDifference") -> None:
 
 
 def _lines(found: "SpaceDifference") -> Iterator[tuple[tuple[int, int], str, str, str]]:
-    """Yield the printed lines of the differences: a sort key, the heading, the sign and the text."""
+    """Yield a line for each difference: a sort key, the heading above the line, a sign such as `+`, and the text."""
     headings: dict[str, int] = {}
     own = ("hyperparameter", "domain", "condition")
     values = {each.stage for each in found.differences if each.address == each.stage and each.aspect.value in own}

@@ -98,7 +98,10 @@ def export_command(
 
 @dataclass(frozen=True)
 class _Exported:
-    """The content of a file, the types that skops must trust, and descriptions of the inputs of an ONNX model."""
+    """The content of an exported file.
+
+    `trusted` are the types that a reader must trust in a skops file, and `inputs` describe the inputs of an ONNX model.
+    """
 
     content: str | bytes
     trusted: list[str] = field(default_factory=list)

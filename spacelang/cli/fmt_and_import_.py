@@ -28,7 +28,10 @@ _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\
 
 @dataclass(frozen=True, slots=True)
 class _FormattedSpace:
-    """A space as it is and as it should be; `path` is None for the standard input."""
+    """A space file before and after formatting: its `content` and the formatted `text`.
+
+    `path` is None for the standard input.
+    """
 
     name: str
     path: Path | None

@@ -73,22 +73,22 @@ def command(
 
 
 def resume_table(found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool) -> None:
-    """Continue to evaluate the trials of a stored table, and write it."""
-    from spacelang.bench.tables import check_size
+    """Resume a stored run of `tabulate`: evaluate the missing trials, and write the table to `output`."""
+    from spacelang.bench.tables import count_table_trials
 
     options = cast(TabulateOptions, {**found.options(given), "ensemble": None})
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     search = _stored_search(found)
 
     def make(space: "Space", _: int) -> "tuple[TabulationSearch, int]":
-        return search, check_size(space.counted, search.hyperparameters, len(search.sizes))
+        return search, count_table_trials(space.counted, search.hyperparameters, len(search.sizes))
 
     load = partial(found.space, options["allow"])
     _tabulate(load, found.data(data), found.target_column, options, make, output, as_json=as_json)
 
 
 def _stored_search(found: "ResumableRun") -> "TabulationSearch":
-    """Return the search of a stored table. Raises StoreError for invalid rungs, as a foreign file may have them."""
+    """Return the search of a stored tabulation; raises StoreError if the rungs in the store are invalid."""
     from spacelang.bench.tables import TabulationSearch
     from spacelang.report.stored_runs import parse_options
     from spacelang.runtime.storage.store_errors import StoreError

@@ -23,7 +23,11 @@ from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_a
 
 @dataclass(frozen=True)
 class EncodedDomainPart:
-    """A part of a domain, its numbers from `first` on (one if continuous), and the `whole` part around it."""
+    """One part of an encoded domain: which integers stand for its values.
+
+    The integers are `first`, `first` + 1, ... for a finite part, and only `first` for a continuous one. `whole` is the
+    part of the full domain that contains `part`, which may be a subset of it.
+    """
 
     part: SimpleDomain
     part_index: int
@@ -32,7 +36,7 @@ class EncodedDomainPart:
 
     @property
     def is_continuous(self) -> bool:
-        """True if a second number says which value of the part is meant."""
+        """True if the part is a continuous range, so that a float must say which of its values is meant."""
         return self.part.size is None
 
     @property
@@ -41,7 +45,10 @@ class EncodedDomainPart:
         return self.first + (self.part.size or 1) - 1
 
     def start_and_step(self) -> tuple[float, float]:
-        """Return `(start, step)` of what a number is: `start + step * (number - first)`, for a set the index."""
+        """Return `(start, step)` such that an integer stands for the value `start + step * (integer - first)`.
+
+        For a set it stands for the member with that index.
+        """
         match self.part:
             case Grid():
                 return self.part.lower, self.part.step
@@ -61,7 +68,7 @@ class EncodedDomainPart:
         return codes_at(self.part, numbers - self.first)
 
     def encode_codes(self, codes: Array) -> Array:
-        """Return the numbers of codes of `whole`; the result is arbitrary for codes outside the part."""
+        """Return the integers that stand for codes of `whole`; codes outside of the part give arbitrary integers."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._index_by_code[codes.astype(np.int64)] + self.first)
         if self.is_continuous:
@@ -89,7 +96,10 @@ class EncodedDomainPart:
 
 
 class IntegerEncoding:
-    """The integer encoding of a domain, which is the full domain of a hyperparameter or a part of it (`whole`)."""
+    """The integer encoding of a domain, which is the domain of a hyperparameter or a restriction of it.
+
+    `whole` is the full domain of the hyperparameter; values are given as codes in it.
+    """
 
     def __init__(self, domain: Domain, whole: Domain) -> None:
         self.domain = domain
@@ -146,7 +156,7 @@ class IntegerEncoding:
         return self._make_codes(found, marks)
 
     def encode(self, values: ValueCodes) -> tuple[Array, list[Array]]:
-        """Return the integers, and an array of floats for each continuous part, NaN where the value is elsewhere."""
+        """Return the integers of values, and an array of floats per continuous part: NaN for values of other parts."""
         whole, numbers = np.zeros(len(values)), []
         for piece in self.pieces:
             mine = np.flatnonzero(self._is_in_piece(piece, values))
@@ -176,10 +186,14 @@ class IntegerEncoding:
 
 
 class UnitIntervalMapping:
-    """A mapping of the numbers of pieces to equal shares of [0, 1], half a step around members, log under `log`."""
+    """A mapping between the numbers of an encoding and [0, 1], of which each piece (part) gets an equal share.
+
+    If there are several pieces, each member of a piece is in the middle of its interval. Ranges with `log` are mapped
+    by logarithms.
+    """
 
     def __init__(self, pieces: Sequence[EncodedDomainPart], *, integral: bool) -> None:
-        """Create the mapping; `integral` numbers are the integers of the pieces, else the values of a single range."""
+        """Create the mapping of integers if `integral`, else of the values of a single continuous range."""
         margin = 0.5 if integral and len(pieces) > 1 else 0.0
         self._scales = [_PieceScale(piece, margin, integral=integral) for piece in pieces]
         self._edges = np.array([piece.first - margin for piece in pieces[1:]])

@@ -189,9 +189,10 @@ def _column_of(columns: Batch, variable: Variable) -> Column | None:
 class VectorEncoding:
     """An encoding of configurations as vectors, for models of decisions and values together.
 
-    The columns are those of `unit_encoding` for all variables with several values. Inactive and unreached variables,
-    and parts that are not taken, are NaN. A vector without NaN decodes to the configuration with the decisions that it
-    encodes and with the values of the hyperparameters that are active under them.
+    The columns are those of `unit_encoding` for all variables with several values. Inactive and unreached variables are
+    NaN, and so are the columns of all parts of a union but the chosen one. A vector without NaN decodes to the
+    configuration with the decisions that it encodes and with the values of the hyperparameters that are active under
+    them.
     """
 
     def __init__(self, space: Space) -> None:
@@ -254,7 +255,10 @@ def round_half_up(numbers: Array) -> Array:
 
 
 def nearest_index(part: SimpleDomain, codes: Array) -> Array:
-    """Return the indices of the nearest members of a finite domain, beyond its indices for codes outside the range."""
+    """Return the indices of the members of a finite domain that are nearest to the codes.
+
+    For codes outside of the range they may be below 0 or beyond the last index; they are not clipped.
+    """
     match part:
         case Categorical():
             return round_half_up(codes)
@@ -283,7 +287,10 @@ def nearest_codes(domain: SimpleDomain, numbers: Array) -> Array:
 
 
 def to_unit(part: SimpleDomain, codes: Array) -> Array:
-    """Return (x - lower) / (upper - lower), clipped to [0, 1], of logarithms under `log` and of indices for sets."""
+    """Return the positions of codes between the ends of a domain, clipped to [0, 1].
+
+    They are (x - lower) / (upper - lower), where x is the logarithm of the code under `log`, and the index for a set.
+    """
     return _clip(_scale_of(part).to_unit(np.asarray(codes, float)), 0.0, 1.0)
 
 

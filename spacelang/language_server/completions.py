@@ -85,7 +85,7 @@ class _Completer:
         self._variables = names.variables
 
     def items(self) -> Iterator[types.CompletionItem]:
-        """Yield all completions except keywords."""
+        """Yield all completions that are names or values; `complete` adds the keywords."""
         cursor = self._cursor
         match cursor.previous:
             case "USE":
@@ -303,7 +303,7 @@ def _member_names(body: ast.Body | None, home: Module) -> Iterator[str]:
 
 
 def _typical_domains(parameter: Parameter) -> Iterator[str]:
-    """Yield domains of legal values: sets of the listed values, `bool`, and ranges with two finite ends."""
+    """Yield texts of plausible domains for a parameter: its listed values, `bool`, and ranges with finite ends."""
     values = parameter.accepted_values
     default = _default_value(parameter)
     behind = "" if default is None else f" = {default}"

@@ -28,7 +28,11 @@ class OpenBrace:
 
 @frozen
 class CursorContext:
-    """The syntactic context of the cursor: the word that is being typed, the accepted terminals, and earlier tokens."""
+    """The syntactic context of the cursor.
+
+    `word` is the word being typed, which starts at offset `start`; `expected` are the terminals that the grammar
+    accepts there; `tokens` are the tokens before the word, and `braces` the braces that are still open.
+    """
 
     start: int
     word: str
@@ -48,7 +52,7 @@ class CursorContext:
 
     @property
     def compared_path(self) -> tuple[str, ...]:
-        """The path on the left side of the comparison or test around the cursor; empty outside of one."""
+        """The words of the path that is compared or tested around the cursor: `a` and `b` in `a.b == 1`; else empty."""
         for place in range(len(self.tokens) - 1, 0, -1):
             kind = self.tokens[place].type
             if kind in ("COMPARE", "IN", "IS"):
@@ -83,7 +87,7 @@ class CursorContext:
 
     @property
     def owner(self) -> str:
-        """The operator whose body contains the cursor; an empty string outside of bodies."""
+        """The operator whose body contains the cursor, or a keyword such as `task`; empty outside of bodies."""
         return next((brace.owner for brace in reversed(self.braces) if not brace.is_set), "")
 
 

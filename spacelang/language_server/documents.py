@@ -115,7 +115,7 @@ class Document:
 
     @property
     def last_readable(self) -> "Document":
-        """The newest checked version whose names are all known: this one, or one before a syntax error."""
+        """The newest version whose names are known from a check: this version, or one before a syntax error."""
         if self.previous is None or (self.is_checked and self.names is not None and not self.names.module.is_torn):
             return self
         return self.previous
@@ -197,7 +197,7 @@ class Documents(FileReader):
         self.refresh_importers(uri)
 
     def refresh_importers(self, uri: str) -> list[Document]:
-        """Discard the cached results of all open documents that import a changed file, and return these documents."""
+        """Discard cached results of the open documents that import a changed file; return these documents."""
         path = _real_path(uri)
         stale = [] if path is None else [document for document in self if document.imports(path)]
         for document in stale:
@@ -205,7 +205,7 @@ class Documents(FileReader):
         return [self._open[document.uri] for document in stale]
 
     def workspace_documents(self) -> list[Document]:
-        """Return the open documents, and the spaces in the folders of the workspace that are not open."""
+        """Return the open documents, and the `.space` files in the workspace folders that are not open."""
         opened = [*self]
         known = {each.source.origin.path for each in opened if each.source.origin is not None}
         closed = (self._file(path) for path in self._workspace_files() if path not in known)

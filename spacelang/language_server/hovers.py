@@ -193,7 +193,7 @@ def decisions_by_use(document: Document) -> Iterable[list[Choice]]:
 
 
 def describe_counts(numbers: Sequence[int]) -> str:
-    """Return a number of structures as text; with several uses of a stage, the number with each use."""
+    """Return numbers of structures as text: one number, or one for each use of the stage."""
     *first, last = numbers
     return "".join(f"{number:,} | " for number in first) + count_with_noun(last, "structure")
 

@@ -45,7 +45,7 @@ class Symbol:
         """The identity of the symbol, which is the same in texts of different files."""
         if self.definition is None:
             return (self.kind, self.name, self.operator)
-        return (*place_of(self.definition), self.kind in (SymbolKind.ALTERNATIVE,))
+        return (*file_and_offset(self.definition), self.kind in (SymbolKind.ALTERNATIVE,))
 
 
 @frozen
@@ -61,8 +61,8 @@ class Occurrence:
         return self.span == self.symbol.definition
 
 
-def place_of(span: Span) -> tuple[str, int]:
-    """Return the file (by its real path, if it has one) and the offset at which a span starts."""
+def file_and_offset(span: Span) -> tuple[str, int]:
+    """Return the file of a span (the real path, if it has one) and the offset at which the span starts."""
     origin = span.source.origin
     return span.source.name if origin is None else str(origin.path), span.start
 

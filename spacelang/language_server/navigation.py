@@ -105,7 +105,7 @@ def _is_class(each: Occurrence, document: Document) -> bool:
 
 
 def _refuse_clash(document: Document, edits: dict[Span, types.TextEdit], name: str) -> None:
-    """Raise RenameError if the renaming causes an error in the document."""
+    """Raise RenameError if the document would have an error after the renaming, such as two equal names."""
     text, shift = document.source.text, 0
     for span, edit in sorted(edits.items(), key=lambda pair: pair[0].start):
         start = span.end if edit.new_text.startswith(" as ") else span.start
@@ -137,7 +137,10 @@ def _is_named_by_space(symbol: Symbol) -> bool:
 
 
 def _owner_of_name(symbol: Symbol, document: Document) -> Symbol:
-    """Return the stage or abstract operator after which an alternative is called; any other symbol unchanged."""
+    """Return the symbol to rename instead of an alternative that is named after its stage or abstract operator.
+
+    Any other symbol is returned unchanged.
+    """
     place = symbol.definition
     others = document.index.at(place.source, place.start) if place is not None else []
     kinds = (SymbolKind.STAGE, SymbolKind.ABSTRACT)

@@ -50,7 +50,7 @@ class SpaceLanguageServer(LanguageServer):
         self._waiting[uri] = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._publish, uri)
 
     def check_all_soon(self) -> None:
-        """Check all open documents that have no results."""
+        """Schedule a check of all open documents that have no cached results."""
         for document in self.documents:
             if not document.is_checked:
                 self.check_soon(document.uri)

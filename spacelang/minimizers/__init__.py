@@ -42,7 +42,7 @@ class PointObjective(Protocol):
 
     @property
     def known(self) -> Sequence[tuple[Point, float]]:
-        """The points, each with its number, known without new trials, such as earlier trials under a new penalty."""
+        """The points whose numbers are known without new trials, such as those of earlier calls, with their numbers."""
 
     @property
     def idle_workers(self) -> int:
@@ -56,10 +56,11 @@ class PointObjective(Protocol):
         """Return the request that evaluates a point; None if the point stands for no valid configuration."""
 
     def value(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:
-        """Return the finite number of a point, given its trial, which may have failed, or None if it has no request.
+        """Return the finite number to minimise for a point.
 
-        `seen` has all numbers so far, starting with the known ones. A failure may be given, for example, the worst of
-        them. The result depends on nothing but the arguments.
+        `trial` is the trial of the point, which may have failed, or None if the point has no request. `seen` has all
+        numbers so far, starting with the known ones; a failure may, for example, get the largest of them. The result
+        depends on nothing but the arguments.
         """
 
 
@@ -159,7 +160,10 @@ class _ProposalLoop:
         return later
 
     def _make_request(self, rng: Generator) -> Request:
-        """Return the request of the next point that has one, or of the start, known by then, once calls are used up."""
+        """Return the request of the next proposed point that has one.
+
+        Once the calls are used up without such a point, it is the request of the start, whose number is known by then.
+        """
         refused: list[Point] = []
         while True:
             with one_thread():

@@ -34,8 +34,8 @@ class Bo:
     ) -> SearchCoroutine[Point]:
         """Evaluate a Latin hypercube, then points of maximum expected improvement.
 
-        Pending points count with the median of all numbers. A point is not proposed again if it, or another point that
-        rounds to the same members, is known or pending, as long as there is any other candidate.
+        Pending points are assumed to have the median of all numbers. A point is not proposed again if it, or another
+        point that rounds to the same members, is known or pending, as long as there is any other candidate.
         """
         from spacelang.surrogates import round_to_members
         from spacelang.surrogates.gaussian_process import (

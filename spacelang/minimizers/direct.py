@@ -64,9 +64,10 @@ ScipyMethod = Callable[[Callable[[Any], float], Point, int, Generator], None]
 def _first_unknown_point(
     run: ScipyMethod, numbers: Mapping[Point, float], box: Box, start: Point, calls: int, seed: int
 ) -> Point | None:
-    """Return the first point that a method evaluates and whose number is unknown.
+    """Run a SciPy method on the known numbers; return the first point that it evaluates and whose number is unknown.
 
-    The first run begins at `start`, up to `MAX_RESTARTS` - 1 further ones at random points; then the result is None.
+    The first run begins at `start`, and up to `MAX_RESTARTS` - 1 further runs begin at random points. If all of them
+    converge on known numbers, the result is None.
     """
     from spacelang.surrogates import random_point
 

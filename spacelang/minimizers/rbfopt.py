@@ -55,7 +55,7 @@ class Rbfopt:
 
 
 class _StoppedError(BaseException):
-    """An exception that ends the thread; a BaseException, so that RBFOpt does not handle it as the function's."""
+    """An exception raised in the thread to end it; RBFOpt would catch an Exception as an error of the function."""
 
 
 class _RbfoptThread:

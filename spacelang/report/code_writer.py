@@ -78,9 +78,9 @@ def literal_expression(value: object) -> str:
 class CodeWriter:
     """A writer of expressions that collects the imports they need.
 
-    `members` maps the name in the code to the module and the name there. `firsts` are the first steps of pipelines, the
-    only ones that may be asked for a DataFrame. `votes` collects votes with a single classifier, and `hard_votes` the
-    members of a vote whose class is in no library.
+    `members` maps a name in the code to its module and its name in that module. `firsts` are the first steps of
+    pipelines, the only ones that may be asked for a DataFrame. `votes` collects votes with a single classifier, and
+    `hard_votes` the members of a vote whose class is in no library.
     """
 
     firsts: list[Any]
@@ -135,7 +135,11 @@ class CodeWriter:
                 return self.one_line_call(value)
 
     def one_line_call(self, value: Any) -> str:
-        """Return the call of a value's constructor; raise TypeError for an unknown one, BuildError for one for text."""
+        """Return the call of a value's constructor on one line.
+
+        Raises TypeError for a value that cannot be written as code, and BuildError for an object that finds columns of
+        text when it is fitted.
+        """
         from sklearn.compose import make_column_selector
 
         if isinstance(value, make_column_selector):
@@ -152,7 +156,7 @@ class CodeWriter:
         return f"{self.class_name(value)}({', '.join(arguments)}){self.set_output_call(value)}"
 
     def multiline_call(self, estimator: Any, indent: str) -> str:
-        """Return the call of a constructor on several lines. The list of steps of a pipeline hugs the brackets."""
+        """Return the call of a constructor on several lines; a pipeline's list of steps opens on the first line."""
         name, given = self.class_name(estimator), _arguments(estimator)
         if len(given) == 1 and isinstance(given[0][1], list):
             lead, argument = given[0]
@@ -188,7 +192,7 @@ def _member_pipelines(estimator: Any) -> list[Any]:
 
 
 def module_code(module: ModuleType) -> str:
-    """Return the code of a module to copy into another: no docstring, comments for type checkers or old names."""
+    """Return the source code of a module for copying into another one, without its docstring and tool comments."""
     code = inspect.getsource(module).split('"""', 2)[2]
     return re.sub("  # type: ignore.*|\n*.*make_module_getattr.*", "", code).strip()
 

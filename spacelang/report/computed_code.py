@@ -23,7 +23,10 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ComputedCode:
-    """A writer of the expressions in one operator of a space; `owners` are the branches that lead to the operator."""
+    """A writer of code for the computed parameters of one operator.
+
+    `owners` are the branches that must be chosen to reach the operator.
+    """
 
     space: Space
     owners: Context

@@ -52,7 +52,7 @@ class RunLimits:
         return self._has_all_trials(run) or (self.seconds is not None and run.seconds >= self.seconds)
 
     def doubled(self, run: "StoredRun") -> str:
-        """Return the options for at least twice the limits that a run has used up."""
+        """Return the options that resume the run with at least twice the limits that it has used up."""
         found = [f"--trials {TIMES * max(self.trials or 0, run.count)}"] if self._has_all_trials(run) else []
         if not found or (self.seconds is not None and run.seconds >= self.seconds):
             time = round_duration(TIMES * max(run.seconds, self.seconds or 0.0))
@@ -64,7 +64,7 @@ class RunLimits:
         return self.trials is not None and run.count >= self.trials
 
 
-def limits_of(run: "StoredRun") -> RunLimits:
+def read_run_limits(run: "StoredRun") -> RunLimits:
     """Return the limits of a run; the store may be a foreign file with any text in it."""
     options = dict(_valid_options(run.limits))
     seconds = min((parse_duration(each) for name, each in options.items() if name != "trials"), default=None)
@@ -99,7 +99,7 @@ TABULATE: Final = "tabulate"  # The name of the optimizer in the stores of unfin
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A line with a command for a run, and its purpose. What only a program can do is described instead."""
+    """A suggestion for a run: its `purpose`, and the command `line`, or a description if only a program can do it."""
 
     purpose: str
     line: str
@@ -163,7 +163,7 @@ def python_call(run: "StoredRun", budget: str = "", moved: str | None = None) ->
 
 def _larger_budget(run: "StoredRun", budget: str) -> str:
     """Return the options with which a run continues that has used up its limits: `budget`, by default the double."""
-    limits = limits_of(run)
+    limits = read_run_limits(run)
     is_used_up = run.state is RunState.FINISHED or limits.are_used_up_by(run)
     return (budget or limits.doubled(run)) if is_used_up else ""
 
@@ -194,7 +194,10 @@ def allowed_packages(header: "RunHeader") -> list[str]:
 
 
 def _function_to_repeat(header: "RunHeader") -> str | None:
-    """Return the function that continues a run with functions of a program, or by ask and tell; else None."""
+    """Return the name of the Python function that resumes a run which needs functions of a program, or ask and tell.
+
+    None if a command can resume the run.
+    """
     name = header.data.name
     if header.data.rows:
         return "sl.search" if any(map(_is_function_bound, header.bounds)) else None
@@ -220,7 +223,7 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
 
 
 def _data(header: "RunHeader", moved: str | None) -> str:
-    """Return the path of the data of a run; `moved` is the one that the user gave, for data that is not found."""
+    """Return the path of the data of a run: `moved` if the user gave one, because the original is not found."""
     if is_held_by_program(header):
         return moved or FILE
     return readable_data(header) or moved or named_data(header)

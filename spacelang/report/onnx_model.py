@@ -146,7 +146,7 @@ def _convert(fitted: Any, inputs: _Inputs) -> Any:
 
 
 def _parts(estimator: Any) -> Iterable[Any]:
-    """Yield a fitted estimator and all fitted estimators inside it, as far as they decide its predictions."""
+    """Yield a fitted estimator and the fitted estimators inside it whose outputs decide its predictions."""
     yield estimator
     inner: Any = [part for _, part in getattr(estimator, "steps", ())] or getattr(estimator, "estimators_", None)
     for part in inner if isinstance(inner, list) else ():
@@ -154,14 +154,14 @@ def _parts(estimator: Any) -> Iterable[Any]:
 
 
 def _round_down(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the largest numbers with 32 bits that are at most the given ones."""
+    """Convert numbers to 32-bit floats, each rounded down."""
     near = numbers.astype(np.float32)
     lower = np.where(near.astype(np.float64) > numbers, np.nextafter(near, np.float32(-np.inf)), near)
     return lower.astype(np.float64)
 
 
 def _difference(fitted: Any, model: Any, inputs: _Inputs) -> tuple[float, float]:
-    """Return the share of rows for which a model does not give what the estimator gives, and the largest difference.
+    """Compare an ONNX model with the estimator; return the share of rows that differ, and the largest difference.
 
     Compared are labels and probabilities, or numbers, or the output of a transformer.
     """

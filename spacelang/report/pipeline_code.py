@@ -125,7 +125,7 @@ class PipelineCode(PipelineWalk):
         return [NameNode(f"*{expression_source(found, 4)}")]
 
     def _uses_of_chain(self, chain: ir.Choice) -> list[Code]:
-        """Return the steps of a chain, to be unpacked into the surrounding list."""
+        """Return code for the steps of a chain (a stage used several times), to be unpacked into the list around it."""
         return [NameNode(f"*{expression_source(self._call_of_decision(chain), 4)}")]
 
     def _decision(self, decision: ir.Choice, operator: ir.Operator | None = None) -> Code:
@@ -266,7 +266,10 @@ class PipelineCode(PipelineWalk):
         return self.converted_value(operator, named, code)
 
     def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, usual: Code | None) -> Code:
-        """Return a keyword argument that is given if the configuration has it; otherwise `usual`, if any, is given."""
+        """Return a keyword argument with the value of a conditional hyperparameter.
+
+        If the configuration does not have the hyperparameter, the argument is `usual`, or left out if that is None.
+        """
         return _argument_if_active(child.name, self._hyperparameter_value(operator, child), child.key, usual)
 
     def _tuple_argument(
@@ -354,7 +357,7 @@ def source_code_of(found: Any) -> str:
 
 
 def _random_state(found: type) -> Code:
-    """Return the `random_state` argument: the given seed, or the library's default if that is not None."""
+    """Return code for the `random_state` argument: the seed, or the library's default if it is not None."""
     usual = inspect.signature(found).parameters.get(SEED)
     default = None if usual is None or usual.default is usual.empty else usual.default
     return NameNode(SEED if default is None else f"{default!r} if {SEED} is None else {SEED}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.errors import import_optional
 from spacelang.ir.trial import LossName
 from spacelang.report.page.curves import curve_axes
-from spacelang.report.page.importance import MIN_TRIALS, importances
+from spacelang.report.page.importance import MIN_TRIALS, compute_importances
 from spacelang.report.page.parallel_coordinates import VALUES_END, ParallelAxis, parallel_plot
 from spacelang.report.page.pareto_plot import pareto_front_view
 from spacelang.report.page.run_data import RunData
@@ -97,7 +97,7 @@ def _draw_test_score(run_data: RunData, metric: LossName, length: float, axes: "
 
 def _draw_importance(run_data: RunData, axes: "Axes | None") -> "Axes":
     """Draw the importance of variables with intervals over the forests, the most important first."""
-    found = importances(run_data)
+    found = compute_importances(run_data)
     if found is None:
         raise ValueError("the space of the run has no variables, so there are no importances to plot")
     if found.has_too_few_trials:
@@ -124,7 +124,7 @@ def _draw_importance(run_data: RunData, axes: "Axes | None") -> "Axes":
 
 def _draw_parallel(run_data: RunData, axes: "Axes | None") -> "Axes":
     """Draw trials as lines across the axes of variables; the last axis is the score."""
-    found = parallel_plot(run_data, importances(run_data))
+    found = parallel_plot(run_data, compute_importances(run_data))
     if found is None:
         what = "parallel coordinates need two successful trials on all rows, and a variable that is active in one"
         raise ValueError(f"{what}: search longer")

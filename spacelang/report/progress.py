@@ -24,7 +24,10 @@ SECONDS_BETWEEN_UPDATES: Final = 0.2  # Seconds between two updates of a noteboo
 def progress_listener(
     console: Console, metric: LossName = UNNAMED_LOSS
 ) -> "LiveProgress | NotebookProgress | PlainProgress":
-    """Return the listener that suits the console, which should write to standard error; close it at the end."""
+    """Return a listener that shows progress in a way that suits the console; it must be closed at the end.
+
+    The console should write to standard error.
+    """
     if console.is_jupyter:
         return NotebookProgress(metric)
     return LiveProgress(console, metric) if can_show_bars(console) else PlainProgress(console, metric)

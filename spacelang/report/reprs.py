@@ -99,7 +99,7 @@ def result_rows(
 
 
 def _outer_decisions(root: Node) -> Iterator[Choice]:
-    """Yield the decisions below a node that are not inside an alternative of another decision."""
+    """Yield the outermost decisions below a node: those that are not inside an alternative of another decision."""
     if isinstance(root, Choice):
         yield root
     elif isinstance(root, Product):

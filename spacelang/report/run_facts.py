@@ -42,10 +42,11 @@ EXHAUSTED_ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class SearchCoverage:
-    """The treatment of hyperparameters in a search, and the features of the space that the optimizer approximates.
+    """The treatment of hyperparameters in a search, and the features of the space that its optimizer approximates.
 
-    `remedy` says how to search them, and is empty if nothing does. `initial` are the configurations given to the run.
-    `lost` describes the features of the space that the optimizer's compiled space cannot represent.
+    `remedy` is a text on how to search the hyperparameters that this search does not; empty if nothing helps. `initial`
+    are the configurations given to the run. `lost` describes the features of the space that the optimizer's compiled
+    space cannot represent.
     """
 
     space: Space
@@ -86,7 +87,7 @@ class SearchCoverage:
         }
 
     def keys_at_default(self, configuration: Configuration) -> list[str]:
-        """Return the keys left at defaults that the run does not search; none for an initial configuration."""
+        """Return the keys of hyperparameters that the run left at their defaults; none for an initial configuration."""
         return [key for key, mark in self.value_remarks(configuration).items() if mark == "default"]
 
     def end_reason_text(self, ended: EndReason) -> str:
@@ -95,10 +96,14 @@ class SearchCoverage:
         return exhausted or ENDINGS[ended]
 
 
-def coverage_of(
+def make_search_coverage(
     optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
 ) -> SearchCoverage:
-    """Return what an optimizer searches, from `initial` or with defaults only; raise as `unsupported_features` does."""
+    """Return what an optimizer searches in a space, given the initial configurations and the kind of table.
+
+    `has_defaults_only` is True for a loss table of pipelines with default hyperparameters. Raises InputError as
+    `unsupported_features` does.
+    """
     hyperparameters = hyperparameter_mode(space, optimizer)
     remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
     return SearchCoverage(space, hyperparameters, remedy, initial, unsupported_features(optimizer, space))
@@ -197,7 +202,7 @@ class StartingPoints:
         return f"{sentence}: allow `{option}`{workers}."
 
     def larger_budget(self, outcome: Outcome) -> str:
-        """Return the option for a budget that would have been large enough; empty if this one was."""
+        """Return the option, such as `--time 5m`, for a budget that is large enough; empty if this one was."""
         total, (evaluated, further) = len(self.configurations), self._counts(outcome)
         if outcome.ended is not EndReason.BUDGET or further >= total:
             return ""

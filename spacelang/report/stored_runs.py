@@ -139,7 +139,7 @@ def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[S
 
 
 def text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
-    """Return what `show` prints: settings, incumbent, the best `count` trials, failures, and next steps."""
+    """Return the text that `show` prints: settings, incumbent, the best `count` trials, failures and next steps."""
     found, best = summarize_run(run), best_records(run, count)
     names = stored_objective_names(run.header)
     steps = [_line(f"  {step.line}", MAX_COMMAND_LENGTH) for step in next_steps(run, has_best=bool(best))]
@@ -267,7 +267,10 @@ def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[
 
 
 def describe_alternatives(configuration: Configuration, decisions: "Sequence[str]") -> str:
-    """Return the chosen alternatives except `none` as text; all values if the keys `decisions` are empty."""
+    """Return the chosen alternatives of a configuration as text, except `none`.
+
+    If `decisions` is empty, because the space is unknown, the text has all values.
+    """
     values = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
     return ", ".join(f"{key}={value_text(value)}" for key, value in values if value != "none")
 

@@ -223,7 +223,10 @@ def _other_trials(outcome: Outcome, measured: Measurement) -> str:
 
 
 def _failures(outcome: Outcome) -> Iterator[Text]:
-    """Yield one line on failed trials; `show` lists the reasons. Without a success, all lines of `most_frequent`."""
+    """Yield one line on failed trials, as `show` lists the reasons.
+
+    If no trial succeeded, yield a line for each of the most frequent reasons.
+    """
     if not outcome.failed:
         return
     shown, others = most_frequent(count_failures_by_reason(outcome.records))

@@ -76,7 +76,10 @@ def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
 
 
 def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
-    """Map each reason to the one that is shown: all time limits (`boasf` gives each trial another) become one range."""
+    """Map each reason for a failure to the one that is shown: timeouts at different limits become one range.
+
+    `boasf` gives each trial another time limit.
+    """
     timeouts = [reason for reason in reasons if reason[0] is Status.TIMEOUT]
     limits = {reason: found for reason in timeouts if (found := LIMIT.fullmatch(reason[1]))}
     if len(limits) < 2:
@@ -187,7 +190,10 @@ class HeldOutSummary:
         return 0 < self.fewest * self.classes <= self.rows * (1 + ROUNDING)
 
     def interval(self, loss: float) -> tuple[float, float] | None:
-        """Return the 95 % interval of the loss on as many other rows; None if the loss alone does not determine it."""
+        """Return the 95 % interval of the loss on other samples of as many rows.
+
+        None if the metric has no interval that follows from the loss and the numbers of rows.
+        """
         score = 1.0 - loss
         if not (0.0 <= score <= 1.0 and self.rows > 0):
             return None
@@ -225,7 +231,10 @@ def summarize_held_out_rows(header: RunHeader) -> HeldOutSummary:
 
 
 def roc_auc_variance(score: float, fewer: float, more: float) -> float:
-    """Return the variance of a ROC area for two numbers of rows (Hanley and McNeil, exponential)."""
+    """Return the variance of an area under the ROC curve for classes of `fewer` and `more` rows.
+
+    This is the exponential approximation of Hanley and McNeil (1982).
+    """
     pairs = (fewer + more) / 2 - 1
     spread = (1 - score) / (2 - score) + score / (1 + score)
     return score * (1 - score) * (1 + pairs * spread) / (fewer * more)

@@ -38,13 +38,13 @@ class Budget:
         return min((each for each in (self.seconds, self.answer_seconds) if each is not None), default=None)
 
     def with_merged_time_limits(self) -> "Budget":
-        """Return the budget of a search that nothing precedes or follows: both limits on seconds are limits on it."""
+        """Return a budget whose `seconds` is the smaller time limit, for a search without work before or after it."""
         return Budget(self.smaller_seconds_limit, self.trials)
 
     def seconds_left(self, seconds: float, reserve: float = 0.0) -> float | None:
-        """Return the seconds that are left for the search after this many seconds; None without a limit.
+        """Return the seconds that the search may still take after it took `seconds`; None without a limit.
 
-        `reserve` are the seconds until the answer that the search cannot use: those before it and those after it.
+        `reserve` are the seconds of `answer_seconds` that go to other work than the search, before or after it.
         """
         answer = None if self.answer_seconds is None else self.answer_seconds - reserve
         limits = [each for each in (self.seconds, answer) if each is not None]

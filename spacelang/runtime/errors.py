@@ -15,7 +15,7 @@ MEMORY_KILL_SHARE: Final = 0.9  # The share of the memory limit above which a ki
 
 
 class InputError(UserError):
-    """A mistake in the input of a run."""
+    """An error that a user can correct: a mistake in the input of a run."""
 
 
 class DataError(InputError):
@@ -48,7 +48,7 @@ class Failure:
     seconds: float = 0.0
 
     def result_of(self, work: Work[R]) -> R:
-        """Return the result of work that ended like this, such as the failed trial of a request."""
+        """Return what a job returns if its work failed like this, such as the failed trial of a request."""
         return work.make_failed(self.status, self.reason, self.seconds)
 
 

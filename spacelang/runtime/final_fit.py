@@ -17,7 +17,7 @@ from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.kept_models import TrialRank, rank_trial
 from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
 
 V = TypeVar("V")
 MAX_ATTEMPTS: Final = 5  # The maximum number of pipelines that are tried
@@ -53,7 +53,10 @@ class FinalWork(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class RefitWork(FinalWork["SerializedPayload"]):
-    """Fit a pipeline, whose value is it if requested, on all rows that trials may use; a member learns class codes."""
+    """Work that fits a pipeline on all rows that trials may use.
+
+    Its value is the fitted pipeline if `returns_pipeline`, else None. A member of an ensemble is fitted on class codes.
+    """
 
     returns_pipeline: bool = False
     is_member: bool = False
@@ -61,7 +64,10 @@ class RefitWork(FinalWork["SerializedPayload"]):
 
 @dataclass(frozen=True, slots=True)
 class LoadTrialModelWork(FinalWork["SerializedPayload"]):
-    """Return the kept models of a trial, in the file `path`, as a fitted pipeline; a member predicts class codes."""
+    """Work that reads the kept models of a trial from the file `path` and makes them one fitted pipeline.
+
+    A member of an ensemble predicts class codes.
+    """
 
     path: str = ""
     is_member: bool = False
@@ -69,9 +75,10 @@ class LoadTrialModelWork(FinalWork["SerializedPayload"]):
 
 @dataclass(frozen=True, slots=True)
 class UnseenScoreWork(FinalWork[TestScore]):
-    """Score a fitted pipeline on the test rows, which no trial saw; without `has_interval` it takes far less time.
+    """Work that scores a fitted pipeline on the test rows, which no trial saw.
 
-    There is no interval if the score with it would take more than `interval_seconds`.
+    Without `has_interval` it takes far less time. There is no interval either if the work would take more than
+    `interval_seconds` with it.
     """
 
     pipeline: "SerializedPayload | None" = field(default=None, compare=False, repr=False)
@@ -81,12 +88,12 @@ class UnseenScoreWork(FinalWork[TestScore]):
 
 @dataclass(frozen=True, slots=True)
 class UnseenBoundsWork(FinalWork[tuple[UnseenRowsMeasurement, ...]]):
-    """Measure every bound on the test rows, in order, for a pipeline fitted on all other rows."""
+    """Work that measures each bound of the task on the test rows, for a pipeline fitted on all other rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutPredictionsWork(FinalWork[Any]):
-    """Evaluate a trial again, on `fidelity` rows, and return its predictions for the held-out rows."""
+    """Work that evaluates a trial again, on `fidelity` training rows, and returns its held-out predictions."""
 
     fidelity: int | None = None
 
@@ -102,11 +109,12 @@ class SkippedTrial:
 
 @dataclass(frozen=True, slots=True)
 class FinalFit:
-    """The trial (None without any) whose pipeline was fitted on all `rows` in `seconds`, after the better `skipped`.
+    """The final fit of a run: the trial whose pipeline was fitted on all `rows`, in `seconds`.
 
+    `record` is None if no pipeline could be fitted, and `skipped` are better trials that could not be fitted.
     `pipeline` is the fitted pipeline if it was requested. `test` is its score on the test rows, if there are any. If
-    the time was up, the pipeline may be the model of the trial, which was fitted on fewer `rows`; `note` is a sentence
-    about it, otherwise empty.
+    the time was up, the pipeline may be the model of the trial (`is_trial_model`), which was fitted on fewer `rows`;
+    `note` is a sentence about it, otherwise empty.
     """
 
     record: TrialRecord | None
@@ -144,7 +152,7 @@ def fit_best_pipeline(
     """
     passed_over: tuple[SkippedTrial, ...] = ()
     executor.stop()
-    time = enforced(answer_time)
+    time = enforced_deadline(answer_time)
     candidates = [*islice(rank_candidates(outcome, objective.training_size), MAX_ATTEMPTS)]
     for number, record in enumerate(candidates, start=1):
         configuration = record.trial.request.configuration
@@ -183,7 +191,7 @@ def _fit_in_time(
 
 
 def is_out_of_time(fit: WorkResult[Any], limit: float) -> bool:
-    """Return True if a fit was not started or was cut off because of the time of the run, not of its own `limit`."""
+    """Return True if a fit was prevented or cut off by the deadline of the run, not by its own time `limit`."""
     return fit.status is Status.TIMEOUT and fit.cost < limit
 
 
@@ -231,7 +239,10 @@ def _score_and_bounds(
 
 
 def rank_candidates(outcome: Outcome, training_size: int) -> Iterator[TrialRecord]:
-    """Yield the best trial of each configuration: first within the bounds, and there with all training rows."""
+    """Yield the best trial of each configuration, best first.
+
+    Trials within all bounds come before others, and among them trials on all training rows come first.
+    """
     seen = set()
     for record in sorted(outcome.records, key=lambda record: _rank(record, outcome, training_size)):
         configuration = record.trial.request.configuration

@@ -46,7 +46,7 @@ class TrialRecord:
 
 @dataclass(frozen=True, slots=True)
 class SessionStart:
-    """The start of an earlier session: the number of trials before it, and its number of workers."""
+    """The start of an earlier session: its number of workers, and the number of trials stored before it (`after`)."""
 
     after: int
     workers: int
@@ -177,7 +177,7 @@ class NullTrialStorage:
         """Do nothing."""
 
     def append(self, record: TrialRecord) -> None:
-        """Note only the number of the trial."""
+        """Do not store the trial; only update `count` to its number."""
         self.count = record.index
 
     def end_session(self, ending: str, seconds: float) -> None:
@@ -186,7 +186,10 @@ class NullTrialStorage:
 
 @dataclass(slots=True)
 class History:
-    """The state of a run; `training_size` rows or more are all rows, and the first success sets a `scale` of None."""
+    """The state of a run: its trials and what follows from them.
+
+    A fidelity of `training_size` rows or more is the same as all rows. If `scale` is None, the first success sets it.
+    """
 
     clock: Clock
     training_size: int | None

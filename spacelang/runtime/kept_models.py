@@ -53,7 +53,7 @@ class ModelFolder:
     training_size: int
 
     def file_of(self, request: Request) -> Path:
-        """Return the path of the models of a request; equal requests have the same one."""
+        """Return the path at which the models of a request are stored; equal requests have the same path."""
         rows = request.fidelity
         size = "all" if rows is None or rows >= self.training_size else str(rows)
         return Path(self.path) / f"{request.configuration.digest.hex()}-{size}"
@@ -133,7 +133,7 @@ class KeptModels(Closeable):
         self._publish(None)
 
     def add(self, record: TrialRecord) -> None:
-        """Register the models that the worker of a finished trial has written, and delete those that are too many."""
+        """Register the models that a worker has written for a finished trial, and delete those beyond the limits."""
         if record.trial.loss is None:
             return
         path = self.folder.file_of(record.trial.request)

@@ -38,7 +38,10 @@ class SilentListener:
 
 
 class ForwardingListener:
-    """A listener that notifies another one; `earlier_trials` is the number of trials that earlier sessions had."""
+    """A base class of listeners that pass all events on to another listener.
+
+    `earlier_trials` is the number of trials of earlier sessions, which are replayed when a run is resumed.
+    """
 
     def __init__(self, listener: Listener, earlier_trials: int) -> None:
         self._listener, self._earlier_trials = listener, earlier_trials
@@ -123,7 +126,7 @@ class FinishedTrial:
 
     @property
     def cost(self) -> float:
-        """The seconds of work."""
+        """The seconds that the evaluation of the trial took."""
         return self.record.trial.cost
 
     @property
@@ -145,11 +148,7 @@ class CallbackStopError(Exception):
 
 
 class CallbackListener(ForwardingListener):
-    """A listener that notifies another one, and then calls callbacks with trials that earlier sessions did not have.
-
-    It raises CallbackStopError after the first trial for which a callback returns True or raises, and calls none
-    afterwards.
-    """
+    """A listener that passes events on, and calls the user's callbacks after each trial that is not replayed."""
 
     def __init__(self, listener: Listener, callbacks: Iterable[Callback], earlier_trials: int) -> None:
         super().__init__(listener, earlier_trials)

@@ -107,7 +107,10 @@ class Dispatcher:
             self._store(record)
 
     def _starts_session(self) -> bool:
-        """Return True if an earlier session, or the present one after all trials, starts here; note its workers."""
+        """Return True if a session starts here; store its number of workers.
+
+        It is an earlier session that is replayed, or the present one after all stored trials.
+        """
         workers = self.history.pop_next_session_workers()
         if workers is None:
             if self.history.trials_to_replay:
@@ -201,10 +204,7 @@ class Dispatcher:
         return self._report_speculative(record)
 
     def _has_capacity_event(self) -> bool:
-        """Return True if the search needs an event of its own to learn of idle workers.
-
-        That is so if the number of workers has changed between sessions, and before the first committed trial.
-        """
+        """Return True if the search must be sent an event only to learn the number of idle workers."""
         is_news = self._workers > 0 and self._idle_workers != self._reported_idle_workers
         return is_news and (self._has_worker_change or not self._committed)
 
@@ -288,7 +288,7 @@ class _StartedJob:
 
 
 def run_to_completion(stepping: Callable[P, Steps[T]]) -> Callable[P, T]:
-    """Return a function that runs the generator to its end, for executors that wait for trials by themselves."""
+    """Return a function that runs the generator to its end, for executors whose `wait` blocks until a trial ends."""
 
     @wraps(stepping)
     def run(*given: P.args, **named: P.kwargs) -> T:

@@ -153,7 +153,7 @@ class Objective(ObjectiveInfo, Evaluator, Protocol):
 
 @runtime_checkable
 class Refittable(Evaluator, Protocol):
-    """A protocol for objectives whose `evaluate` also does `FinalWork`: refits, and scores and bounds on test rows."""
+    """A protocol for objectives whose `evaluate` also does `FinalWork`, such as refits and scores on test rows."""
 
     @property
     def training_size(self) -> int:
@@ -184,7 +184,7 @@ class KeepsModels(Refittable, Protocol):
         """The sizes of the data that decide how long the work after a search takes."""
 
     def keep_models(self, folder: "ModelFolder | None") -> None:
-        """Write the models of trials to this folder from now on; None keeps no models."""
+        """Have the models of all further trials written to this folder; None writes none."""
 
 
 @runtime_checkable

@@ -13,12 +13,12 @@ GLOBAL_RANDOM_STATE_BYTES: Final = 25_600  # The memory that both states take, i
 
 
 def get_global_random_state() -> GlobalRandomState:
-    """Return the current global random state."""
+    """Return the states of NumPy's and Python's global random generators."""
     return np.random.get_state(), random.getstate()
 
 
 def set_global_random_state(chance: GlobalRandomState) -> None:
-    """Set the global random state."""
+    """Set the states of NumPy's and Python's global random generators, as `get_global_random_state` returns them."""
     np.random.set_state(chance[0])
     random.setstate(chance[1])
 
@@ -48,7 +48,10 @@ def preserve_global_random_state() -> Iterator[None]:
 
 @contextmanager
 def controlled_environment(threads: Any, seed: int) -> Iterator[None]:
-    """Limit code to one of `threads`, silence warnings and seed the global random state; restore all afterwards."""
+    """Run the block with one thread (by the `threads` controller), without warnings and with seeded generators.
+
+    All settings and the global random state are restored afterwards.
+    """
     from sklearn import config_context
 
     with (

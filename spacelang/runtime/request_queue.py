@@ -94,7 +94,10 @@ class AffinityQueue:
         return gained >= self._shared_with_previous[first] + _common_prefix_length(known, start)
 
     def _take_over(self) -> "_JobRange":
-        """Return the jobs that belong to no range, or a part of the longest range of another worker."""
+        """Return the next range of a worker whose range is finished.
+
+        It consists of the jobs that belong to no range, or else of the later half of another worker's longest range.
+        """
         longest = max(self._ranges.values(), key=len, default=self._free)
         if 2 * len(self._free) >= len(longest):
             return self._free.split(self._free.first)
@@ -255,7 +258,11 @@ def _chosen_order(parts: tuple[_Segment, ...], configuration: Configuration) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommittedRequest:
-    """A request, the object asked for (itself or a lazy request), and the number of the lazy request, else None."""
+    """A committed request: the `request` to evaluate, and `asked`, the object that the search asked for.
+
+    `asked` is the request itself, or the lazy request that made it; `proposal` is then the number of the lazy request,
+    else None.
+    """
 
     asked: Request | LazyRequest
     request: Request
@@ -264,7 +271,10 @@ class CommittedRequest:
 
 @dataclass(slots=True)
 class LazyRequestRegistry:
-    """The lazy requests of a run, numbered from 1 as they start; those `stored` by earlier ones are not made again."""
+    """The lazy requests of a run, numbered from 1 in the order in which they start.
+
+    The requests in `stored`, which earlier sessions made from lazy requests, are used again instead of being made.
+    """
 
     seed: int
     stored: Mapping[int, Request] = field(default_factory=dict)

@@ -74,12 +74,7 @@ NO_LOSS_SECONDS: Final = LossComputationTime()
 
 @dataclass(frozen=True, slots=True)
 class WorkSizes:
-    """The sizes of the data that decide how long the work after a search takes.
-
-    `rows` are all rows that trials may use, `training_size` those of a trial on all training rows, in each of `folds`
-    folds with `held_out_rows` rows on average. The test rows are resampled `resamples` times for the interval of a
-    loss.
-    """
+    """The sizes of the data from which the seconds of the work after a search are predicted."""
 
     rows: int
     training_size: int
@@ -101,7 +96,7 @@ class Candidate(Protocol):
 
     @property
     def model(self) -> KeptModel | None:
-        """The kept models of its folds."""
+        """The kept models of the trial, one for each fold, or None."""
 
 
 @dataclass(slots=True)
@@ -379,10 +374,10 @@ class RunDeadline(Closeable):
 
     @property
     def job_time_limit(self) -> float:
-        """The seconds that a job may take without which the answer is not complete, such as the score."""
+        """The time limit in seconds of a job that completes the answer, such as the score of the pipeline."""
         return max(self.seconds_left, 0.0) + GRACE_SECONDS
 
 
-def enforced(answer_time: RunDeadline | None) -> RunDeadline | None:
-    """Return the time of a run if there is one that limits the work after the search; otherwise None."""
+def enforced_deadline(answer_time: RunDeadline | None) -> RunDeadline | None:
+    """Return the deadline if it limits the work after the search, else None."""
     return answer_time if answer_time is not None and answer_time.is_enforced else None

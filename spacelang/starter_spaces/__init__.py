@@ -96,9 +96,9 @@ def _encoder(data: Profile) -> str:
     most = max(categories, key=lambda column: column.distinct)
     note = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
     if most.distinct < MANY_VALUES:
-        return as_comment(note) + stage_text.encoder(data.kind)
+        return as_comment(note) + stage_text.encoder_stage(data.kind)
     joined = f"{note} Rare values are merged into one, so that no column is encoded to thousands of columns."
-    return as_comment(joined) + stage_text.encoder(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
+    return as_comment(joined) + stage_text.encoder_stage(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
 
 
 def _text_vectorizer(data: Profile) -> str:
@@ -121,7 +121,7 @@ def _selector(data: Profile) -> str:
         "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
         "without it, the default is the first one."
     )
-    return as_comment(note) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
+    return as_comment(note) + stage_text.selector_stage(data.kind, is_sparse=data.is_sparse)
 
 
 def _estimator(data: Profile) -> str:
@@ -138,11 +138,11 @@ def _estimator(data: Profile) -> str:
         "To try another library, write for example `use lightgbm` below the `space` line, add its operators here, and "
         "run with `--allow lightgbm`."
     )
-    return as_comment(" ".join(notes)) + stage_text.estimator(_learners(data), weighs=data.is_imbalanced)
+    return as_comment(" ".join(notes)) + stage_text.estimator_stage(_learners(data), weighs=data.is_imbalanced)
 
 
 def _pipeline(data: Profile) -> str:
-    """Return the `pipeline` line. It has `columns(…)` if there are other columns than numbers."""
+    """Return the `pipeline` line of the space; it uses `columns(…)` if some columns are not numeric."""
     numbers = " -> ".join(name for name, stage in (("imputer", _imputer), ("scaler", _scaler)) if stage(data))
     parts = {
         "numeric": numbers if data.columns_with(ColumnContent.NUMBER) else "",
@@ -205,7 +205,7 @@ def _metric(data: Profile) -> str:
 
 
 def as_comment(text: str, indent: str = "") -> str:
-    """Return a text as wrapped lines of comment, without control characters, which column names may contain."""
+    """Return a text as wrapped comment lines; control characters, as column names may have, are made visible."""
     begin = f"{indent}# "
     return fill(make_visible(text), WIDTH, initial_indent=begin, subsequent_indent=begin, break_on_hyphens=False) + "\n"
 

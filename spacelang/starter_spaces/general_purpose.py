@@ -31,7 +31,7 @@ def packages_with_learners(kind: Kind, allowed: Iterable[str]) -> tuple[str, ...
 
 
 def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
-    """Return the text of the bundled space for a kind of task, with the learners of additional `packages`."""
+    """Return the text of the bundled space for a kind of task, extended by the learners of `packages`, if any."""
     wanted = {"", *packages}
     # Learners for few rows only are left to spaces that are written for one data set.
     among = [each for each in learners(kind) if each.package in wanted and (each.most_rows or inf) >= NEIGHBOUR_ROWS]
@@ -40,11 +40,11 @@ def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
         (HEADER, f'space {space_name(kind)} "Tables with columns of all kinds, for {kind}"\n\n{uses}'),
         ("Numbers: fill in missing values.", stage_text.IMPUTER),
         ("Numbers: bring all columns to the same scale.", stage_text.SCALER),
-        ("Categories: rare values are merged into one.", stage_text.encoder(kind, stage_text.MAX_CATEGORIES)),
+        ("Categories: rare values are merged into one.", stage_text.encoder_stage(kind, stage_text.MAX_CATEGORIES)),
         ("Free text: each column is encoded by itself.", stage_text.TEXT_VECTORIZER),
         (stage_text.DATES_REMARK, stage_text.CALENDAR),
-        ("Fewer columns: keep the best ones, or combine them.", stage_text.selector(kind)),
-        ("", stage_text.estimator(among, weighs=kind == "classification")),
+        ("Fewer columns: keep the best ones, or combine them.", stage_text.selector_stage(kind)),
+        ("", stage_text.estimator_stage(among, weighs=kind == "classification")),
         ("Columns of each type are processed separately, and the results are joined.", PIPELINE),
         ("Distances and gradients need columns on the same scale.", stage_text.scaling_constraint(among)),
     )
@@ -58,7 +58,7 @@ HEADER: Final = (
 
 
 def main() -> None:
-    """Write the bundled spaces."""
+    """Write the text of both bundled spaces to their files in the package."""
     for kind in get_args(Kind):
         (resource_folder("spaces") / f"{space_name(kind)}.space").write_text(tabular_space(kind), encoding="utf-8")
 

@@ -70,8 +70,11 @@ class Learner:
         return f"| {self.operator} as {self.name} {{\n{inside}    }}\n"
 
 
-def encoder(kind: Kind, max_categories: int | None = None) -> str:
-    """Return the stage that encodes categories; with `max_categories`, rare ones are merged, so that so many remain."""
+def encoder_stage(kind: Kind, max_categories: int | None = None) -> str:
+    """Return the text of the stage that encodes categories.
+
+    With `max_categories`, rare categories of a column are merged, so that at most this many remain.
+    """
     kept = "" if max_categories is None else f"max_categories : int[5, {max_categories}] log = 10\n"
     unknown = "ignore" if max_categories is None else "infrequent_if_exist"
     # By default, the encoder takes whole numbers for classes and makes a column for each.
@@ -91,8 +94,8 @@ stage encoder =
 {"" if max_categories is None else by_labels}"""
 
 
-def selector(kind: Kind, *, is_sparse: bool = False) -> str:
-    """Return the stage that selects columns. At least one column is left."""
+def selector_stage(kind: Kind, *, is_sparse: bool = False) -> str:
+    """Return the text of the stage that selects features; every alternative leaves at least one feature."""
     score = "f_classif" if kind == "classification" else "f_regression"
     sparse = "TruncatedSVD { n_components : int[2, min(100, n_features)] log = 10 }"
     joined = sparse if is_sparse else "PCA { n_components : float[0.5, 0.99] = 0.95 }"
@@ -107,13 +110,16 @@ stage selector =
 """
 
 
-def estimator(among: Iterable[Learner], *, weighs: bool) -> str:
-    """Return the stage of the estimators."""
+def estimator_stage(among: Iterable[Learner], *, weighs: bool) -> str:
+    """Return the text of the last stage, whose alternatives are these learners.
+
+    If it `weighs`, learners that support class weights search them.
+    """
     return "stage estimator @first =\n" + "".join(indent(each.text(weighs=weighs), "  ") for each in among)
 
 
 def scaling_constraint(among: Iterable[Learner]) -> str:
-    """Return the constraint that estimators that need scaled columns are not used without a scaler."""
+    """Return the text of the constraint that forbids learners that need scaled columns without a scaler."""
     sides = " or ".join(f"estimator is {each.name}" for each in among if each.is_scaled)
     return f"forbid scaler is none and {f'({sides})' if ' or ' in sides else sides}\n"
 

@@ -41,9 +41,9 @@ MAX_DENSITY_POINTS: Final = 1_000
 def density_trial_indices(losses: Sequence[float | None]) -> Sequence[int]:
     """Return the ascending indices of the trials from which densities are estimated.
 
-    These are all trials if there are at most `MAX_DENSITY_POINTS`. Otherwise, one half are the best trials, and the
-    other half are the latest of the others. Among equal losses, earlier ones are better. A failure (None) is worse than
-    any loss.
+    These are all trials if there are at most `MAX_DENSITY_POINTS`. Otherwise, one half are the trials with the smallest
+    losses, and the other half are the latest of the remaining trials. Among equal losses, earlier ones are better. A
+    failure (None) is worse than any loss.
     """
     count = len(losses)
     if count <= MAX_DENSITY_POINTS:
@@ -71,12 +71,7 @@ def _controller() -> "ThreadpoolController":
 @renamed_attributes(edges="cell_edges", places="member_indices")
 @dataclass(frozen=True)
 class Dimension:
-    """One coordinate: all of [0, 1] if there are no `members`, else one of these, which ascend without duplicates.
-
-    A value between two members stands for the nearest one, the upper one in a tie. `is_ordered` is True if neighbouring
-    members are similar; it is False for categories. `quantiles` maps uniform shares in [0, 1] to coordinates that
-    follow a prior; without it, random coordinates are uniform.
-    """
+    """One coordinate: all of [0, 1] if `members` is empty, else the ascending, distinct values in `members`."""
 
     members: tuple[float, ...] = ()
     is_ordered: bool = field(default=True, kw_only=True)

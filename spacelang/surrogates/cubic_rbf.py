@@ -46,9 +46,10 @@ class CubicRbf:
 def propose_point(points: Array, numbers: Array, pending: Array, rng: Generator) -> Array:
     """Return the next point, shape (d,): a candidate with a small spline value and a large distance to known points.
 
-    `points` (n, d) and their finite `numbers` (n,) are known, n > 0; `pending` points (m, d) count with the median. A
-    weighted sum combines both criteria, with weights that alternate from call to call (`VALUE_WEIGHTS`). If there are
-    more points than a model may have, the spline uses the best and the latest ones (`choose_training_rows`).
+    `points` (n, d) and their finite `numbers` (n,) are known, n > 0. `pending` points (m, d) are assumed to have the
+    median of the numbers. A weighted sum combines both criteria, with weights that alternate from call to call
+    (`VALUE_WEIGHTS`). If there are more points than a model may have, the spline uses the best and the latest ones
+    (`choose_training_rows`).
     """
     taken = np.vstack([points, pending])
     turn, best = len(taken), points[numbers.argmin()]

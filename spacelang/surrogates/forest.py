@@ -51,7 +51,7 @@ class FittedForest:
 
 
 def balanced_weights(groups: Array) -> Array:
-    """Return weights, shape (n,), that sum to 1 in each group."""
+    """Return a weight for each point, shape (n,), such that the weights of each group sum to 1."""
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(1 / sizes[group])
 

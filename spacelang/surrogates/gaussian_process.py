@@ -97,11 +97,11 @@ class CholeskyFactor:
         return CholeskyFactor(self.kernel, np.vstack([self.points, point]), grown)
 
     def solve(self, columns: Array) -> Array:
-        """Return L^-1 times columns of n numbers."""
+        """Return L^-1 times a matrix with n rows, where L is the factor `lower`."""
         return np.asarray(solve_triangular(self.lower, columns, lower=True, check_finite=False))
 
     def solve_transposed(self, columns: Array) -> Array:
-        """Return L^-T times columns of n numbers."""
+        """Return L^-T times a matrix with n rows, where L is the factor `lower`."""
         return np.asarray(solve_triangular(self.lower, columns, lower=True, trans="T", check_finite=False))
 
 
@@ -204,14 +204,17 @@ MAX_NEW_ROWS: Final = 100  # The kernel is fitted again after at most this many 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardisedGaussianProcess:
-    """A Gaussian process of standardised numbers, with the mean and the standard deviation of the original numbers."""
+    """A Gaussian process of numbers scaled to mean 0 and variance 1.
+
+    `mean` and `deviation` are the mean and the standard deviation of the original numbers.
+    """
 
     process: GaussianProcess
     mean: float
     deviation: float
 
     def standardise(self, numbers: Array) -> Array:
-        """Return the numbers on the scale of the process."""
+        """Return original numbers minus `mean`, divided by `deviation`: the scale of the process."""
         return np.asarray((numbers - self.mean) / self.deviation)
 
 
@@ -235,7 +238,7 @@ class _FittedFactor:
 
 
 class IncrementalGaussianProcess:
-    """A model of growing data; caches the last Cholesky factor, so that only new rows must be added."""
+    """A Gaussian process of growing data; it caches the last Cholesky factor and adds only new rows to it."""
 
     def __init__(self) -> None:
         self._last: _FittedFactor | None = None
@@ -243,8 +246,8 @@ class IncrementalGaussianProcess:
     def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedGaussianProcess:
         """Return the model of n > 0 points, (n, d), their finite numbers, (n,), and `pending` points, (m, d).
 
-        Pending points count with the median of all numbers, which keeps further proposals away from them (the constant
-        liar). Those beyond the maximum size of a model are ignored.
+        Pending points are assumed to have the median of all numbers, which keeps further proposals away from them (the
+        constant liar). Pending points beyond the maximum size of a model are ignored.
         """
         fitted = self._last = self._extend(points, numbers)
         known = numbers[fitted.rows]
@@ -345,14 +348,15 @@ def maximise_expected_improvement(
 
 
 def make_closeness_test(points: Array) -> Callable[[Array], Array]:
-    """Return a function of m points: True if within `DUPLICATE_TOLERANCE` of one of `points` in all coordinates."""
+    """Return a function that tests m points: True where a point equals one of `points` up to `DUPLICATE_TOLERANCE`."""
     return lambda others: np.asarray((cdist(others, points, "chebyshev") <= DUPLICATE_TOLERANCE).any(axis=1))
 
 
 def log_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """Return the logarithm of the expected improvement, which still differs where the improvement underflows to 0.
 
-    If the standard deviation is 0, it is that of the certain improvement, or minus infinity if there is none.
+    Without a standard deviation (0) it is the logarithm of the improvement of the mean, or minus infinity if the mean
+    is no improvement.
     """
     gain, is_certain = best - mean, deviation < MIN_DEVIATION
     sure = np.where(is_certain, 1.0, deviation)

@@ -117,7 +117,7 @@ def good_and_bad_counts(count: int, width: int) -> tuple[int, int]:
 
 
 def has_enough_points(count: int, width: int) -> bool:
-    """Return True if `count` points leave more than `width` good and bad points each, and `width` is at least 1."""
+    """Return True if `count` points give more than `width` good and more than `width` bad points, and `width` >= 1."""
     good, bad = good_and_bad_counts(count, width)
     return width > 0 and min(good, bad, count - good) > width
 

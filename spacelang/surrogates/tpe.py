@@ -39,7 +39,10 @@ class ParzenSettings:
     prior_weight: float = 1.0
 
     def is_good(self, numbers: Array) -> Array:
-        """Mark the good ones of n numbers, (n,): the gamma sqrt(n) smallest, at most `MAX_GOOD`, earlier ones first."""
+        """Return a boolean array: True for the gamma * sqrt(n) smallest of n numbers, at most `MAX_GOOD`.
+
+        Of equal numbers the earlier ones are good.
+        """
         count = min(ceil(self.gamma * sqrt(len(numbers))), MAX_GOOD)
         found = np.zeros(len(numbers), bool)
         found[np.argsort(numbers, kind="stable")[:count]] = True
@@ -57,7 +60,7 @@ class ParzenSettings:
         return np.array([self.suggest_value(each, column[is_good], column[~is_good], rng) for each, column in columns])
 
     def suggest_value(self, dimension: Dimension, good: Array, bad: Array, rng: Generator) -> float:
-        """Return the value, of several drawn from the good density, with the largest ratio of good to bad density."""
+        """Draw candidates from the good density; return the one with the largest ratio of good to bad density."""
         likes, dislikes = (self.fit_density(dimension, values[~np.isnan(values)]) for values in (good, bad))
         drawn = likes.draw(self.candidates, rng)
         return float(drawn[(likes.log_density(drawn) - dislikes.log_density(drawn)).argmax()])

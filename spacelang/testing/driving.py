@@ -15,10 +15,7 @@ LossFunction = Callable[[Request], float | None]  # A function from a request to
 
 @dataclass(frozen=True)
 class SearchLog:
-    """The committed trials of a search in order, and whether the search returned by itself (`returned`).
-
-    `speculative` has the trials of speculative requests. `idle_count` counts how often a worker had nothing to do.
-    """
+    """The log of a driven search: its committed trials in order, and True in `returned` if the search ended itself."""
 
     trials: tuple[Trial, ...]
     returned: bool
@@ -50,7 +47,11 @@ class SimulatedWorkers:
     """Committed requests that were not reported yet, in order, by the request that is evaluated."""
 
     def accept(self, ask: Ask) -> None:
-        """Start as many requests of an ask as there are workers: first the committed ones, then speculative ones."""
+        """Queue the committed requests of an ask, and start as many requests as there are workers.
+
+        Committed requests start first and replace running speculative ones if no worker is idle. Speculative requests
+        start on the workers that remain idle.
+        """
         self.ask = ask
         for committed in map(self.proposals.commit, ask.requests):
             request = committed.request

@@ -34,7 +34,7 @@ Make = Callable[..., Executor]
 
 
 class MarkedProcesses:
-    """The processes whose environment carries a mark."""
+    """The processes of a test, recognized by an environment variable that only they inherit."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -207,7 +207,7 @@ class ExecutorConformance(ExecutorTests):
 
 
 class BoundingConformance(ExecutorTests):
-    """Conformance suite for executors with limits: a fault ends only its own trial, in time, without traces."""
+    """Conformance suite for executors with limits: a fault fails only its own trial, in time, and leaves no process."""
 
     many: ClassVar[int] = 120  # The number of trials in the longest test; a tenth of them misbehave
 

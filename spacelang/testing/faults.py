@@ -1,4 +1,4 @@
-"""An evaluation that does what the configuration names, even the worst, within `MAX_BYTES` and `MAX_SECONDS`."""
+"""An evaluation for tests that performs the action named in a configuration, such as crashing, within safe limits."""
 
 import ctypes
 import os
@@ -23,12 +23,12 @@ MAX_SECONDS = 30.0
 
 
 def make_request(number: int, action: str = "well", fidelity: int | None = None) -> Request:
-    """Return a request whose trial performs an action, and has the loss `number` if it succeeds."""
+    """Return a request for a trial that performs `action`; if the trial succeeds, its loss is `number`."""
     return Request(Configuration({"number": number, "action": action}), fidelity)
 
 
 def evaluate(request: Request) -> Trial:
-    """Perform the action of a request, and return its result or, without one, the successful trial."""
+    """Perform the action of a request; return what it returns, or the successful trial if that is None."""
     action = str(request.configuration["action"])
     returned = None if action == "well" else ACTIONS[action](request)
     return successful_trial(request) if returned is None else returned
@@ -206,7 +206,7 @@ def return_unreadable_pickle(request: Request) -> Trial:
 
 
 def return_wrong_type(_: Request) -> Any:
-    """Return an object that is no trial."""
+    """Return an object that is not a `Trial`."""
     return "done"
 
 
@@ -243,7 +243,7 @@ def leave_a_program(_: Request) -> None:
 
 
 def leave_a_daemon(_: Request) -> None:
-    """Leave a process running in its own session whose parents have ended."""
+    """Leave a process running in a session of its own, orphaned: its parent and grandparent have exited."""
 
     def detach() -> None:
         os.setsid()

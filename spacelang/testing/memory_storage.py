@@ -39,7 +39,7 @@ class MemoryTrialStorage:
         self.end_reason = ending
 
     def next_session(self) -> "MemoryTrialStorage":
-        """Return the storage as the next session finds it."""
+        """Return a storage for a session that resumes this run: its earlier trials are all trials stored here."""
         return self.killed_after(len(self.earlier) + len(self.appended))
 
     def killed_after(self, count: int) -> "MemoryTrialStorage":
@@ -57,7 +57,7 @@ class EventLog:
     events: list[SearchEvent] = field(default_factory=list)
 
     def log_search(self, search: Search) -> Search:
-        """Return the search unchanged, but log its asks and events."""
+        """Return a search that behaves like `search` and appends its asks and events to this log."""
         try:
             ask = next(search)
             while True:

@@ -39,7 +39,8 @@ SEED_STRATEGY: Final = st.integers(0, 2**32 - 1)
 class QuadraticBowl:
     """A point objective for tests: the squared distance from 0.3, with coordinates rounded to their members.
 
-    If `is_flaky`, a fifth of all points have no request, and the trials of another fifth fail, but never the start.
+    If `is_flaky`, a fifth of all points have no request, and the trials of another fifth fail. The start point always
+    has a successful trial.
     """
 
     box: Box
@@ -209,12 +210,12 @@ class MinimizerConformance(ConformanceSuite):
 
 
 def search_appending_result(asking: SearchCoroutine[Point], found: list[Point]) -> Search:
-    """Return a search that appends its result to `found`."""
+    """Return a search that runs the minimizer `asking` and appends its best point to `found`."""
     found.append((yield from asking))
 
 
 def log_running_trials(asking: SearchCoroutine[Point], out: list[int]) -> Search:
-    """Return the same search, but append the number of running trials to `out` at each ask."""
+    """Return a search that behaves like `asking` and appends the number of running trials to `out` at each ask."""
     under_way, ask = 0, next(asking)
     while True:
         under_way += len(ask.requests)
@@ -237,7 +238,7 @@ def points_from_memo(trial: Trial, width: int) -> list[Point]:
 
 
 def count_proposals_started(heard: EventLog, count: int) -> int:
-    """Return how many proposals had been started when `count` trials were reported and the search had answered."""
+    """Return how many proposals had been started once the search had reacted to `count` reported trials."""
     finished_counts = list(accumulate(int(each.finished is not None) for each in heard.events))
     asks = heard.asks[: finished_counts.index(count) + 2] if count else heard.asks[:1]
     return sum(len(ask.requests) for ask in asks)

@@ -147,7 +147,7 @@ class ObjectiveConformance(ConformanceSuite):
 
 
 def repeatable_result(trial: Trial) -> tuple[object, ...]:
-    """Return the repeatable part of a trial's result, without costs and measured bounds."""
+    """Return the parts of a trial that must be equal in every evaluation: all but costs and measured bounds."""
     return trial.status, trial.loss, trial.training_loss, [bound.bound for bound in trial.constraints]
 
 

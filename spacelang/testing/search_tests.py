@@ -40,9 +40,10 @@ class ConformanceSuite:
     examples: ClassVar[int] = 15  # The number of cases that each property is tested with
 
     def check_law(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
-        """Check a property with a share of the examples; `law` takes the drawn arguments by name.
+        """Check a property on drawn cases: `law` is called with the `drawn` arguments by name.
 
-        A method with the decorator `given` cannot be inherited by several classes: so laws are inner functions.
+        `share` is the share of `examples` to draw. A method with the decorator `given` cannot be inherited by several
+        classes, so laws are inner functions.
         """
         suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much]
         tried = settings(max_examples=math.ceil(self.examples * share), deadline=None, suppress_health_check=suppressed)
@@ -88,7 +89,10 @@ class SearchTests(ConformanceSuite):
     def start(
         self, space: Space, seed: int = 0, size: int = SIZE, initial: tuple[Configuration, ...] = (), **options: object
     ) -> Search:
-        """Return a search of a space that starts with the configurations in `initial`."""
+        """Return the optimizer's search of a space with `size` training rows.
+
+        It evaluates the configurations in `initial` first.
+        """
         problem = Problem(space, size, np.random.default_rng(seed), initial)
         return with_initial_trials(self.configure(**options), problem)
 
@@ -121,7 +125,10 @@ def run_search(
     scale: LossScale | None = UNIT_SCALE,
     route: PrefixKeyFunction | None = None,
 ) -> Outcome:
-    """Run a search on an executor and return its outcome; `heard` logs its events."""
+    """Run a search on an executor and return its outcome.
+
+    The `journal` stores the trials, `heard` logs the events, and `route` returns the prefix key of a request.
+    """
     return run(
         search if heard is None else heard.log_search(search),
         executor,
@@ -162,5 +169,5 @@ def evaluate_with_varied_cost(request: Request) -> Trial:
 
 
 def configuration_prefix(request: Request) -> tuple[str, ...]:
-    """Return the prefix of a request; requests with the same prefix share work."""
+    """Return the prefix key of a request for tests; the evaluation of requests with equal keys shares work."""
     return tuple(request.configuration.identity[:20])

@@ -35,12 +35,12 @@ Theta = Callable[[Pipeline], int]  # A function from a pipeline to (an index of)
 
 
 def theta_always_zero(_: Pipeline) -> int:
-    """Return the hyperparameters of the first call, the same for every pipeline."""
+    """Return 0 as the hyperparameters of any pipeline; calls use these unless a test changes them."""
     return 0
 
 
 def theta_always_one(_: Pipeline) -> int:
-    """Return other hyperparameters."""
+    """Return 1 as the hyperparameters of any pipeline, different from those of `theta_always_zero`."""
     return 1
 
 
@@ -122,7 +122,7 @@ def exactly_summable_loss(request: Request) -> float:
 
 
 def exactly_summable_penalty(trial: Trial) -> float:
-    """Return a penalty of the same kind, from a different hash."""
+    """Return a penalty from 0 to 1/2 that is exactly summable with `exactly_summable_loss`, from another hash."""
     other = Configuration({**trial.request.configuration, "other": True})
     return exactly_summable_loss(Request(other, trial.request.fidelity))
 
@@ -349,5 +349,8 @@ def has_leaves(space: Space) -> bool:
 def theta_differing_for_some_pipelines(
     changed: int, usual: Theta = theta_always_zero, other: Theta = theta_always_one
 ) -> Theta:
-    """Return hyperparameters: the `other` ones for pipelines whose sum of indices modulo 3 is less than `changed`."""
+    """Return a function that gives `other` hyperparameters to some pipelines and `usual` ones to the rest.
+
+    A pipeline gets `other` ones if the sum of its indices modulo 3 is less than `changed`.
+    """
     return lambda pipeline: (other if sum(pipeline) % 3 < changed else usual)(pipeline)

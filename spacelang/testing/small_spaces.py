@@ -139,7 +139,7 @@ SMALL = (*FINITE, continuous_space(), pinned_range_space())
 
 
 def all_structures(space: ir.Space) -> list[Structure]:
-    """Return every combination of alternatives, admissible or not, in the order of the text."""
+    """Return every combination of alternatives, in the order of the text, including those that constraints exclude."""
     found: list[Structure] = [{}]
     for decision in space.decisions:
         names = [branch.name for branch in decision.branches]

@@ -74,7 +74,7 @@ class TargetConformance(ConformanceSuite):
             pytest.skip(f"the target refuses the space: {error}")
 
     def drawn(self) -> SearchStrategy[Space]:
-        """Return the strategy of finite spaces for the drawn tests."""
+        """Return the Hypothesis strategy that draws the finite spaces of the tests."""
         return spaces()
 
     def members(self, space: Space) -> list[Configuration]:
@@ -199,7 +199,7 @@ def lower(target: _lowering.Target, space: Space) -> LoweringResult[Any, Any]:
 
 
 def lower_drawn(target: _lowering.Target, space: Space) -> LoweringResult[Any, Any]:
-    """Compile a drawn space; reject the example if it is empty, or if the target refuses it as declared."""
+    """Compile a drawn space; discard the example if the space is empty or the target refuses it as declared."""
     structures = Structures(space)
     if not structures.count:
         reject()
@@ -213,7 +213,7 @@ def lower_drawn(target: _lowering.Target, space: Space) -> LoweringResult[Any, A
 
 
 def check_declared_verdicts(report: Iterable[_lowering.ReportEntry], keeps: PreservationTable) -> None:
-    """Check that every entry on a construct is a verdict that the target declares, and has spans."""
+    """Check that each report entry on a construct has a verdict declared by the target, and positions in the text."""
     for entry in (each for each in report if not each.is_about_form):
         assert _lowering.Verdict(entry.status, entry.message) in keeps[_lowering.Construct(entry.construct)]
         assert entry.spans

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import spacelang as sl
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.profile import Profile, Suspicion, profile, warnings_of
+from spacelang.runtime.data.profile import Profile, Suspicion, column_warnings, profile
 from spacelang.runtime.errors import DataError
 from spacelang.starter_spaces import starter_space
 from spacelang.syntax.printer import format_text
@@ -162,10 +162,10 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
 
 def test_what_is_so_of_many_columns_is_said_once() -> None:
     table = pd.DataFrame({f"share {place}": SUSPECTS["share"][0] for place in range(60)} | {"x": range(0, 120, 2)})
-    (warning,) = warnings_of(table)
+    (warning,) = column_warnings(table)
     head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4` and 55 more hold numbers with a decimal comma: "
     assert warning == f"{head}they count as categories; read the file with `--decimal ,`"
-    assert warnings_of(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
+    assert column_warnings(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
 
 
 NUMBERS = [float(place % 7) for place in range(ROWS)]

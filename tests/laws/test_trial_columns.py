@@ -34,8 +34,8 @@ from spacelang.runtime.storage.trial_columns import (
     TRIAL_COLUMNS,
     VERSION,
     TrialColumn,
+    add_missing_columns,
     columns_of,
-    complete_row,
     create_statement,
     trial_document,
     trials_frame,
@@ -235,7 +235,7 @@ def test_an_older_store_is_read_and_resumed_without_a_new_column(
     monkeypatch.setattr(
         rows_of_trials, "TRIAL_TYPES", (*(each.kind for each in more), *rows_of_trials.TRIAL_TYPES[-3:])
     )
-    assert complete_row((0,) * len(TRIAL_COLUMNS))[-1] == -1
+    assert add_missing_columns((0,) * len(TRIAL_COLUMNS))[-1] == -1
     with Store.read(tmp_path / "run.db") as known:
         same = known.header
     with Store.open(tmp_path / "run.db", same) as run:

@@ -11,7 +11,7 @@ from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
 from spacelang.bench.comparison_data import ComparisonDataset, parse_optimizers
-from spacelang.bench.runs import plan_of
+from spacelang.bench.runs import make_comparison_plan
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 
@@ -112,7 +112,7 @@ def test_comparisons_of_spaces_that_wait_for_data_are_told_apart(tmp_path: Path)
         path.write_text(GROWING.replace("BOUND", "4").replace("DEFAULT", "3") + rule, encoding="utf-8")
         said = Experiment(space=load_for_data(path), data=TabularData(make_table(*table(30))), budget=Budget(trials=1))
         judged = ComparisonDataset("mine", said).check(0, parse_optimizers(["random"]))
-        plans.append(plan_of(said, (0,), {"mine": judged}, ()))
+        plans.append(make_comparison_plan(said, (0,), {"mine": judged}, ()))
     assert [line.partition(":")[0] for line in plans[0].differences(plans[1])] == ["data `mine`, space"]
     assert plans[0].differences(plans[0]) == []
 

@@ -20,7 +20,10 @@ QUARTILES: Final = (0.25, 0.5, 0.75)  # The lower quartile, the median and the u
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The loss of an incumbent over time: `losses[i]`, which decrease, from `seconds[i]` on; empty without a score."""
+    """The loss of an incumbent over time: `losses[i]` from `seconds[i]` until the next entry; empty without a score.
+
+    Both tuples have the same length. `seconds` ascend and `losses` descend.
+    """
 
     seconds: tuple[float, ...] = ()
     losses: tuple[float, ...] = ()
@@ -62,7 +65,7 @@ class WinnerScore:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a run: its incumbents over time, and its effort.
+    """The result of a run: a curve of losses for each kind of incumbent, and what the run cost.
 
     `reason` says why it has no score, if it has none; `winner_score` is None without a winner or test rows.
     """
@@ -119,7 +122,7 @@ class Results:
 
     @cached_property
     def losses_before_first_score(self) -> ranks.Array:
-        """The loss that counts before the first score, for each data set."""
+        """The loss that each data set assumes for a run before its first score, of shape (data,)."""
         by_data: dict[str, list[Curve]] = {name: [] for name in self.data}
         for run in self.runs:
             by_data[run.key.data] += run.curves.values()
@@ -176,14 +179,17 @@ class Results:
     def leaders_by_rank(
         self, models: IncumbentCandidates, ranking: ranks.Ranking = ranks.Ranking.MEAN_LOSSES
     ) -> tuple[ranks.LeadInterval, ...]:
-        """Return who had the smallest average rank over all data, and when."""
+        """Return the optimizers with the smallest average rank over all data, by interval of time."""
         scored = np.any(self.losses[models] < self.losses_before_first_score[:, None, None, None], axis=(0, 1, 2))
         return self._lead_intervals(self.rank_estimates[ranking][models].ranks.value, 0.0, scored)
 
     def leaders_beyond_noise(
         self, pair: tuple[str, str], models: IncumbentCandidates
     ) -> tuple[ranks.LeadInterval, ...]:
-        """Return which of two has the smaller average rank of mean losses, and when; nobody if it is within noise."""
+        """Return which of two optimizers has the smaller average rank of mean losses, by interval of time.
+
+        None leads while the difference of their ranks is within noise.
+        """
         differences = self.rank_estimates[ranks.Ranking.MEAN_LOSSES][models].differences
         row = self.pairs.index(pair)
         first, second = pair
@@ -194,7 +200,7 @@ class Results:
         )
 
     def leaders_by_median(self, data: str, models: IncumbentCandidates) -> tuple[ranks.LeadInterval, ...]:
-        """Return whose median was within the tolerance of the smallest one on a data set, and when."""
+        """Return the optimizers whose median loss on a data set is within the tolerance of the best, by interval."""
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
         scored = np.any(medians < self.losses_before_first_score[place], axis=0)
@@ -211,8 +217,8 @@ class Results:
 class WinnerLosses:
     """The losses of winners on test rows, of shape (data, optimizers), with intervals over seeds.
 
-    `reported` are their losses as trials. `optimism` is by how much the losses on test rows are above those. Both are
-    means over the runs that have a winner, NaN if there is none. `rank_estimates` has a single time, the end.
+    `reported` are the losses of the same winners as trials. `optimism` is `losses` minus `reported`. Both are means
+    over the runs that have a winner, NaN if there is none. `rank_estimates` has a single time, the end.
     """
 
     losses: ranks.Estimate
@@ -280,12 +286,16 @@ def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -
 
 
 def loss_before_first_score(curves: Iterable[Curve]) -> float:
-    """Return the loss before the first score: 1, or the worst first score if greater, so that a curve never rises."""
+    """Return the loss assumed before a first score: 1, or the largest first loss if greater, so no curve rises."""
     return max([LOSS_BEFORE_FIRST_SCORE, *(curve.losses[0] for curve in curves if curve.losses)])
 
 
 def logarithmic_times(curves: Iterable[Curve], end: float) -> ranks.Array:
-    """Return `TIMESTAMPS` logarithmic times to `end`, from the first score or, if that is unsuitable, a fixed share."""
+    """Return `TIMESTAMPS` logarithmically spaced times up to `end`.
+
+    The first one is the time of the first score of any curve. If that is too close to 0 or to `end`, the first time is
+    a fixed share of `end`.
+    """
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
     last = max(end, SMALLEST_TIME)
     is_usable = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE
@@ -294,7 +304,7 @@ def logarithmic_times(curves: Iterable[Curve], end: float) -> ranks.Array:
 
 
 def losses_at_times(curves: Sequence[Curve], seconds: ranks.Array, before: float) -> ranks.Array:
-    """Return exact losses at some times, shape (curves, times); `before` is the loss before the first score."""
+    """Return the loss of each curve at each time, shape (curves, times); `before` is used before its first score."""
     found = np.empty((len(curves), len(seconds)))
     for row, curve in zip(found, curves, strict=True):
         steps = np.array([before, *curve.losses])

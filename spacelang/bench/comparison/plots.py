@@ -67,7 +67,7 @@ def render_plots(results: Results) -> dict[str, bytes]:
     return files
 
 
-def figure_of(results: Results, kind: str) -> "Figure":
+def make_figure(results: Results, kind: str) -> "Figure":
     """Return the figure of `Comparison.plot`; raise ValueError for an unknown kind, ImportError without matplotlib."""
     with _style():
         match kind:
@@ -192,7 +192,7 @@ def _band_opacity(results: Results) -> float:
 
 
 def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
-    """Return the first and last time and all times at which any value changes, with the values there."""
+    """Return the times at which any step function changes, the first and the last time, and the values at them."""
     kept = np.concatenate([[True], np.any([np.diff(each) != 0 for each in values], axis=0)])
     kept[-1] = True
     return seconds[kept], *(each[kept] for each in values)

@@ -76,7 +76,7 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         self._show("")
 
     def started(self, budget: Budget) -> None:
-        """Remember the budget of the run."""
+        """Remember the budget of the current run, which the bar shows."""
         self._budget = budget
 
     def trial(self, record: TrialRecord, best: TrialRecord) -> None:

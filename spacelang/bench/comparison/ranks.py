@@ -1,4 +1,4 @@
-"""Ranks with a tolerance, who is ahead when, and bootstrap intervals over data sets or, if too few, seeds."""
+"""Ranks of optimizers with a tolerance, leaders over time, and bootstrap intervals over data sets or seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class LeadInterval:
-    """An interval in seconds in which `leaders` led: nobody without a score or where a difference is noise."""
+    """An interval in seconds with the optimizers that lead in it; no `leaders` before a score or within noise."""
 
     start: float
     end: float
@@ -82,7 +82,10 @@ def leaders_by_column(values: Array, names: Sequence[str], tolerance: float) -> 
 
 
 def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[LeadInterval, ...]:
-    """Return the longest intervals with the same leaders; each starts where the one before ends."""
+    """Merge successive times with equal leaders to intervals.
+
+    `ahead` has the leaders at each of the `seconds`. Each interval starts where the one before ends.
+    """
     starts = [place for place, names in enumerate(ahead) if place == 0 or names != ahead[place - 1]]
     places = zip(starts, [*starts[1:], len(seconds) - 1], strict=True)
     return tuple(LeadInterval(float(seconds[start]), float(seconds[end]), ahead[start]) for start, end in places)
@@ -107,19 +110,19 @@ class ResamplingUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """The bootstrap behind the intervals: `number` data sets or seeds are resampled."""
+    """The bootstrap of the intervals: its `unit` is data sets or seeds, and `number` is how many of them there are."""
 
     unit: ResamplingUnit
     number: int
 
     @property
     def largest_undetected_share(self) -> float:
-        """The share of all other data sets (or seeds) on which an effect may exist that none of these shows."""
+        """The largest share of data sets (or seeds) that may show an effect although none of this sample does."""
         return float(1 - TAIL_PROBABILITY ** (1 / self.number))
 
 
 def choose_resampling(data: int, seeds: int) -> Resampling | None:
-    """Return the bootstrap over data sets or, if these are too few, over seeds; None if both are too few."""
+    """Return a bootstrap over data sets, or over seeds if there are fewer than `MIN_UNITS` data sets, else None."""
     if data >= MIN_UNITS:
         return Resampling(ResamplingUnit.DATA, data)
     return Resampling(ResamplingUnit.SEEDS, seeds) if seeds >= MIN_UNITS else None
@@ -156,7 +159,10 @@ class RankEstimates:
 
 
 def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling | None) -> RankEstimates:
-    """Return the average ranks and their differences, with intervals, from losses by data, optimizer, seed, time."""
+    """Return average ranks and their pairwise differences with intervals.
+
+    `losses` has the shape (data, optimizers, seeds, times). Without a `resampling` all bounds are NaN.
+    """
     value = ranks_by_data(losses, ranking, tolerance).mean(axis=0)
     first, second = np.array([*combinations(range(len(value)), 2)], dtype=np.intp).reshape(-1, 2).T
     if resampling is None:
@@ -193,7 +199,7 @@ def estimate(
     return Estimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))
 
 
-def estimate_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> Estimate:
+def bootstrap_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> Estimate:
     """Return means over the last axis, with bootstrap intervals, or without if there are fewer than `MIN_UNITS`."""
     mean, number = values.mean(axis=-1), values.shape[-1]
     if number < MIN_UNITS:
@@ -204,7 +210,7 @@ def estimate_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> E
 def mean_over_seeds(losses: Array) -> Estimate:
     """Return means over the last axis, with intervals over seeds, or without if there are too few seeds."""
     # The losses of most metrics are at least 0, so an interval extends below 0 only if a loss is negative.
-    return estimate_mean(losses, (0.0 if losses.min() >= 0 else -inf, inf))
+    return bootstrap_mean(losses, (0.0 if losses.min() >= 0 else -inf, inf))
 
 
 def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:
@@ -224,7 +230,7 @@ def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampli
 
 
 def resample_counts(number: int) -> Array:
-    """Return how often each unit is in each resample, of shape (number, resamples); always the same draws."""
+    """Return how often each unit occurs in each resample, shape (number, resamples), from a fixed random seed."""
     counts = np.random.default_rng(0).multinomial(number, [1 / number] * number, size=RESAMPLES)
     return counts.T.astype(float)
 

@@ -125,7 +125,7 @@ def _escaped(text: str) -> str:
 
 
 def verdict(results: Results) -> str:
-    """Return one sentence on who is ahead at the end, of whom beyond noise, on which rows, over how much data."""
+    """Return one sentence: which optimizer leads at the end, which others it beats beyond noise, on which data."""
     if all(run.reason for run in results.runs):
         return "no run has a score"
     if len(results.optimizers) == 1:

@@ -98,7 +98,7 @@ def report_parts(results: Results) -> list[TitledTable | Text]:
 
 
 def headline(results: Results) -> str:
-    """Return the first line: what was compared, on what, how often and how long."""
+    """Return the first line: the optimizers, the data sets, the number of seeds and the time per run."""
     things = {"optimizer": results.optimizers, "data set": results.data, "seed": results.seeds}
     counts = (count_with_noun(len(several), noun) for noun, several in things.items())
     runs = count_with_noun(len(results.runs), "run")
@@ -240,7 +240,7 @@ def _difference_lines(results: Results) -> list[Text]:
 
 
 def _longest_leader(results: Results, models: IncumbentCandidates) -> str:
-    """Return the optimizer that was ahead longest on a logarithmic axis."""
+    """Return the optimizer that led longest, where time is measured on a logarithmic scale."""
     spans = results.leaders_by_rank(models)
     lengths = [(name, log10(each.end / each.start)) for each in spans for name in each.leaders]
     return max(results.optimizers, key=lambda name: sum(length for leader, length in lengths if leader == name))

@@ -162,8 +162,8 @@ class TabulationSearch:
             yield from ask_all(Request(each, fidelity) for each in configurations(structures, self.hyperparameters))
 
 
-def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
-    """Return the number of trials of a table; raises InputError if it is infinite, 0 or above `MAX_TRIALS`."""
+def count_table_trials(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
+    """Return the number of trials of a table; raise InputError if it is infinite, 0 or above `MAX_TRIALS`."""
     number = count_configurations(structures, hyperparameters)
     members = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
     if not number:
@@ -190,7 +190,7 @@ def build_table_or_count_missing(
 
     `sizes` are the rungs. `bounds` are the names of the bounds, in the order of the constraints of each trial.
     """
-    axes = stage_product_of(structures)
+    axes = stage_product_or_none(structures)
     hyperparameters: Extent = "default" if facts.hyperparameters == "default" else "all"
     listed = ConfigurationList(tuple(configurations(structures, hyperparameters)))
     found = {(each.request.configuration.identity, each.request.fidelity or sizes[-1]): each for each in trials}
@@ -244,7 +244,10 @@ def count_configurations(structures: Structures, hyperparameters: Extent) -> int
 
 
 def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
-    """Return an iterator over all configurations, in the order of the text. Raises as `count_configurations` does."""
+    """Iterate over all configurations of a finite space, in the order in which its text lists the alternatives.
+
+    Raises InputError as `count_configurations` does.
+    """
     if hyperparameters == "default":
         completer = DefaultCompleter(structures)
         return (completer.complete(structure_at(structures, number)) for number in range(structures.count))
@@ -252,8 +255,8 @@ def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[
     return (numbers.configuration_at(number) for number in range(wanted))
 
 
-def stage_product_of(structures: Structures) -> StageProduct | None:
-    """Return the stages of a space that is a plain product of them, else None."""
+def stage_product_or_none(structures: Structures) -> StageProduct | None:
+    """Return the stages if the space is a plain product of stages, without nesting or constraints; else None."""
     space = structures.space
     if space.hyperparameters or len(space.stages) < len(space.decisions) or not space.stages:
         return None

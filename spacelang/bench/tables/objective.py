@@ -36,7 +36,7 @@ class TableObjective:
         """Check the table; a trial that took longer than `limits` when it was recorded counts as a timeout."""
         self.table = table
         self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
-        self._row = row_lookup(table, structures)
+        self._row = make_row_lookup(table, structures)
         self._prefix_keys = PrefixKeys(structures.space, table.training_size)
         self._rungs = {rows: rung for rung, rows in enumerate(table.sizes)}
         self._limit = limits.trial_seconds
@@ -95,7 +95,7 @@ class TableObjective:
         return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
     def route(self, request: Request) -> PrefixKey:
-        """Return the prefixes that the trial would share on the data itself, by which trials are ordered."""
+        """Return the prefix key that the trial would have on real data; trials of a batch are ordered by this key."""
         return self._prefix_keys.key_of(request)
 
     def evaluate(self, request: Request) -> Trial:
@@ -160,7 +160,7 @@ RowLookup: TypeAlias = Callable[[Configuration], int | None]
 MAX_LISTED: Final = 3  # The largest number of differences in a message
 
 
-def row_lookup(table: LossTable, structures: Structures) -> RowLookup:
+def make_row_lookup(table: LossTable, structures: Structures) -> RowLookup:
     """Return a function that maps a configuration of the space to its row in the table.
 
     Raises DataError, with the differences, unless the table has all pipelines of the space, at least at their default
@@ -258,7 +258,7 @@ def _refuse_missing(table: LossTable, space: Space, number: int, lacking: Iterab
 
 
 def _check_members(table: LossTable, structures: Structures, places: Mapping[bytes, int]) -> None:
-    """Raise DataError unless the table has all configurations of the space, or all pipelines at their defaults."""
+    """Raise DataError unless every configuration of the space, or every pipeline at its defaults, is in the table."""
     size, space = structures.configuration_count, structures.space
     everything = size is not None and table.metadata.hyperparameters == "all"
     wanted = size if everything and size is not None else structures.count

@@ -267,7 +267,7 @@ def _known_metadata(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def write_table(table: LossTable, path: Path) -> None:
-    """Write a table to an `.npz` file in place of any earlier one, which stays if that fails with DataError."""
+    """Write a table to an `.npz` file and replace an existing one; on failure, keep that one and raise DataError."""
     try:
         with replace_atomically(path) as new, new.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **_arrays(table))
@@ -278,7 +278,7 @@ def write_table(table: LossTable, path: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise DataError if no table can be written to a path, before days of training."""
+    """Raise DataError unless a table can be written to the path; called before the training, not after it."""
     if path.suffix != ".npz":
         raise DataError(f"`{path}` is not an `.npz` file", f"write to `{path.with_suffix('.npz')}`")
     if path.is_dir():

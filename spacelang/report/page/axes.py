@@ -71,8 +71,11 @@ class Axis:
         return (factor * 10.0**power for power in range(first, last + 1, every) for factor in factors)
 
 
-def axis_of(values: Iterable[float], *, margin: float = 0.04) -> Axis:
-    """Return an axis for the finite numbers, logarithmic if they are far apart; `margin` is a share of its length."""
+def fit_axis(values: Iterable[float], *, margin: float = 0.04) -> Axis:
+    """Return an axis that contains all finite values, logarithmic if they are of different orders of magnitude.
+
+    `margin` is the share of its length that is free at each end.
+    """
     given = [min(max(value, -LARGEST), LARGEST) for value in values if isfinite(value)]
     low, high = min(given, default=0.0), max(given, default=1.0)
     if low > 0 and high / LOG_RATIO > low:
@@ -107,9 +110,10 @@ def time_axis(end: float) -> TimeAxis:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAxis:
-    """A vertical axis of the scores that losses stand for, which are better the higher, unless a loss is its own score.
+    """A vertical axis labelled with scores, on which better results are higher, unless a loss is its own score.
 
-    `losses` is the axis of the losses. If it is logarithmic, distances are those of the logarithms of losses.
+    Positions are computed from losses: `losses` is the axis of the losses, and if it is logarithmic, equal distances
+    are equal ratios of losses.
     """
 
     metric: LossName
@@ -185,7 +189,10 @@ GROUPS: Final = 12  # The number of intervals of time whose outliers are one tri
 
 @dataclass(frozen=True, slots=True)
 class OutlierGroup:
-    """A triangle at the edge: its position in percent, and the number of trials whose losses are beyond."""
+    """A triangle at the edge of a plot that stands for trials whose losses are off the scale.
+
+    `at` is its position in percent, and `count` the number of trials.
+    """
 
     at: float
     count: int
@@ -227,8 +234,8 @@ def largest_usual_loss(losses: Sequence[float]) -> float:
     return max(loss for loss in found if loss <= max(limit, quartile))
 
 
-def marks_of(run_data: RunData, x: TimeAxis, y: ScoreAxis) -> TrialMarks:
-    """Return the marks of all trials of a run."""
+def make_trial_marks(run_data: RunData, x: TimeAxis, y: ScoreAxis) -> TrialMarks:
+    """Return the marks of all trials of a run, placed on the two axes."""
     shown = evenly_spaced(run_data.records, MAX_DOTS)
     succeeded = [each for each in shown if each.trial.loss is not None]
     inside = [each for each in succeeded if y.contains(each.trial.loss or 0.0)]
@@ -281,5 +288,5 @@ def _notes(
 
 
 def to_units(percent: float) -> int:
-    """Return a position in percent in the units of the square."""
+    """Convert a position in percent to the units of SVG paths: `UNITS` are the length of a side."""
     return round(percent * UNITS / 100)

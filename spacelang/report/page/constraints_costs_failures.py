@@ -10,7 +10,7 @@ import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.report.page.axes import Axis, Tick, axis_of, evenly_spaced, format_seconds
+from spacelang.report.page.axes import Axis, Tick, evenly_spaced, fit_axis, format_seconds
 from spacelang.report.page.run_data import RunData
 from spacelang.report.trial_results import WORDS, format_value, merge_time_limits
 from spacelang.runtime.history import TrialRecord
@@ -24,7 +24,12 @@ MAX_ALTERNATIVES: Final = 80  # The maximum number of alternatives shown, those 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintChart:
-    """A bound with the measured values as dots, statistics in its unit, and its position (`limit`) in percent."""
+    """A chart of a bound: the measured values as dots on one axis, and statistics.
+
+    `limit` is the position of the bound in percent. `keeping` and `breaking` are SVG paths of the trials that satisfy
+    and violate it, `holding` is the number of satisfying trials, `measured` of all, `unknown` of trials without a
+    value, and `drawn` of dots. `figures` are names and values of statistics.
+    """
 
     name: str
     ticks: tuple[Tick, ...]
@@ -48,7 +53,7 @@ def constraint_charts(run_data: RunData) -> tuple[ConstraintChart, ...]:
 def _bound_chart(bound: AnyBound, run_data: RunData) -> ConstraintChart:
     found = [each.value for record in run_data.succeeded for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
-    axis = axis_of([*values, bound.limit])
+    axis = fit_axis([*values, bound.limit])
     drawn = [(place % LANES, value) for place, value in enumerate(evenly_spaced(values, MAX_DOTS))]
     return ConstraintChart(
         name=describe_bound(bound),
@@ -78,7 +83,11 @@ def _dot(lane: int, value: float, axis: Axis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeCost:
-    """The seconds of trials with an alternative, and the positions of quartiles and median on the axis in percent."""
+    """The seconds of the trials with one alternative of a decision.
+
+    `low`, `at` and `high` are the positions of the lower quartile, the median and the upper quartile on the axis, in
+    percent.
+    """
 
     decision: str
     alternative: str
@@ -93,7 +102,10 @@ class AlternativeCost:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeCosts:
-    """The seconds of trials by alternative, for all stages; of trials on all rows only if `is_whole`."""
+    """The seconds of trials by alternative, for all stages; if `is_whole`, only of trials on all training rows.
+
+    `left` is the number of alternatives that are not shown.
+    """
 
     ticks: tuple[Tick, ...]
     rows: tuple[AlternativeCost, ...]
@@ -112,7 +124,7 @@ def alternative_costs(run_data: RunData) -> AlternativeCosts | None:
     counted = whole if whole.any() else succeeded
     if not counted.any():
         return None
-    axis = axis_of([float(each) for each in np.quantile(alone[counted], (0.02, 0.98))])
+    axis = fit_axis([float(each) for each in np.quantile(alone[counted], (0.02, 0.98))])
     rows = [
         _cost(stage, place, alone, taken, counted, axis)
         for stage in run_data.space.stages

@@ -14,12 +14,12 @@ from spacelang.report.page.axes import (
     ScoreAxis,
     TimeAxis,
     TrialMarks,
-    axis_of,
     evenly_spaced,
+    fit_axis,
     format_number,
     format_seconds,
     largest_usual_loss,
-    marks_of,
+    make_trial_marks,
     time_axis,
     to_units,
 )
@@ -38,7 +38,7 @@ LINES: Final = 60  # The maximum number of improvements in the table of a curve
 
 @dataclass(frozen=True, slots=True)
 class ErrorBar:
-    """A score on the test set with its interval: positions in percent. Without an interval all three are equal."""
+    """A score on the test set and its interval as positions in percent; all are equal without an interval."""
 
     at: float
     low: float
@@ -47,7 +47,11 @@ class ErrorBar:
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
-    """The curve of a run: `number` chooses the colour, `path` is an SVG path in units."""
+    """The curve of a run: `path` is an SVG path in units, and `number` decides the colour.
+
+    `rows` is the same curve as a table of texts. `place` is the position of the end of the run in percent, and
+    `whisker` the score on the test set.
+    """
 
     number: int
     name: str
@@ -88,17 +92,17 @@ def line_css_classes(number: int) -> str:
     return f"c{(number - 1) % COLOURS + 1} k{(number - 1) // COLOURS % DASHES}"
 
 
-def curve_of(run_data: RunData, number: int = 1) -> Curves | None:
-    """Return the curve of a run with all its trials, or None if no trial succeeded."""
+def make_curve(run_data: RunData, number: int = 1) -> Curves | None:
+    """Return the plot of one run: its incumbent curve and all its trials; None if no trial succeeded."""
     if not run_data.succeeded:
         return None
     x, y = curve_axes([run_data])
     line = _line(run_data, number, x, y)
-    return Curves(x.axis, f"time in {x.unit}", y, (line,), marks_of(run_data, x, y))
+    return Curves(x.axis, f"time in {x.unit}", y, (line,), make_trial_marks(run_data, x, y))
 
 
-def curves_of(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
-    """Return the curves of several numbered runs in one plot, or None if no run has a curve."""
+def make_curves(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
+    """Return one plot with the incumbent curves of several numbered runs; None if no run has a curve."""
     some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
         return None
@@ -118,7 +122,7 @@ def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, ScoreAxis]:
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
     losses = [each.trial.loss for run_data in runs for each in run_data.succeeded if each.trial.loss is not None]
     largest = max(largest_usual_loss(losses), *(curve[-1].loss for curve in curves if curve))
-    fitting = axis_of([*(loss for loss in losses if loss <= largest), *scores])
+    fitting = fit_axis([*(loss for loss in losses if loss <= largest), *scores])
     return time_axis(max(ends, default=1.0)), ScoreAxis(LossName.of_formula(runs[0].run.header.metric), fitting)
 
 
@@ -180,7 +184,7 @@ class RunAtTimes:
 
 @dataclass(frozen=True, slots=True)
 class CommonTimes:
-    """The headings of the times, and a row per run."""
+    """The scores of several runs at the same times: the `headings` are the times, with one row per run."""
 
     headings: tuple[str, ...]
     rows: tuple[RunAtTimes, ...]
@@ -292,7 +296,7 @@ def _group(runs: Sequence[tuple[int, RunData]]) -> ComparableRuns:
     title = f"{header.data.name}, {score_name}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
     found = tuple(_differences([run_data for _, run_data in runs]))
-    return ComparableRuns(title, score_name, numbers, curves_of(runs), common_times(runs), found)
+    return ComparableRuns(title, score_name, numbers, make_curves(runs), common_times(runs), found)
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -36,7 +36,11 @@ SPAN: Final = (0.05, 0.95)  # The quantiles over the repeats that are the ends o
 
 @dataclass(frozen=True, slots=True)
 class VariableImportance:
-    """The drop in explained variance: `mean`, interval, and their positions (`middle`, `left`, `right`) in percent."""
+    """The importance of a variable: the drop in explained variance if its values are permuted.
+
+    `mean` is the mean over the forests, `low` and `high` are its interval; `middle`, `left` and `right` are their
+    positions in percent. `active` is the number of trials in which the variable is active.
+    """
 
     address: str
     is_decision: bool
@@ -87,7 +91,7 @@ class Importances:
         return f"{100 * max(0.0, self.explained):.0f} %"
 
 
-def importances(run_data: RunData) -> Importances | None:
+def compute_importances(run_data: RunData) -> Importances | None:
     """Return the importance of variables in a run, or None if its space is unknown or has no variables."""
     members = run_data.trials_in_space
     if run_data.space is None or not run_data.space.variables or members is None:

@@ -9,7 +9,7 @@ import numpy as np
 from spacelang.encodings.row_encodings import VariableColumns, VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.ir.trial import LossName
-from spacelang.report.page.axes import Tick, axis_of, format_number
+from spacelang.report.page.axes import Tick, fit_axis, format_number
 from spacelang.report.page.importance import Importances
 from spacelang.report.page.run_data import RunData, TrialsInSpace
 from spacelang.report.trial_results import value_text
@@ -114,7 +114,7 @@ def _heights(
     The best score is at the bottom. Heights are computed from losses, so that a log scale of losses separates scores
     near 1.
     """
-    axis = axis_of([float(each) for each in losses])
+    axis = fit_axis([float(each) for each in losses])
     last = np.array([100 - axis.position(float(each)) for each in losses])
     columns = [_heights_of(each, points) for each in fields]
     labelled = axis.ticks_with_labels(lambda loss: format_number(metric.score(loss)))
@@ -123,7 +123,10 @@ def _heights(
 
 
 def _heights_of(field: VariableColumns, points: Array) -> Array:
-    """Return the heights in percent from above. Parts of a union are equal bands; a single value is in the middle."""
+    """Return the heights of a variable's values, in percent from the top.
+
+    Each part of a union has a band of equal height; a part with a single value has it in the middle.
+    """
     several = field.coding.parts
     active = ~np.isnan(points[:, field.start])
     if len(several) == 1 and not field.coding.has_part:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spacelang.ir.trial import LossName
-from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, axis_of, evenly_spaced, to_units
+from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, evenly_spaced, fit_axis, to_units
 from spacelang.report.page.run_data import RunData
 from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names
 from spacelang.report.stored_runs import stored_front
@@ -91,7 +91,7 @@ def _plot(
         return other[0].score(values[other[2]]), first[0].score(values[first[2]])
 
     found = [scores(each) for each in evenly_spaced(records, MAX_DOTS)]
-    x, y = axis_of(each for each, _ in found), axis_of(each for _, each in found)
+    x, y = fit_axis(each for each, _ in found), fit_axis(each for _, each in found)
     points = []
     for record in front:
         at, up = scores(record)

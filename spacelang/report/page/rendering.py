@@ -21,7 +21,7 @@ from spacelang.files import replace_atomically
 from spacelang.report.page.axes import evenly_spaced
 from spacelang.report.page.curves import compare_runs
 from spacelang.report.page.run_data import RunData, read_run_data
-from spacelang.report.page.view_model import run_view
+from spacelang.report.page.view_model import make_run_view
 from spacelang.report.stored_runs import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def render_run_data(
     data: Sequence[RunData], *, others: Iterable[tuple[str, str]] = (), live: LiveUpdate | None = None
 ) -> str:
     """Return the HTML page of runs whose data has been read; raise StoreError if a store is damaged."""
-    pages = [run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
+    pages = [make_run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
     markup, template = _markup(), _environment().get_template("page.html")
     running = "" if live is None else live.script
     return template.render(

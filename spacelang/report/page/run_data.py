@@ -19,7 +19,7 @@ from spacelang.serialization.json_documents import DefinitionError, decision_key
 
 @dataclass(frozen=True, eq=False)
 class TrialsInSpace:
-    """Trials whose configurations are members of the space, with these as columns: row i belongs to trial i."""
+    """The trials whose configurations are members of the space; row i of `columns` is the configuration of trial i."""
 
     records: tuple[TrialRecord, ...]
     columns: Batch
@@ -50,7 +50,10 @@ class RunData:
 
     @cached_property
     def trials_in_space(self) -> TrialsInSpace | None:
-        """The trials as columns, without those of a foreign file that are not members; None without trials."""
+        """The trials that are members of the space, with their configurations as columns; None without any.
+
+        A file from someone else may have trials that are not members.
+        """
         if self.space is None:
             return None
         found, tabulator = self.records, BatchBuilder(self.space)

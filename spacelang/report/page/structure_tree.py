@@ -47,7 +47,7 @@ class TreeLine:
 
 @dataclass(frozen=True, slots=True)
 class ShownTree:
-    """The lines of a tree. A node comes before its children; the most visited children come first."""
+    """A search tree as lines: each node comes before its children, of which the most visited come first."""
 
     title: str
     rows: tuple[TreeLine, ...]
@@ -153,7 +153,7 @@ class TreeRow:
 
 @dataclass(frozen=True, slots=True)
 class StructureTree:
-    """The lines of a tree, each node before its children; `left` lines are not shown."""
+    """A table of a tree: each node comes before its children. `left` is the number of lines that are not shown."""
 
     title: str
     rows: tuple[TreeRow, ...]

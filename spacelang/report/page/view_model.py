@@ -10,8 +10,8 @@ from spacelang.ir.trial import INTERVAL_DIGITS, LossName
 from spacelang.report.next_steps import next_steps
 from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_number, format_seconds
-from spacelang.report.page.curves import Curves, curve_of, line_css_classes
-from spacelang.report.page.importance import Importances, importances
+from spacelang.report.page.curves import Curves, line_css_classes, make_curve
+from spacelang.report.page.importance import Importances, compute_importances
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
 from spacelang.report.page.pareto_plot import ParetoFront, pareto_front_view
 from spacelang.report.page.run_data import RunData
@@ -132,9 +132,9 @@ class RunView:
         return ((name, f"r{self.number}-{target}") for name, target, has in there if has)
 
 
-def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunView:
+def make_run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunView:
     """Return the data of a run's page. Raises StoreError for a damaged store."""
-    importance = importances(run_data)
+    importance = compute_importances(run_data)
     reasons, more = constraints_costs_failures.failure_reasons(run_data)
     front = pareto_front_view(run_data)
     return RunView(
@@ -147,7 +147,7 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         trials=len(run_data.records),
         has_rows=run_data.is_scored_on_data,
         front=front,
-        curve=curve_of(run_data, number),
+        curve=make_curve(run_data, number),
         ranking=ranking(run_data) if front is None else (),
         interval_note=" ".join(_interval_notes(run_data)),
         test_constraint_notes=describe_test_constraints(run_data),
@@ -263,12 +263,12 @@ def _split_lines(kind: str, text: str) -> "Iterator[tuple[str, str, bool]]":
 
 
 def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
-    """Return the ten best trials, best first."""
+    """Return the ten best trials of a run as rows of the table of best pipelines."""
     return tuple(_ranked(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
 
 
 def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
-    """Return the lines about each bound on the test set, compared with the search."""
+    """Return a line for each bound: whether the pipeline satisfies it on the test set, as it did in the search."""
     test = run_data.run.test
     record = None if test is None else run_data.run.record(test.trial)
     return () if test is None or record is None else tuple(describe_constraints(test.score, record.trial))

@@ -36,7 +36,7 @@ ACTIVE_STATES: Final = frozenset({RunState.RUNNING, RunState.UNKNOWN})
 
 @dataclass(frozen=True, slots=True)
 class ProgressMark:
-    """The state of a run by which progress is noticed: the number of trials, and the endings of its sessions."""
+    """A mark of a run's progress, which changes when the run does: its trials, and how each session ended."""
 
     trials: int = 0
     endings: tuple[str | None, ...] = ()
@@ -63,7 +63,10 @@ class WatchedPage:
             return self._text
 
     def _has_new_state(self, run: StoredRun, now: float) -> bool:
-        """Return True if the state of a silent run has changed, such as by being killed; checked from time to time."""
+        """Return True if the state of a run without new trials has changed, for example because it was killed.
+
+        This is checked only from time to time.
+        """
         if self._state not in ACTIVE_STATES or now < self._looked + STATE_SECONDS:
             return False
         self._looked = now

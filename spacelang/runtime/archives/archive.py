@@ -35,7 +35,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class ArchiveError(InputError):
-    """A file that is no archive, or an archive without rows for a run."""
+    """An error for a file that is not an archive, or for an archive without rows that suit a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,10 @@ class ArchiveRow:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The rows of an archive and its name in messages. Ties of distances are broken by the order of the rows."""
+    """An archive: one row for each data set, and the name of the archive in messages.
+
+    Of data sets at equal distances, the one whose row comes first is used first.
+    """
 
     name: str
     rows: tuple[ArchiveRow, ...]
@@ -329,12 +332,7 @@ def _normalized_name(data: str) -> str:
 
 
 def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm = Norm.L1) -> Floats:
-    """Return the n distances of the other data sets from the target; each is 0 or more, possibly infinite.
-
-    Only meta-features that are finite in the target and known for at least one other data set are used. A value that
-    another data set lacks is replaced by the mean of the rest. Each meta-feature is scaled so that the other data sets
-    lie in [0, 1]. It is ignored if it is equal for all of them.
-    """
+    """Return the n distances from the data set `target` to `others`; each is 0 or more, possibly infinite."""
     names = sorted(key for key in target if np.isfinite(target[key]))  # so sums do not depend on column order
     known = np.array([[each.get(key, np.nan) for key in names] for each in others], dtype=np.float64)
     known = known.reshape(len(others), len(names))

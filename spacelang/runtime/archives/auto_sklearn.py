@@ -91,7 +91,7 @@ def _rows(
             reasons["the data set or the configuration is missing"] += 1
         else:
             try:
-                values = translate(configurations[number], known[data].get("NumberOfFeatures", 0))
+                values = translate_configuration(configurations[number], known[data].get("NumberOfFeatures", 0))
             except UntranslatableError as error:
                 reasons[str(error)] += 1
                 continue
@@ -136,7 +136,10 @@ class UntranslatableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ComponentMapping:
-    """The alternative of `mosaic` for a component of auto-sklearn, with a rule for each parameter but the `ignored`."""
+    """The alternative of `mosaic` that stands for a component of auto-sklearn.
+
+    `rules` translate its parameters, except those in `ignored`.
+    """
 
     alternative: str
     rules: Mapping[str, Rule]
@@ -144,8 +147,11 @@ class ComponentMapping:
     has_weights: bool = False
 
 
-def translate(given: SourceParameters, columns: float) -> TargetValues:
-    """Return the translated configuration, perhaps no member of the space; raise UntranslatableError with a reason."""
+def translate_configuration(given: SourceParameters, columns: float) -> TargetValues:
+    """Return a configuration of auto-sklearn in terms of the space `mosaic`; it may not be a member of the space.
+
+    `columns` is the number of columns of its data set. Raises UntranslatableError with the reason.
+    """
     target_values: TargetValues = {"imputation": _required(given, f"{NUMERIC}:imputation:strategy")}
     target_values |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
     target_values |= _encoding(given)
@@ -190,9 +196,9 @@ def _encoding(given: SourceParameters) -> TargetValues:
 
 
 def _weights(given: SourceParameters) -> TargetValues:
-    """Return the class weights: a setting of auto-sklearn, and a parameter of the estimator in the space `mosaic`.
+    """Return the class weights of a configuration: a parameter of the estimator in the space `mosaic`.
 
-    Raise UntranslatableError if the estimator has no such parameter.
+    In auto-sklearn they are a setting of their own. Raise UntranslatableError if the estimator has no such parameter.
     """
     is_weighted = given.get("balancing:strategy") == "weighting"
     name = given[f"classifier:{CHOICE}"]

@@ -48,13 +48,7 @@ class PortfolioStep(Generic[K]):
 
 
 def choose_portfolio(tables: Sequence[Mapping[K, Evaluation]], size: int) -> list[PortfolioStep[K]]:
-    """Return at most `size` configurations, each with the largest gain per second after those before it.
-
-    The regret of a configuration on a table is 0 for the smallest loss there, 1 for the median loss and more, and 1 for
-    a failure or without evaluation. The regret of a portfolio on a table is the smallest one of its configurations.
-    The gain is the decrease of the mean over all tables, beginning with 1. The seconds of a configuration are their
-    geometric mean over the tables that have it. Of equal gains the first is chosen.
-    """
+    """Return at most `size` configurations, chosen greedily by their gain per second on top of those chosen before."""
     names = [*dict.fromkeys(each for table in tables for each in table)]
     regrets = np.ones((len(names), len(tables)))
     seconds = np.full((len(names), len(tables)), np.nan)
@@ -86,7 +80,7 @@ def _regret(loss: float, known: Floats) -> float:
 
 
 def restrict(tables: Iterable[Mapping[K, Evaluation]], kept: Iterable[K]) -> list[dict[K, Evaluation]]:
-    """Return the tables with some of the configurations only."""
+    """Return the tables reduced to the configurations in `kept`; a table may have none of them."""
     wanted = {*kept}
     return [{name: each for name, each in table.items() if name in wanted} for table in tables]
 

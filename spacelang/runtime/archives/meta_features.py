@@ -107,7 +107,7 @@ def _column_types(numeric: int, nominal: int) -> dict[str, float]:
 
 
 def _symbols(counts: Iterable[int]) -> dict[str, float]:
-    """Summarize the numbers of categories per categorical column; all are 0 without such columns."""
+    """Return statistics of the number of categories per categorical column; all are 0 without such columns."""
     found = np.array([count for count in counts if count > 0] or [0], dtype=np.float64)
     return {**_summary("Symbols", found), "SymbolsSum": float(found.sum())}
 
@@ -141,7 +141,10 @@ def _numeric_moments(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tup
 
 
 def _categorical_moments(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tuple[float, float]]:
-    """Yield skewness and excess kurtosis of the one-hot columns, by the share of ones; missing is a category, too."""
+    """Yield skewness and excess kurtosis of each one-hot encoded column, where missing values are a category.
+
+    `counts` has the rows of each category, by column.
+    """
     for each in counts:
         for count in each:
             share = float(count) / rows

@@ -22,10 +22,10 @@ AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 @renamed_attributes(check_sizes="check_fidelities", further="identifying_settings")
 @dataclass(frozen=True)
 class BlackBoxObjective:
-    """The facts of a run on a black box.
+    """The facts that a run needs of a black box besides its evaluation: identity, fidelities, bounds and goals.
 
-    `fidelities` are in ascending order; the last one is the largest. `goals` are the numbers of an answer that are
-    minimized or maximized, by name; they are empty if an answer is the loss itself.
+    `fidelities` are in ascending order; the last one is the largest. `goals` are the numbers, by name, that are
+    minimized or maximized in the answers of the black box; they are empty if an answer is the loss itself.
     """
 
     facts: DataFacts

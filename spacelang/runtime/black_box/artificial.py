@@ -39,7 +39,7 @@ CACHE_SIZE: Final = 1 << 16  # The number of weights, and of modules, whose rand
 
 @dataclass(frozen=True, slots=True)
 class TakenAlternative:
-    """A chosen alternative, named uniquely in the space, and the numbers of its active hyperparameters by address."""
+    """A chosen alternative: its name, unique in the space, and its active hyperparameters as numbers by address."""
 
     name: str
     values: Mapping[str, float]
@@ -65,7 +65,7 @@ class ArtificialObjective(BlackBoxObjective):
 
 
 def artificial(space: Space, seed: int, *, clock: Callable[[], float] = time.perf_counter) -> ArtificialObjective:
-    """Return the artificial objective of a seed over a space; raise DataError if the task bounds a quantity."""
+    """Create the artificial objective of a seed over a space; raise DataError if the task has a bound."""
     name = f"{ARTIFICIAL_PREFIX}{seed}"
     bounds = () if space.task is None else space.task.bounds
     if bounds:
@@ -116,7 +116,10 @@ def _generator(*words: object) -> np.random.Generator:
 
 
 def taken_alternatives(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
-    """Yield the modules of a configuration in pipeline order; `name` is that of a step reached without any decision."""
+    """Yield the chosen alternatives of a configuration in pipeline order.
+
+    `name` is the name of a step that no decision leads to.
+    """
     match node:
         case Choice():
             taken = str(configuration[node.key])

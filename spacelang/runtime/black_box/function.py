@@ -64,7 +64,10 @@ def make_function_objective(function: Callable[..., Any], **aim: Any) -> Functio
 
 
 def _as_dictionary(given: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the loss, cost and constraints of an answer; the loss of goals with names is an answer for these."""
+    """Return the answer of a function as a dictionary with loss, cost and constraints.
+
+    If the objectives have names, their values may be given as the loss or instead of it.
+    """
     if not isinstance(given, Mapping):
         return {"loss": given}
     if names and ("loss" not in given or "loss" in names):
@@ -81,7 +84,10 @@ def _as_dictionary(given: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return the qualified name, with module, of a function, of that inside a partial, or of the class of an object."""
+    """Return the qualified name of a function, with its module.
+
+    For a partial it is that of the function inside, for another object that of its class.
+    """
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func

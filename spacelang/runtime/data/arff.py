@@ -65,7 +65,7 @@ class Attribute:
 
     @property
     def expected(self) -> str:
-        """The clause, for after a comma, that says what each value should be."""
+        """A clause for the end of a message that says what each value should be."""
         if self.kind == "nominal":
             return "which is none of its declared values"
         date = f"a date of the form `{self.pattern}`"
@@ -74,7 +74,7 @@ class Attribute:
 
 @dataclass(slots=True)
 class AttributeValues:
-    """The values of an attribute, collected in chunks."""
+    """The values of an attribute, which are appended in chunks and then joined to a column."""
 
     attribute: Attribute
     parts: list[npt.NDArray[Any]] = field(default_factory=list)
@@ -348,7 +348,7 @@ def _number(value: str) -> float:
 
 
 class LineError(Exception):
-    """An error in a line, whose message follows the line number; `place` is the index of the value in its chunk."""
+    """An error in a line; `place` is the index of the wrong value in its chunk. The line number is added later."""
 
     def __init__(self, wrong: str, remedy: str = "", place: int = 0) -> None:
         super().__init__(wrong)

@@ -24,12 +24,12 @@ TargetNames: TypeAlias = str | tuple[str, ...]
 
 
 def target_names(target: "pd.Series[Any] | pd.DataFrame") -> TargetNames:
-    """Return the name of the target, or the names of several columns."""
+    """Return the name of the target column, or a tuple of names if there are several target columns."""
     return tuple(map(str, target.columns)) if isinstance(target, pd.DataFrame) else str(target.name)
 
 
 def target_columns(target: "pd.Series[Any] | pd.DataFrame") -> tuple[str, ...]:
-    """Return the names of the target columns, mostly of a single one."""
+    """Return the names of the target columns as a tuple, usually with one element."""
     names = target_names(target)
     return (names,) if isinstance(names, str) else names
 
@@ -43,22 +43,22 @@ def describe_targets(target: "pd.Series[Any] | pd.DataFrame") -> str:
 
 
 def describe_shape(target: "pd.Series[Any] | pd.DataFrame") -> str:
-    """Return the number of targets as text."""
+    """Return a text with the number of targets, for messages."""
     return count_with_noun(target.shape[1] if isinstance(target, pd.DataFrame) else 1, "target")
 
 
-def each_target(target: "pd.Series[Any] | pd.DataFrame") -> "list[pd.Series[Any]]":
-    """Return the target columns."""
+def target_series(target: "pd.Series[Any] | pd.DataFrame") -> "list[pd.Series[Any]]":
+    """Return the targets as a list with one series for each target column."""
     return [target[name] for name in target.columns] if isinstance(target, pd.DataFrame) else [target]
 
 
-def indicator_labels(table: Table) -> pd.DataFrame:
-    """Return the labels of a multi-label classification as integers, 0 or 1; raise DataError for others."""
-    return pd.concat([_indicators(each) for each in each_target(table.target)], axis=1)
+def make_indicator_labels(table: Table) -> pd.DataFrame:
+    """Return the targets of a multi-label classification as integers; raise DataError unless all are 0 or 1."""
+    return pd.concat([_indicators(each) for each in target_series(table.target)], axis=1)
 
 
-def check_both_indicators(targets: pd.DataFrame) -> None:
-    """Raise DataError if a label is the same in all rows, as nothing can be learned about it."""
+def check_labels_vary(targets: pd.DataFrame) -> None:
+    """Raise DataError if a target of a multi-label classification is the same in all rows."""
     for name in targets.columns:
         if len(found := targets[name].unique()) == 1:
             what = f"all labels in the column `{name}` are {found[0]}"
@@ -80,7 +80,7 @@ def _is_indicator(value: Any) -> bool:
 
 
 def refuse_single_target_operators(names: Sequence[str], table: Table, kind: Kind) -> None:
-    """Raise DataError if there are operators in `names`, which take a single target."""
+    """Raise DataError if `names` is not empty: it lists the operators that take one target, and there are several."""
     if not names:
         return
     shown = ", ".join(f"`{name}`" for name in names[:8]) + (", ..." if len(names) > 8 else "")
@@ -161,8 +161,8 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
     check_no_missing_labels(table)
     match kind:
         case "classification" if isinstance(table.target, pd.DataFrame):
-            targets = indicator_labels(table)
-            check_both_indicators(targets)
+            targets = make_indicator_labels(table)
+            check_labels_vary(targets)
             return _make_dataset(table, targets, kind)
         case "classification":
             return _encode_classes(table, folds)
@@ -223,7 +223,7 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
 def regression_labels(table: Table) -> TargetColumns:
     """Return the labels of a regression as floats; raise DataError for text and for infinite numbers."""
     if isinstance(table.target, pd.DataFrame):
-        return pd.concat([_numbers(each) for each in each_target(table.target)], axis=1)
+        return pd.concat([_numbers(each) for each in target_series(table.target)], axis=1)
     return _numbers(table.target)
 
 

@@ -49,7 +49,11 @@ TRY_LATER: Final = "try again later, or give the data as a file"
 
 @dataclass(slots=True)
 class ClientWorkspace:
-    """The client's workspace: `folder` is its cache for now, `cache` the permanent one, from which `copied` came."""
+    """The folder in which the OpenML client works, apart from the permanent cache.
+
+    `folder` is its cache for now, `cache` the permanent one. `copied` are the files that came from the permanent cache;
+    if `fresh`, nothing is copied and all is downloaded again.
+    """
 
     folder: Path
     cache: Path
@@ -89,7 +93,10 @@ class OpenmlTable:
 
 
 def fetch(reference: str, target: str | None = None) -> OpenmlTable:
-    """Return the data set `openml:ID` or the task `openml-task:ID`, from the cache if intact; raise DataError."""
+    """Return the data set `openml:ID` or the task `openml-task:ID`.
+
+    Files that are cached and intact are not downloaded again. Raises DataError.
+    """
     scheme, _, number = reference.partition(":")
     if not (number.isascii() and number.isdigit() and int(number)):
         raise DataError(f"`{reference}` is not an OpenML ID", f"give a number, as in `{scheme}:31`")
@@ -111,7 +118,7 @@ def _fetch_once(reference: str, number: int, target: str | None, *, fresh: bool)
         except DataError:
             raise
         except Exception as error:  # noqa: BLE001 - on invalid answers the client raises whatever its libraries do
-            if room.copied and not is_final(error, client):
+            if room.copied and not is_permanent_error(error, client):
                 raise _CorruptCacheError from None
             if isinstance(error, DamagedFileError):
                 raise DataError(f"`{reference}`: {error}", TRY_LATER) from None
@@ -306,8 +313,8 @@ def to_data_error(error: Exception, client: Any, reference: str, *, known: bool)
             return DataError(f"the answer of `{server}` for `{reference}` cannot be understood", TRY_LATER)
 
 
-def is_final(error: Exception, client: Any) -> bool:
-    """Return True if downloading again would fail, too: the server is unreachable or refuses, or the disk fails."""
+def is_permanent_error(error: Exception, client: Any) -> bool:
+    """Return True if another download would fail, too: the server is unreachable or refuses, or the disk fails."""
     return isinstance(error, OSError | client.exceptions.OpenMLServerException | client.exceptions.PyOpenMLError)
 
 

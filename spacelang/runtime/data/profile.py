@@ -42,7 +42,10 @@ IDENTIFIER_NAME: Final = re.compile(
 
 
 class Suspicion(Enum):
-    """A likely meaning of a column that its type does not show, in singular and plural, with remedies."""
+    """A suspicion about columns, such as that they are identifiers, which their type does not show.
+
+    It has texts for one and for several columns, with remedies.
+    """
 
     IDENTIFIER = (
         ("looks like an identifier", "look like identifiers"),
@@ -112,7 +115,7 @@ class Profile:
     repeated_share: float = 0.0
 
     def columns_with(self, content: ColumnContent) -> tuple[ColumnProfile, ...]:
-        """Return the columns with this content; free text does not count as a category."""
+        """Return the columns with this content; columns of free text do not count as categories."""
         return tuple(column for column in self.columns if column.content is content and not column.is_text)
 
     @property
@@ -167,7 +170,7 @@ def profile(table: Table) -> Profile:
     if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
         refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
-    hints = () if refused else hints_of(table.features, table.target, kind)
+    hints = () if refused else find_split_hints(table.features, table.target, kind)
     repeated = repeated_share(table.features)
     found = Profile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated)
     if all(column.content in UNUSABLE for column in found.columns):
@@ -184,7 +187,11 @@ class TaskKindGuess:
 
 
 def guess_task_kind(table: Table) -> TaskKindGuess:
-    """Return the declared kind of task, or else regression for fractions and many distinct numbers."""
+    """Return the kind of task, and the reason for it.
+
+    It is the kind that the data declares. Otherwise it is regression if the labels have fractions or many distinct
+    numbers, and else classification.
+    """
     if table.kind is not None:
         return TaskKindGuess(table.kind, f"`{table.name}` is a {table.kind} task")
     labels, column = table.target.dropna(), f"`{table.target.name}`"
@@ -198,13 +205,13 @@ def guess_task_kind(table: Table) -> TaskKindGuess:
     return TaskKindGuess("classification", f"{column} holds {distinct} whole numbers")
 
 
-def warnings_of(features: Features, excluded: Collection[str] = ()) -> list[str]:
-    """Return the sentences of `Profile.warnings` for the columns of a table, except the columns in `excluded`."""
+def column_warnings(features: Features, excluded: Collection[str] = ()) -> list[str]:
+    """Return warnings about columns that may not be what their types suggest, except columns in `excluded`."""
     return _warnings(column for column in _columns(features) if column.name not in excluded)
 
 
-def hints_of(features: Features, target: "pd.Series[Any]", kind: Kind) -> tuple[SplitHint, ...]:
-    """Return a hint for each column by which the rows of a table should be split."""
+def find_split_hints(features: Features, target: "pd.Series[Any]", kind: Kind) -> tuple[SplitHint, ...]:
+    """Return a hint for each column by which the rows of a table should be split instead of at random."""
     columns = _columns(features)
     dates = [each.name for each in columns if Suspicion.DATES is each.suspicion or each.content is ColumnContent.DATE]
     return split_hints(features, target, kind, dates)

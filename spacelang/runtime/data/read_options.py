@@ -20,7 +20,7 @@ TAB: Final = "\\t"  # The way to type a tab as a separator
 
 
 class ReadOptionsError(InputError):
-    """An option that no file can be read with."""
+    """An error for read options with which no file can be read, such as an unknown encoding."""
 
 
 @dataclass(frozen=True, slots=True)

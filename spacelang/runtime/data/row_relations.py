@@ -45,13 +45,13 @@ def attach_groups_and_times(table: Table, validation: Validation | None) -> Tabl
     group, time = group_column(validation), time_column(validation)
     relations = table.relations
     if group is not None and relations.groups is None:
-        relations = replace(relations, groups=group_codes(_column(table, group, "group"), f"the column `{group}`"))
+        relations = replace(relations, groups=encode_groups(_column(table, group, "group"), f"the column `{group}`"))
     if time is not None and relations.groups is not None:
         raise DataError(
             f"a split by the times in `{time}` cannot keep groups together", f"leave one of them out; {SPLITTER_HELP}"
         )
     if time is not None and relations.times is None:
-        relations = replace(relations, times=time_ranks(_column(table, time, "by"), f"the column `{time}`"))
+        relations = replace(relations, times=rank_times(_column(table, time, "by"), f"the column `{time}`"))
     related = replace(table, relations=relations)
     return without_columns(related, excluded_columns(validation))
 
@@ -66,7 +66,7 @@ def with_groups(table: Table, values: Any) -> tuple[Table, str]:
     if array.shape != (len(table.target),):
         what = f"`groups` has the shape {array.shape}, but there are {len(table.target)} rows"
         raise DataError(what, "give one value per row")
-    codes, name = group_codes(array, "`groups`"), str(getattr(values, "name", None) or "groups")
+    codes, name = encode_groups(array, "`groups`"), str(getattr(values, "name", None) or "groups")
     related, features = replace(table, relations=replace(table.relations, groups=codes)), table.features
     is_column = isinstance(features, pd.DataFrame) and name in features.columns
     if is_column and np.array_equal(pd.factorize(features[name])[0], codes):
@@ -78,20 +78,24 @@ def _column_names(features: Features) -> tuple[str, ...]:
     return tuple(map(str, features.columns)) if isinstance(features, pd.DataFrame) else ()
 
 
-def relate_test_rows(tested: Table, validation: Validation | None) -> Table:
-    """Return test rows with the groups that a validation names, if they have that column, and without its columns.
+def attach_groups_to_test_rows(tested: Table, validation: Validation | None) -> Table:
+    """Return test rows with the groups that a validation names, taken from their own columns if these exist.
 
-    Rows of one group are not independent, which an interval of a score has to respect.
+    The columns of groups and times are dropped. Rows of one group are not independent, which the interval of a test
+    score has to respect.
     """
     group, features = group_column(validation), tested.features
     if group is not None and isinstance(features, pd.DataFrame) and group in features.columns:
-        codes = group_codes(features[group], f"the column `{group}` of `{tested.name}`")
+        codes = encode_groups(features[group], f"the column `{group}` of `{tested.name}`")
         tested = replace(tested, relations=replace(tested.relations, groups=codes))
     return without_columns(tested, excluded_columns(validation))
 
 
 def check_related_test_rows(table: Table, tested: Table, validation: Validation | None) -> None:
-    """Raise DataError if test rows have a group of the other rows, or precede one of them, as far as columns say so."""
+    """Raise DataError if test rows share a group with the other rows, or are earlier than one of them.
+
+    Nothing is checked if the test rows lack the column of the groups or of the times.
+    """
     ours, theirs = table.features, tested.features
     if not (isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame)):
         return
@@ -103,7 +107,7 @@ def check_related_test_rows(table: Table, tested: Table, validation: Validation 
             raise DataError(what, "remove these rows, or choose a validation without `group`")
     if time is not None and time in ours.columns and time in theirs.columns:
         both = pd.concat([ours[time], theirs[time]], ignore_index=True)
-        ranks = time_ranks(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
+        ranks = rank_times(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
         early = int((ranks[len(ours) :] < ranks[: len(ours)].max()).sum())
         if early:
             what = f"{early:,} of the {len(theirs):,} rows of `{tested.name}` precede training rows, by `{time}`"
@@ -121,15 +125,21 @@ def without_columns(table: Table, names: tuple[str, ...]) -> Table:
     return replace(table, features=features.drop(columns=dropped))
 
 
-def group_codes(values: Any, what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Return the number of the group of each row; raise DataError if a row has none. `what` names the values."""
+def encode_groups(values: Any, what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Return an integer for each row that is equal for rows of the same group; raise DataError if a row has none.
+
+    `what` names the values in messages.
+    """
     codes, _ = pd.factorize(values)
     _check_no_missing(codes < 0, what, "a group")
     return np.asarray(codes, dtype=np.int64)
 
 
-def time_ranks(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Return the rank of each value in time, equal for equal times; raise DataError for values without an order."""
+def rank_times(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Return the rank of each row in time, from 0, equal for equal times.
+
+    Raise DataError for values that are missing or have no order. `what` names the values in messages.
+    """
     _check_no_missing(values.isna().to_numpy(), what, "a time")
     ordered = _as_times(values, what)
     return np.unique(ordered.to_numpy(), return_inverse=True)[1].astype(np.int64)
@@ -212,10 +222,11 @@ def with_row_numbers_as_times(table: Table, splitter: Any) -> Table:
     return replace(table, relations=replace(table.relations, times=np.arange(len(table.target))))
 
 
-def split_by(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
-    """Return the data set with the splits of a splitter, equal for equal seeds; raise DataError if it raises.
+def with_splits_of(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
+    """Return the data set with the splits that a scikit-learn splitter yields, which are equal for equal seeds.
 
-    The splitter gets the features, the labels as the user wrote them, and the groups if there are any.
+    The splitter gets the features, the labels as the user wrote them, and the groups if there are any. Raise DataError
+    if the splitter raises.
     """
     source = describe_splitter(splitter)
     relations = dataset.relations
@@ -250,7 +261,7 @@ MAX_NUMBERS: Final = 2**31  # The most row numbers that are read, so that a stra
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredSplitter:
-    """A splitter with the splits of a stored run, which takes the place of the splitter of its program."""
+    """A splitter that yields the splits of a stored run, in place of the splitter that the program used."""
 
     splits: tuple[Split, ...]
     source: str
@@ -270,8 +281,11 @@ class StoredSplitter:
         return len(self.splits)
 
 
-def rows_as_texts(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
-    """Return the data options for splits, and for the groups, times and weights of a table; none for those without."""
+def serialize_row_options(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
+    """Return the splits, and the groups, times and weights of a table, as texts by name for the store of a run.
+
+    Anything that the table does not have is left out.
+    """
     relations = table.relations
     rows = [[_packed(split.training), _packed(split.held_out)] for split in splits]
     found = {SPLITS: json.dumps(rows)} if rows else {}
@@ -285,23 +299,24 @@ def rows_as_texts(splits: Sequence[Split], table: Table, group_name: str | None)
     return found
 
 
-def validation_of(header: RunHeader) -> Validation | None:
+def stored_validation(header: RunHeader) -> Validation | None:
     """Return the validation of a stored run; None if its splits came with the data."""
     return parse_validation_or_none(header.validation)
 
 
 def related_table(table: Table, header: RunHeader) -> Table:
-    """Return the table with the groups, times and weights of its rows, as the run had them.
+    """Return the table with the groups, times and weights that its rows had in the stored run.
 
-    Raise DataError if that is impossible.
+    They come from the store, or from columns that the validation of the run names. Raise DataError if they are not
+    there.
     """
-    return attach_groups_and_times(with_stored_relations(table, header), validation_of(header))
+    return attach_groups_and_times(with_stored_relations(table, header), stored_validation(header))
 
 
 def with_stored_relations(table: Table, header: RunHeader) -> Table:
     """Return the table with the groups, times and weights that a store holds; raise DataError if it has other rows.
 
-    Those that the table has already are kept.
+    Groups, times and weights that the table has already take precedence.
     """
     packed = _read(header.data_options, RELATIONS, {})
     if isinstance(packed, dict) and packed:

@@ -20,7 +20,7 @@ from spacelang.ir.validation import (
     group_column,
 )
 from spacelang.runtime.data import tables
-from spacelang.runtime.data.row_relations import time_ranks
+from spacelang.runtime.data.row_relations import rank_times
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Rows
@@ -114,7 +114,7 @@ def _group_hints(features: pd.DataFrame, target: "pd.Series[Any]", kind: Kind) -
 
 
 def _is_identifier(values: "pd.Series[Any]") -> bool:
-    """Return True for text, categories and whole numbers."""
+    """Return True if the values could identify something: text, categories or whole numbers."""
     if tables.content_of(values) is ColumnContent.CATEGORY:
         return not pd.api.types.is_bool_dtype(values)
     if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
@@ -141,7 +141,10 @@ def _group_hint(name: str, codes: Rows, features: pd.DataFrame, target: "pd.Seri
 def _compared_columns(
     features: pd.DataFrame, target: "pd.Series[Any]", kind: Kind
 ) -> Iterator[npt.NDArray[np.float64]]:
-    """Yield the labels and columns as numbers in which rows can be alike; classes and categories as 0 and 1."""
+    """Yield the labels and the columns as arrays of numbers, by which the rows of a group are compared.
+
+    Classes and categories are columns of 0 and 1.
+    """
     if kind == "classification":
         yield from _indicators(target)
     else:
@@ -201,7 +204,7 @@ def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
     if BIRTH_NAME.search(str(values.name)) or values.isna().any() or values.nunique() < MIN_TIMES:
         return None
     try:
-        return time_ranks(values, f"the column `{values.name}`")
+        return rank_times(values, f"the column `{values.name}`")
     except DataError:  # dates in an unknown or ambiguous format
         return None
 
@@ -219,9 +222,9 @@ def repeated_rows_message(share: float, finding: str) -> str:
 
 
 def repeated_held_out_share(features: Features, splits: Sequence[tuple[Rows, Rows]]) -> float:
-    """Return the mean share of the held-out rows of splits that also train; 0 if few do, or no more than by chance.
+    """Return the share of held-out rows that equal a training row of their split, averaged over the splits.
 
-    Rows are equal if all features are.
+    Rows are equal if all features are. The share is 0 if it is small, or no larger than expected by chance.
     """
 
     def share(codes: Rows) -> float:
@@ -231,7 +234,10 @@ def repeated_held_out_share(features: Features, splits: Sequence[tuple[Rows, Row
 
 
 def repeated_share(features: Features) -> float:
-    """Return the share of the rows that a table has more than once; 0 if few are, or no more than by chance."""
+    """Return the share of the rows of a table that occur more than once.
+
+    It is 0 if the share is small, or no larger than expected by chance.
+    """
     return _unexpected_share(features, lambda codes: float(np.mean(np.bincount(codes)[codes] > 1)))
 
 

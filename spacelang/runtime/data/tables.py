@@ -71,7 +71,10 @@ def is_mostly_different(distinct: int, rows: int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseTable:
-    """Named columns, mostly zeros: `numbers` is n x d, with zeros for the columns `others`, which are not numeric."""
+    """A table that is mostly zeros: `numbers` (n x d) has its numeric columns, `others` those of other types.
+
+    `names` are the names of all d columns. The columns of `others` are zeros in `numbers`.
+    """
 
     names: tuple[str, ...]
     numbers: csr_array
@@ -103,7 +106,10 @@ class SparseTable:
 
 
 def canonical(features: Any) -> csr_array:
-    """Return a CSR copy with sorted indices and without explicit zeros; raise DataError unless 2-d and numeric."""
+    """Return a CSR copy with sorted indices and without stored zeros.
+
+    Raise DataError for an array that is not numeric or has not two dimensions.
+    """
     if features.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {features.shape}")
     if features.dtype.kind not in "biuf":
@@ -118,7 +124,7 @@ def canonical(features: Any) -> csr_array:
 
 
 def data_facts(name: str, features: Features, labels: Any) -> DataFacts:
-    """Return the facts of n rows of features and n labels."""
+    """Return the name, the shape and the fingerprint of n rows of features and n labels."""
     return DataFacts(name, features.shape[0], features.shape[1], fingerprint(features, labels))
 
 

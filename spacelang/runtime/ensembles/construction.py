@@ -18,7 +18,7 @@ from spacelang.runtime.final_fit import SkippedTrial
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.objective import EnsembleObjective
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
 
 LIBRARY_SIZE: Final = 32
 """The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
@@ -35,14 +35,18 @@ MAX_COPIED: Final = 2**24  # The maximum number of values that are copied at onc
 
 @dataclass(frozen=True, slots=True)
 class ModelMultiset:
-    """Models by their indices in a library, in `order` of addition; `losses[k]` is that of the first k + 1 together."""
+    """A multiset of models, given by their indices in a library.
+
+    `order` has the models in the order in which they were added, and `losses[k]` is the loss of the first k + 1
+    together.
+    """
 
     order: tuple[int, ...]
     losses: tuple[float, ...]
 
     @property
     def loss(self) -> float:
-        """The loss of all of them."""
+        """The loss of all models of the multiset together."""
         return self.losses[-1]
 
     @property
@@ -61,7 +65,7 @@ class EnsembleError(InputError):
 
 
 class BestPredictions(NullTrialStorage):
-    """A trial storage of the `predictions` of at most `LIBRARY_SIZE` best trials, by number."""
+    """A trial storage that keeps only predictions: those of at most `LIBRARY_SIZE` best trials, by trial number."""
 
     stores_predictions = True
 
@@ -85,9 +89,10 @@ class BestPredictions(NullTrialStorage):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A trial whose pipeline has `votes` votes; `seconds` is the time of its fit on all rows, 0 before.
+    """A trial whose pipeline has `votes` votes in an ensemble.
 
-    If the time was up, its model may be that of the trial, which was fitted on fewer rows.
+    `seconds` is the time of its fit on all rows, 0 before that fit. If `is_trial_model`, there was no time for it, and
+    the model is that of the trial, which was fitted on fewer rows.
     """
 
     record: TrialRecord
@@ -172,7 +177,7 @@ def select_members(
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
-    time = enforced(answer_time)
+    time = enforced_deadline(answer_time)
     may_continue = (lambda: True) if time is None else lambda: time.seconds_left_for_members > 0
     bag = select_models([known[place] for place in places], losses_of, size, may_continue)
     if not np.isfinite(bag.losses).all():
@@ -209,7 +214,7 @@ def fit_ensemble(
     in time has the model of its trial. Without one it is left out; `Ensemble.note` says so.
     """
     executor.stop()
-    time = enforced(answer_time)
+    time = enforced_deadline(answer_time)
     needed = is_wanted or objective.test_rows > 0
     limit = {
         each.record.index: final_fit.allowed_seconds(each.record, outcome, objective, limits) for each in choice.members
@@ -354,7 +359,10 @@ def _is_finite(predictions: Predictions | None) -> bool:
 
 
 def indices_of_lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:
-    """Return the ascending indices of the `most` lowest usable losses, the first of equal ones; ask while needed."""
+    """Return the ascending indices of the `most` lowest losses for which `usable` returns True.
+
+    Of equal losses the first ones are taken. `usable` is called only as often as needed.
+    """
     ranked = sorted(range(len(losses)), key=lambda place: (losses[place], place))
     return sorted(islice(filter(usable, ranked), most))
 

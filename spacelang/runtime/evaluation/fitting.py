@@ -67,7 +67,11 @@ REPRODUCIBLE_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticErro
 
 @dataclass(frozen=True, slots=True)
 class TrialRows:
-    """The rows of a trial on a fold: its training rows at `fidelity`, as copies if the pipeline overwrites them."""
+    """The rows of a trial on one fold.
+
+    The pipeline is trained on the first `fidelity` training rows (all for None). It gets copies if `needs_copies`,
+    because it overwrites its input.
+    """
 
     fold_number: int
     fold: Fold
@@ -104,9 +108,9 @@ def fit(
 ) -> FittedFold:
     """Fit a pipeline on the training rows, and transform the held-out rows for its last step.
 
-    Other steps come from the cache `prefixes` if other trials have fitted them, as copies if `guarded`; else the caller
-    must not change them. Raise what a step raises, or CachedFailureError for a cached failure. The seconds that the
-    cache saved and took are added to `account`.
+    The steps before the last one come from the cache `prefixes` if another trial has fitted them. They are copies if
+    `guarded`; otherwise the caller must not change them. Raise what a step raises, or CachedFailureError for a cached
+    failure. The seconds that the cache saved and took are added to `account`.
     """
     if not _is_valid_pipeline(pipeline):
         started = prefixes.clock()
@@ -260,14 +264,17 @@ class _DataFlow:
         self.prefixes.put(self.keys[place], failure)
 
     def _random_states(self) -> tuple[GlobalRandomState, GlobalRandomState] | None:
-        """Return the global random states before the first step and now; None if no step has drawn from them."""
+        """Return the global random states before the first step and now; None if no step has drawn random numbers."""
         now = random_state.get_global_random_state()
         self.has_drawn = self.has_drawn or not random_state.are_random_states_equal(self.state_now, now)
         self.state_now = now
         return (self.state_before, now) if self.has_drawn else None
 
     def _cached_held_out(self) -> tuple[int, Any]:
-        """Return the number of steps behind the longest cached held-out rows, none of them random, and a copy."""
+        """Return the longest prefix with cached held-out rows: its number of steps, and a copy of the rows.
+
+        Steps whose transform is random are not used.
+        """
         drawing = next((place for place, part in enumerate(self.parts) if part.draws_random_numbers), len(self.parts))
         for depth in range(min(len(self.keys), drawing), 0, -1):
             entry = self.prefixes.get_exact(self.keys[depth - 1], self.parts[:depth])

@@ -27,11 +27,11 @@ from spacelang.runtime.evaluation import splits
 from spacelang.runtime.evaluation.splits import (
     OTHER_VALIDATION_HELP,
     Rows,
+    allowed_prefix_length,
     check_groups,
+    group_or_time_order,
     grouped_folds,
     grouped_holdout,
-    prefix_length,
-    related_order,
     time_folds,
     time_holdout,
 )
@@ -99,7 +99,7 @@ class Fold:
         size = len(self.training_target)
         if fidelity is None or fidelity >= size:
             return size
-        return fidelity if self.prefix_lengths is None else prefix_length(self.prefix_lengths, fidelity)
+        return fidelity if self.prefix_lengths is None else allowed_prefix_length(self.prefix_lengths, fidelity)
 
     def training_rows(self, fidelity: int | None, *, own: bool) -> tuple[Any, Any]:
         """Return the training rows at a fidelity, the first ones, and their labels, as copies if `own`."""
@@ -113,12 +113,12 @@ class Fold:
         return None if self.training_weights is None else self.training_weights[:count]
 
     def held_out_rows(self, *, own: bool) -> Any:
-        """Return the held-out rows; with `own` a copy, which serves for one prediction."""
+        """Return the held-out rows; with `own` a copy, for one call of a pipeline that overwrites its input."""
         return self.held_out.copy() if own else self.held_out
 
 
 def writes_in_place(estimator: Any) -> bool:
-    """Return True if an estimator, or one inside it, may overwrite its rows; those of unknown packages always may."""
+    """Return True if an estimator, or one inside it, may overwrite its input, as any of unknown packages may."""
     if isinstance(estimator, list | tuple):
         return any(map(writes_in_place, estimator))
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
@@ -170,7 +170,7 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
     """Return training rows in the order in which trials use them, and the possible prefix lengths (None: all)."""
     codes = dataset.target.to_numpy()[training] if dataset.is_stratified else None
     if dataset.relations:
-        places, lengths = related_order(dataset.relations.take(training), codes, rng)
+        places, lengths = group_or_time_order(dataset.relations.take(training), codes, rng)
         return training[places], lengths
     return (training if codes is None else training[splits.stratified_order(codes, rng)]), None
 
@@ -346,7 +346,7 @@ DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings
 
 
 def size_symbols(folds: Sequence[Fold], dataset: Dataset, preparation: Preparation) -> dict[str, int]:
-    """Return the numbers of the symbols of the data (see `DataObjective.size_symbols`)."""
+    """Return the values of the symbols of the data, such as `n_features` (see `DataObjective.size_symbols`)."""
     rows = min(len(fold.training_target) for fold in folds)
     columns = min(int(fold.training.shape[1]) for fold in folds)
     classes, features = len(dataset.classes), dataset.features

@@ -130,11 +130,11 @@ def _pickled_contents(value: Any) -> Iterable[Any] | None:
 
 
 class NoIdentityError(Exception):
-    """An object contains something that cannot be compared reliably."""
+    """An error for an object with a part that cannot be compared reliably."""
 
 
 def identity_of(value: Any) -> Hashable:
-    """Return a hashable value, equal only for indistinguishable objects; raise NoIdentityError if there is none."""
+    """Return a hashable value that is equal only for objects that behave alike; raise NoIdentityError without one."""
     kind = type(value)
     if kind in VALUE_TYPES or kind in REFERENCE_TYPES or isinstance(value, type):
         return (kind, value)

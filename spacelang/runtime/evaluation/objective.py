@@ -181,16 +181,12 @@ class DataObjective:
         )
 
     def keep_models(self, folder: ModelFolder | None) -> None:
-        """Write the models of trials to this folder from now on; None keeps no models."""
+        """Have the models of all further trials written to this folder; None writes none."""
         self._models = folder
 
     @property
     def size_symbols(self) -> dict[str, int]:
-        """The numbers of the symbols of the data, which are defined in REFERENCE.md.
-
-        Rows and columns are the fewest of any training part, so that limits hold in all folds. Missing values are
-        counted in all rows that trials may use, so that 0 holds in all folds, too.
-        """
+        """The values of the symbols of the data, such as `n_features`, which are defined in REFERENCE.md."""
         return folds.size_symbols(self._folds, self.dataset, self.preparation)
 
     @property
@@ -272,14 +268,20 @@ class DataObjective:
         return adapt_to_labels(self._build_with_preparation(configuration, form), self.dataset.classes)
 
     def make_member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
-        """Return the pipeline as a member, which predicts numbers or probabilities: without any, 1 for its class."""
+        """Return the unfitted pipeline as a member of an ensemble, which predicts numbers or class probabilities.
+
+        A classifier without probabilities is wrapped: it gives 1 to the class that it predicts.
+        """
         pipeline = self._build_with_preparation(configuration, form)
         return voting_member(pipeline, is_classifier=self.dataset.kind == "classification")
 
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
-        """Return the pipeline fitted on all rows, a member on class codes, others on the user's labels."""
+        """Return the pipeline fitted on all rows.
+
+        A member of an ensemble is fitted on class codes, any other pipeline on the labels of the user.
+        """
         features, data = self.dataset.features, self.dataset
         if form is PipelineInput.ARRAY:
             features = folds.as_floats(features)

@@ -34,7 +34,7 @@ MAX_REMEMBERED: Final = 20_000
 
 @dataclass(slots=True)
 class CacheTimeAccount:
-    """The seconds that the cache `saved`, and those `spent` on storing and reading it."""
+    """The seconds of fitting that the cache `saved`, and the seconds `spent` on storing and reading entries."""
 
     saved: float = 0.0
     spent: float = 0.0
@@ -92,7 +92,10 @@ class FittedPrefix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailedPrefix:
-    """A cached failure of the step at `step_index`; `names_step` if the traceback leads through a step, to be named."""
+    """A cached failure of a prefix, raised by the step at `step_index`.
+
+    If `names_step`, messages name that step, as the traceback leads through it.
+    """
 
     reason: str
     step_index: int
@@ -131,7 +134,10 @@ class PrefixCache:
         return len(self._entries)
 
     def find_longest(self, keys: Sequence[CacheKey]) -> FittedPrefix | FailedPrefix | None:
-        """Return the longest cached prefix of ascending keys, if random one of the present global state; or None."""
+        """Return the entry of the longest cached prefix among `keys`, which are ordered by length; None without any.
+
+        An entry whose steps draw random numbers only counts if the global random state is the one before them.
+        """
         with self._lock:
             now: GlobalRandomState = None
             for depth in range(len(keys), 0, -1):

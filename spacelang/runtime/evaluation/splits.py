@@ -81,7 +81,7 @@ def stratified_folds(codes: Rows, folds: int, rng: np.random.Generator) -> list[
 
 
 def plain_folds(count: int, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """Return the training and held-out rows of each fold, in random order, of `count` rows in 2 to `count` folds."""
+    """Return the training and held-out rows of each of `folds` folds of `count` rows, in random order."""
     return _deal(rng.permutation(count), folds, rng)
 
 
@@ -161,7 +161,7 @@ class RowRelations:
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """The relations as text by name, with fingerprints: what two equal runs have in common."""
+        """Texts by name, with fingerprints of groups and times, that are equal for rows with equal relations."""
         known = {name: codes for name in RELATION_NAMES if (codes := getattr(self, name)) is not None}
         return {
             name: f"{len(np.unique(codes))} in {len(codes)} rows, content {_fingerprint(codes)}"
@@ -197,7 +197,7 @@ def grouped_folds(codes: Rows, groups: Rows, folds: int, rng: np.random.Generato
 
 
 def _without_rare_codes(codes: Rows, folds: int) -> Rows:
-    """Return the codes, or zeros if no code has a row for each fold, which scikit-learn refuses."""
+    """Return the codes, or only zeros if every code is rarer than `folds`, which scikit-learn refuses."""
     return codes if np.bincount(codes).max() >= folds else np.zeros_like(codes)
 
 
@@ -296,7 +296,7 @@ def _cut(times: Rows, shares: list[float], what: str) -> tuple[Rows, list[int]]:
 # ---- orders of the training rows
 
 
-def related_order(relations: RowRelations, codes: Rows | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def group_or_time_order(relations: RowRelations, codes: Rows | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Return an order of the n training rows, and the ascending lengths that its prefixes may have.
 
     Rows in time are in reverse order, so that a prefix has the latest rows. Rows of groups follow one another, and a
@@ -332,6 +332,6 @@ def _order_of_groups(groups: Rows, codes: Rows | None, rng: np.random.Generator)
     return rows, np.cumsum(np.bincount(groups)[order])
 
 
-def prefix_length(lengths: Rows, wanted: int) -> int:
-    """Return the smallest possible length that is at least `wanted`, or else the largest one."""
+def allowed_prefix_length(lengths: Rows, wanted: int) -> int:
+    """Return the smallest of the ascending `lengths` that is at least `wanted`, or else the largest one."""
     return int(lengths[min(int(np.searchsorted(lengths, wanted)), len(lengths) - 1)])

@@ -15,7 +15,7 @@ from spacelang.runtime.data.labels import (
     check_and_encode_labels,
     describe_shape,
     describe_targets,
-    indicator_labels,
+    make_indicator_labels,
     regression_labels,
     target_names,
 )
@@ -60,7 +60,7 @@ def read_test_rows(given: Any, table: Table) -> TestRows | None:
 
 
 def test_share_or_none(given: Any) -> float | None:
-    """Return the share of test rows that a user specifies, unchecked, or None if it is not a number."""
+    """Return the share of test rows if `given` is a number, which is not checked, else None."""
     if isinstance(given, int | float | str | PathLike) and not isinstance(given, bool):
         with suppress(ValueError):
             return float(given if isinstance(given, int | float) else str(given))
@@ -78,7 +78,10 @@ def _load_test_rows(reference: str, table: Table) -> Table:
 
 
 def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, seed: int) -> tuple[Table, Table | None]:
-    """Return the rows for trials and for tests, a share drawn by the seed with every class; raise DataError."""
+    """Return the rows for trials, and the test rows or None.
+
+    A share of test rows is drawn by the seed, with every class in both parts. Raise DataError if that is impossible.
+    """
     if not isinstance(test, float):
         return table, test
     if table.splits:
@@ -171,7 +174,7 @@ def encode_test_labels(tested: Table, dataset: Dataset) -> TargetColumns:
     if dataset.kind == "regression":
         return regression_labels(tested)
     if isinstance(tested.target, pd.DataFrame):
-        return indicator_labels(tested)
+        return make_indicator_labels(tested)
     known = {label: code for code, label in enumerate(dataset.classes)}
     labels = tested.target.tolist()
     unknown = [label for label in dict.fromkeys(labels) if label not in known]

@@ -84,10 +84,10 @@ class Executor(Protocol):
 
     @property
     def free(self) -> Sequence[str]:
-        """The names of the workers that can be given a job now."""
+        """The names of the idle workers, to which a job can be given now."""
 
     def start(self, worker: str, job: Job[Any]) -> None:
-        """Give a job to a free worker."""
+        """Start a job on an idle worker, which must be one of `free`."""
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
         """Return the jobs that have ended since the last call, at once if none is pending.
@@ -97,7 +97,10 @@ class Executor(Protocol):
         """
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Stop the jobs of these workers, or all for None: they are never answered, and the workers are free again."""
+        """Stop the jobs of these workers, or of all workers for None.
+
+        Stopped jobs are never returned by `wait`, and their workers are idle again.
+        """
 
     def close(self) -> None:
         """End all running jobs and processes at once, without waiting for results. Closing again does nothing."""

@@ -241,7 +241,7 @@ class Processes:
         self._retry(worker, answer.failure)
 
     def _abandon_worker(self, worker: "_WorkerState") -> None:
-        """Have the zygote end a worker that cannot be reached; the way in which it ended answers its job."""
+        """Have the zygote end a worker that cannot be reached; its job then fails or is retried like any other."""
         self._connections[0].send(communication.EndUnreachableWorker(worker.process_token))
         if not worker.is_running:
             self._forget_process(worker)

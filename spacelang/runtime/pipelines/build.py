@@ -80,11 +80,7 @@ def with_first_steps(pipeline: Any, steps: list[Step]) -> Any:
 
 
 class PipelineWalk:
-    """The walk over the tree of a space that finds what its pipelines consist of; subclasses make it of what is found.
-
-    `build` makes objects, and the export of code makes source. A subclass says what becomes of a single step with its
-    name (None for that of its class), of an operator, a decision, and so on. A step that is left out may have no steps.
-    """
+    """A walk over the tree of a space to collect the parts of its pipelines; subclasses decide what a part becomes."""
 
     def _single_step(self, name: str | None, part: Any) -> list[Any]: ...  # type: ignore[empty-body]
     def _permutation(self, node: Product, order: Choice) -> list[Any]: ...  # type: ignore[empty-body]

@@ -49,7 +49,7 @@ def transformer_entries(
 ) -> list[Entry]:
     """Return the entries of a `ColumnTransformer` for a part of `columns(…)`, except for its remainder.
 
-    `others` are all selectors of `columns(…)`. `taken` are the columns that the selector takes, or None if the table is
+    `others` are all selectors of `columns(…)`. `taken` are the columns that match the selector, or None if the table is
     not known. An operator that reads text, such as `TfidfVectorizer`, takes a single column instead of a table, so each
     column gets its own entry.
     """

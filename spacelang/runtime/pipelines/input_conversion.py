@@ -209,6 +209,6 @@ def _in_order(node: Product, configuration: Configuration) -> Iterable[Node]:
 
 
 def _most_used(fates: Iterator[_Fate]) -> _Fate:
-    """Return the fate of a column that several parts get."""
+    """Return the fate of a column that goes to several parts: used by any, else passed on by any, else dropped."""
     found = {*fates}
     return next((fate for fate in (_Fate.USED, _Fate.PASSES) if fate in found), _Fate.DROPPED)

@@ -13,7 +13,7 @@ import pandas as pd
 from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.splits import Rows
-from spacelang.runtime.scoring.metric import LossFunction, scorer_of
+from spacelang.runtime.scoring.metric import LossFunction, find_scorer
 
 REPEATS: Final = 3
 """The number of timings, whose median counts (spacelang/optimizers/README.md, section "Measures of constraints")."""
@@ -80,12 +80,12 @@ def measure_bound(
     """Return the value of a bound (seconds per row, bytes, range of scores) or nan; raise what the pipeline raises."""
     match bound.measure:
         case BoundedMeasure.LATENCY:
-            return latency(pipeline, fold.held_out, len(fold.held_out_target), clock, writes=writes)
+            return measure_latency(pipeline, fold.held_out, len(fold.held_out_target), clock, writes=writes)
         case BoundedMeasure.SIZE:
             return float(pickled_size(pipeline))
         case BoundedMeasure.DISPARITY:
             groups = fold.groups[bound.column]
-            return disparity(scorer_of(bound.scorer), answers, fold.held_out_target, groups)
+            return group_disparity(find_scorer(bound.scorer), answers, fold.held_out_target, groups)
         case _:
             assert_never(bound.measure)
 
@@ -97,15 +97,17 @@ def defined_mean(values: Iterable[float]) -> float:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean of values that may be infinite or huge; the mean of both infinities is nan."""
+    """Return the mean of values, also of infinite or huge ones; that of inf and -inf is nan."""
     try:
         return fmean(values)
     except (ValueError, OverflowError):
         return sum(value / len(values) for value in values)
 
 
-def latency(pipeline: Any, features: Any, count: int, clock: Callable[[], float], *, writes: bool = False) -> float:
-    """Return the median prediction time, in seconds for each of `count` rows."""
+def measure_latency(
+    pipeline: Any, features: Any, count: int, clock: Callable[[], float], *, writes: bool = False
+) -> float:
+    """Return the median time of a prediction, divided by the number of rows (`count`), in seconds."""
     return median(time_predictions(pipeline, features, count, clock, REPEATS, writes=writes))
 
 
@@ -148,8 +150,11 @@ class _ByteCounter:
         return count
 
 
-def disparity(scorer: LossFunction, answers: CachedPredictions, target: Any, groups: Sequence[Rows]) -> float:
-    """Return the range of the groups' defined scores, nan without any: fairness in the ADMM paper (appendix 12)."""
+def group_disparity(scorer: LossFunction, answers: CachedPredictions, target: Any, groups: Sequence[Rows]) -> float:
+    """Return the largest minus the smallest score of the groups; nan if no group has a defined score.
+
+    This is the fairness of the ADMM paper (appendix 12).
+    """
     scores = group_scores(scorer, answers, target, groups)
     return max(scores) - min(scores) if scores else math.nan
 

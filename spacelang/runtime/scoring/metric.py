@@ -57,8 +57,11 @@ def named_metric(name: str) -> Metric:
 
 
 def goal_metric(goal: ScorerGoal) -> Metric:
-    """Return the loss of a goal: what is minimized, 1 minus what is maximized, the error of `neg_*`; or MetricError."""
-    name, scorer = goal.scorer, scorer_of(goal.scorer)
+    """Return the loss of a goal; raise MetricError for an unknown scorer.
+
+    It is the score itself if that is minimized, 1 - score if it is maximized, and the error for a scorer `neg_*`.
+    """
+    name, scorer = goal.scorer, find_scorer(goal.scorer)
     if (goal.direction == "maximize") == goal.from_one:
         return Metric(name, name, ScorerLoss(scorer))
     if name.startswith(NEGATED_PREFIX) and not goal.from_one:
@@ -66,7 +69,7 @@ def goal_metric(goal: ScorerGoal) -> Metric:
     return Metric(name, f"{FROM_ONE}{name}", ScorerLoss(scorer, -1.0, 1.0))
 
 
-def scorer_of(name: str) -> Any:
+def find_scorer(name: str) -> Any:
     """Return the scikit-learn scorer with this name; raise MetricError if there is none."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
@@ -281,7 +284,10 @@ class LossRange(Enum):
 
 
 def loss_range(name: str, formula: str, classes: int) -> LossRange:
-    """Return the range of a formula's losses of the scorer `name` for `classes` classes (0 for regression)."""
+    """Return the range of the losses that a `formula` gives for the scorer `name`.
+
+    `classes` is the number of classes, 0 for regression.
+    """
     if name in UNIT_SCORES and formula in (name, f"1 - {name}"):
         return LossRange.FROM_0_TO_1
     error = name.removeprefix(NEGATED_PREFIX)
@@ -293,7 +299,10 @@ def loss_range(name: str, formula: str, classes: int) -> LossRange:
 
 
 def make_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossScale | None:
-    """Return the scale of losses, None if the first success sets it; `constant` is called for unbounded ones from 0."""
+    """Return the scale by which losses are normalized; None if the first success sets it.
+
+    `constant` returns the loss of a constant prediction. It is called for losses from 0 on without an upper end.
+    """
     if losses is LossRange.FROM_0_TO_1:
         return UNIT_SCALE
     found = constant() if losses is LossRange.FROM_0_ON else None
@@ -303,7 +312,10 @@ def make_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossS
 
 
 def best_constant_loss(metric: Metric, kind: Kind, folds: "Sequence[Fold]") -> float | None:
-    """Return the least mean loss of a constant prediction, learned from all training rows; None if undefined."""
+    """Return the smallest mean loss over the folds that a constant prediction has; None if it is undefined.
+
+    The constants are learned from all training rows of each fold.
+    """
     found = [_mean_dummy_loss(metric, *each, folds) for each in DUMMY_MODELS[kind]]
     return min((loss for loss in found if math.isfinite(loss)), default=None)
 

@@ -21,9 +21,9 @@ from spacelang.runtime.run_deadline import LossComputationTime
 from spacelang.runtime.scoring.measures import (
     CachedPredictions,
     defined_mean,
-    latency,
     mean,
     measure_bound,
+    measure_latency,
     pickled_size,
 )
 from spacelang.runtime.scoring.metric import (
@@ -31,9 +31,9 @@ from spacelang.runtime.scoring.metric import (
     Metric,
     check_metric,
     default_metric,
+    find_scorer,
     goal_metric,
     named_metric,
-    scorer_of,
     vectorised_loss,
 )
 from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError, read_only, scorer_metric
@@ -185,7 +185,9 @@ class PipelineScorer:
             case Cost.SIZE:
                 return float(pickled_size(fitted.pipeline))
             case Cost.LATENCY:
-                return latency(fitted.pipeline, fold.held_out, len(fold.held_out_target), self.clock, writes=writes)
+                return measure_latency(
+                    fitted.pipeline, fold.held_out, len(fold.held_out_target), self.clock, writes=writes
+                )
             case _:
                 assert_never(objective)
 
@@ -228,14 +230,17 @@ def make_pipeline_scorer(
         if isinstance(each, Metric):
             check_metric(each, dataset)
     _check_unique_names(settings.constraints)
-    scorers = tuple((name, scorer_of(name)) for name in names)
+    scorers = tuple((name, find_scorer(name)) for name in names)
     classes, bounds = len(dataset.classes) if settings.predictions else None, settings.bounds
     own, training_score = settings.constraints, settings.training_score
     return PipelineScorer(metric, bounds, clock, own, scorers, training_score, classes, other_objectives)
 
 
 def prediction_array(answers: Any, classes: int) -> npt.NDArray[np.float64]:
-    """Return n numbers, or n x `classes` probabilities: 1 for a class predicted without any, 0 for one not learned."""
+    """Return predictions as floats: n numbers, or n x `classes` probabilities.
+
+    A classifier without probabilities has 1 for the predicted class. A class that the pipeline has not learned has 0.
+    """
     if not classes:
         return np.asarray(answers.predict(None), np.float64).reshape(-1)
     learned = np.asarray(answers.classes_, np.int64)

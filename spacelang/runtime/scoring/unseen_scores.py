@@ -24,7 +24,7 @@ from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring import measures
 from spacelang.runtime.scoring.measures import CachedPredictions
-from spacelang.runtime.scoring.metric import LossFunction, Metric, scorer_of, vectorised_loss
+from spacelang.runtime.scoring.metric import LossFunction, Metric, find_scorer, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows, PipelineScorer, make_batch_prediction_loss_function
 from spacelang.runtime.scoring.user_functions import Constraint, read_only
 from spacelang.text import count_with_noun
@@ -125,7 +125,7 @@ def bootstrap_rows(count: int, seed: int, most: int | None = None, *, groups: Ro
 
 
 def row_sampler(count: int, groups: Rows | None) -> Callable[[np.random.Generator], Rows]:
-    """Return a function that draws positions of `count` rows with replacement, or of whole groups if there are any."""
+    """Return a function that draws a bootstrap resample: positions of `count` rows, in whole groups if given."""
     if groups is None:
         return lambda rng: rng.integers(0, count, count)
     order = np.argsort(groups, kind="stable")
@@ -287,7 +287,7 @@ def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeas
 
 def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
-    scorer, of_group = scorer_of(bound.scorer), np.full(subject.count, len(groups))
+    scorer, of_group = find_scorer(bound.scorer), np.full(subject.count, len(groups))
     value = _score_range(measures.group_scores(scorer, answers, target, groups))
     if math.isnan(value):
         reason = f"fewer than two groups of `{bound.column}` have a score on these rows"

@@ -166,7 +166,7 @@ class Constraint:
 
 
 def read_only(table: Any) -> Any:
-    """Return the rows for a function of the user: a read-only view of an array, a copy of anything else."""
+    """Return rows that a user's function may not change: a read-only view of an array, a copy of any other table."""
     if not isinstance(table, np.ndarray):
         return table.copy()
     view = table.view()

@@ -50,7 +50,10 @@ DEFAULT_TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """The name, shape and fingerprint of data; a formula or a function has no rows, and the fingerprint of its text."""
+    """The name, shape and fingerprint of data.
+
+    A formula or a function has 0 rows, and its fingerprint is that of its text.
+    """
 
     name: str
     rows: int
@@ -217,15 +220,18 @@ def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[s
 STORED_FIELDS: Final = tuple(entry.name for entry in fields(RunHeader) if entry.name != "at_defaults")
 
 
-def to_texts(header: RunHeader) -> dict[str, str]:
-    """Return every stored field as JSON by its name."""
+def header_to_texts(header: RunHeader) -> dict[str, str]:
+    """Return every stored field of a header as JSON text, by the name of the field."""
     facts = {name: getattr(header, name) for name in STORED_FIELDS}
     records = {"data": asdict(header.data), "budget": asdict(header.budget)}
     return {name: _canonical_json(value) for name, value in (facts | records).items()}
 
 
-def from_texts(texts: Mapping[str, str]) -> RunHeader:
-    """Return the header from the texts of `to_texts`. Raises ValueError, TypeError or KeyError for anything else."""
+def header_from_texts(texts: Mapping[str, str]) -> RunHeader:
+    """Return the header from the texts that `header_to_texts` returned.
+
+    Raises ValueError, TypeError or KeyError for any other texts.
+    """
     complete = {**DEFAULT_TEXTS, **texts}
     facts: dict[str, Any] = {name: json.loads(complete[name]) for name in STORED_FIELDS}
     initial = None if facts["initial"] is None else tuple(facts["initial"])

@@ -27,11 +27,11 @@ from spacelang.runtime.storage.trial_columns import (
     TRIAL_COLUMNS,
     VERSION,
     as_sqlite_real,
-    by_sql_name,
     columns_of,
     create_statement,
     parse_named_numbers,
     record_fields,
+    values_by_sql_name,
 )
 
 APPLICATION_ID: Final = 0x53504C47  # The application ID in the SQLite files of stores: `SPLG` in ASCII
@@ -168,7 +168,7 @@ def record_to_row(record: TrialRecord) -> Row:
 def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
     """Return the trial of a row with request columns and the run's `bounds`; raise ValueError or TypeError."""
     check_types(row, TRIAL_TYPES)
-    found, (proposal, seconds, memo) = by_sql_name(row[: len(TRIAL_COLUMNS)]), row[len(TRIAL_COLUMNS) :]
+    found, (proposal, seconds, memo) = values_by_sql_name(row[: len(TRIAL_COLUMNS)]), row[len(TRIAL_COLUMNS) :]
     measured = [value for _, value in parse_named_numbers(found["constraints"])]
     trial = Trial(
         Request(Configuration.from_json(found["configuration"]), found["fidelity"], seconds, tuple(json.loads(memo))),

@@ -18,7 +18,7 @@ from spacelang.runtime.storage.records import APPLICATION_ID, METRICS_SETTING, R
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.runtime.storage.trial_columns import escape_surrogates, jsonable, trials_frame
+from spacelang.runtime.storage.trial_columns import escape_surrogates, to_jsonable, trials_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunListing:
-    """The runs in some files and folders, latest first, and the unreadable stores with their errors."""
+    """The runs found in some files and folders, latest first, and the stores that could not be read, with errors."""
 
     runs: tuple[RunSummary, ...]
     unreadable: tuple[tuple[Path, StoreError], ...]
@@ -214,7 +214,7 @@ def export_table(run: StoredRun, path: Path) -> None:
 def _json_lines(table: "pd.DataFrame") -> str:
     # Not `to_json`, which rounds to 15 digits.
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
-    return "".join(f"{json.dumps({name: jsonable(value) for name, value in row.items()})}\n" for row in rows)
+    return "".join(f"{json.dumps({name: to_jsonable(value) for name, value in row.items()})}\n" for row in rows)
 
 
 def _with_literals(table: "pd.DataFrame") -> "pd.DataFrame":

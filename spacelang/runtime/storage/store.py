@@ -68,10 +68,10 @@ class Store(StoredRun):
         """
         store_errors.check_can_create(path)
         with store_errors.convert_store_errors(path), store_file.open_closing_on_error(path, "rwc") as connection:
-            store_file.check_blank(path, connection)
+            store_file.check_is_blank_file(path, connection)
             connection.execute("BEGIN EXCLUSIVE")
-            store_file.check_blank(path, connection)
-            store_file.make_tables(connection, header)
+            store_file.check_is_blank_file(path, connection)
+            store_file.create_tables(connection, header)
             connection.execute("COMMIT")
             store_file.enable_wal(connection, durable=durable)
             store_file.acquire_write_lock(path, connection)

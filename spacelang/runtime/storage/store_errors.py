@@ -11,7 +11,10 @@ from spacelang.runtime.errors import InputError
 
 
 class StoreError(InputError):
-    """A store cannot be used; `differences` lists how another run differs from the stored one."""
+    """An error for a store that cannot be used.
+
+    If the store belongs to another run, `differences` has a line for each difference.
+    """
 
     def __init__(self, message: str, help: str = "", differences: tuple[str, ...] = ()) -> None:  # noqa: A002
         super().__init__(message, help)
@@ -30,8 +33,11 @@ def convert_store_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def report_damage(path: Path, what: str = "") -> Iterator[None]:
-    """Convert errors from invalid stored values in the context to StoreError; `what` is the start of the reason."""
+def convert_damage_errors(path: Path, what: str = "") -> Iterator[None]:
+    """Convert errors about invalid stored values in the block to a StoreError that reports damage.
+
+    `what` is the beginning of the reason in its message.
+    """
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -87,7 +93,10 @@ def damaged_error(path: Path, what: str) -> StoreError:
 
 
 def different_search_error(path: Path, trial: int, changes: Sequence[str]) -> StoreError:
-    """Return the error for a store of a different search; `changes` are changes of versions since."""
+    """Return the error for a store whose trials another search requested.
+
+    `changes` describe the package versions that have changed since.
+    """
     remedy = "start a new run with another `--store`"
     if changes:
         remedy = f"versions have changed since ({'; '.join(changes)}): restore them, or {remedy}"

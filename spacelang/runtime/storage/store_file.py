@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from spacelang.runtime.storage import store_errors
-from spacelang.runtime.storage.header import RunHeader, from_texts, to_texts
+from spacelang.runtime.storage.header import RunHeader, header_from_texts, header_to_texts
 from spacelang.runtime.storage.records import APPLICATION_ID, LAYOUTS, TABLES, RunState, row_digest
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.trial_columns import FIRST_VERSION, VERSION
@@ -70,8 +70,8 @@ def roll_back_creation(path: Path) -> None:
             connection.execute("PRAGMA page_count").fetchone()
 
 
-def check_blank(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise StoreError unless the file is empty."""
+def check_is_blank_file(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise StoreError unless the SQLite file is empty, so that a store can be created in it."""
     connection.execute("PRAGMA page_count").fetchone()  # rolls back what a killed process may have left incomplete
     if path.stat().st_size == 0:
         return
@@ -116,13 +116,13 @@ def enable_wal(connection: sqlite3.Connection, *, durable: bool = True) -> None:
     connection.execute("PRAGMA wal_autocheckpoint=0")
 
 
-def make_tables(connection: sqlite3.Connection, header: RunHeader) -> None:
+def create_tables(connection: sqlite3.Connection, header: RunHeader) -> None:
     """Create the tables of a store and write the header of its run."""
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version={VERSION}")
     for table in TABLES:
         connection.execute(table)
-    facts = to_texts(header)
+    facts = header_to_texts(header)
     rows = [*facts.items(), (HEADER_DIGEST_NAME, _header_digest(facts).hex())]
     connection.executemany("INSERT INTO header VALUES (?, ?)", rows)
 
@@ -130,11 +130,11 @@ def make_tables(connection: sqlite3.Connection, header: RunHeader) -> None:
 def read_header(path: Path, connection: sqlite3.Connection) -> tuple[RunHeader, bytes]:
     """Return the header and its digest, which that of the first trial includes; raise StoreError if invalid."""
     facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
-    with store_errors.report_damage(path, "the header of the store is invalid: "):
+    with store_errors.convert_damage_errors(path, "the header of the store is invalid: "):
         stored, root = facts.pop(HEADER_DIGEST_NAME, None), _header_digest(facts)
         if stored != root.hex():
             raise store_errors.damaged_error(path, "the header of the store does not match its checksum")
-        return from_texts(facts), root
+        return header_from_texts(facts), root
 
 
 def _header_digest(facts: Mapping[str, str]) -> bytes:
@@ -252,7 +252,10 @@ def merge_wal(connection: sqlite3.Connection) -> None:
 
 
 def file_identity(path: Path) -> FileIdentity:
-    """Return what changes if a program replaces or changes the file or its log; raise StoreError if one is missing."""
+    """Return a value that differs once another program replaces or changes the file or its write-ahead log.
+
+    Raise StoreError if one of them is missing.
+    """
     found = []
     for each in (path, _log_path(path)):
         try:

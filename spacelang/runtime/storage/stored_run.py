@@ -26,9 +26,9 @@ from spacelang.runtime.storage import optional_tables, records
 from spacelang.runtime.storage.header import SCORER_SETTING, WEIGHTS_SETTING, RunHeader
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 from spacelang.runtime.storage.records import LIMIT_FLAGS, Row, RunState, Session
-from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
+from spacelang.runtime.storage.store_errors import convert_damage_errors, convert_store_errors, damaged_error
 from spacelang.runtime.storage.store_file import check_is_readable_store, read_header, state_of_unended_run
-from spacelang.runtime.storage.trial_columns import complete_row
+from spacelang.runtime.storage.trial_columns import add_missing_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +72,7 @@ class StoredRun(Closeable):
         """The sessions of the run in order, one for each process."""
         with convert_store_errors(self.path):
             rows = self._connection.execute("SELECT * FROM sessions ORDER BY session").fetchall()
-        with report_damage(self.path):
+        with convert_damage_errors(self.path):
             return tuple(map(records.row_to_session, rows))
 
     @property
@@ -80,7 +80,7 @@ class StoredRun(Closeable):
         """The duration of the run over all sessions; a killed session counts up to its last trial."""
         with convert_store_errors(self.path):
             (last,) = self._fetch_one("SELECT coalesce(max(finished), 0) FROM trials")
-        with report_damage(self.path):
+        with convert_damage_errors(self.path):
             finished = float(last)
         return max([finished, *(each.began if each.seconds is None else each.seconds for each in self.sessions)])
 
@@ -105,7 +105,7 @@ class StoredRun(Closeable):
         if found is None:
             return None
         trial, loss, feasible, _ = found
-        with report_damage(self.path):
+        with convert_damage_errors(self.path):
             records.check_types((trial, loss, feasible), (int, float, int))
         return trial, loss, bool(feasible)
 
@@ -127,7 +127,7 @@ class StoredRun(Closeable):
         """The number of failed trials by status and reason, the most frequent first."""
         with convert_store_errors(self.path):
             rows = self._connection.execute(FAILURES_QUERY).fetchall()
-        with report_damage(self.path):
+        with convert_damage_errors(self.path):
             return Counter({(Status(status), str(reason)): int(count) for status, reason, count in rows})
 
     @property
@@ -141,26 +141,26 @@ class StoredRun(Closeable):
         """The incumbent over time, as in the outcome of the run."""
         with convert_store_errors(self.path):
             rows = self._connection.execute(FEASIBLE_QUERY, (self.header.training_size,)).fetchall()
-        with report_damage(self.path):
+        with convert_damage_errors(self.path):
             on_all_rows = [row[:3] for row in rows if row[3]]
             return tuple(_incumbents(on_all_rows or [row[:3] for row in rows]))
 
     @property
     def test(self) -> StoredUnseenScore | None:
         """The score of the best pipeline on the test rows; None if it was not tested."""
-        with convert_store_errors(self.path), report_damage(self.path):
+        with convert_store_errors(self.path), convert_damage_errors(self.path):
             return optional_tables.load_unseen_score(self._connection)
 
     @property
     def time_note(self) -> str:
         """A sentence on what did not fit into the time of the run; empty if everything did."""
-        with convert_store_errors(self.path), report_damage(self.path):
+        with convert_store_errors(self.path), convert_damage_errors(self.path):
             return optional_tables.load_time_note(self._connection)
 
     @property
     def requested_ensemble_votes(self) -> int | None:
         """The number of votes of the ensemble that was last requested; None without one."""
-        with convert_store_errors(self.path), report_damage(self.path):
+        with convert_store_errors(self.path), convert_damage_errors(self.path):
             for row in optional_tables.ENSEMBLE_TABLE.fetch(self._connection, LAST_ENSEMBLE_QUERY):
                 _, votes = records.verify_and_strip_digest(row, records.ENSEMBLE_TYPES, "the requested ensemble")
                 if votes < 1:
@@ -178,7 +178,7 @@ class StoredRun(Closeable):
     @property
     def changed_limits(self) -> dict[str, str] | None:
         """The limits that a later session set instead of the first ones; None if none did."""
-        with convert_store_errors(self.path), report_damage(self.path):
+        with convert_store_errors(self.path), convert_damage_errors(self.path):
             return optional_tables.load_changed_limits(self._connection)
 
     def records(self) -> Iterator[TrialRecord]:
@@ -196,7 +196,7 @@ class StoredRun(Closeable):
             with convert_store_errors(self.path):
                 table, columns = optional_tables.PREDICTION_TABLE, "digest, shape, numbers"
                 found = table.rows_by_trial(self._connection, columns, [trial]).get(trial)
-            with report_damage(self.path, f"the predictions of trial {trial}: "):
+            with convert_damage_errors(self.path, f"the predictions of trial {trial}: "):
                 return None if found is None else optional_tables.unpack_predictions(found)
         return None
 
@@ -207,11 +207,11 @@ class StoredRun(Closeable):
     @property
     def bounds(self) -> tuple[AnyBound, ...]:
         """The bounds of the task. Raises StoreError if they are damaged."""
-        with report_damage(self.path):
+        with convert_damage_errors(self.path):
             return tuple(map(parse_bound, self.header.bounds))
 
     def _record(self, row: Row, bounds: tuple[AnyBound, ...]) -> TrialRecord:
-        with report_damage(self.path, f"trial {row[0]} is invalid: "):
+        with convert_damage_errors(self.path, f"trial {row[0]} is invalid: "):
             return records.row_to_record(row, bounds)
 
     def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
@@ -240,7 +240,7 @@ class StoredRun(Closeable):
                 if records.row_digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
                     raise damaged_error(self.path, f"trial {last} does not match its checksum")
                 before = row[-1]
-                yield *complete_row(row[:-1]), *requests.get(last, records.DEFAULT_REQUEST_COLUMNS)
+                yield *add_missing_columns(row[:-1]), *requests.get(last, records.DEFAULT_REQUEST_COLUMNS)
             if at_most is not None or len(rows) < ROWS_PER_QUERY:
                 return
 

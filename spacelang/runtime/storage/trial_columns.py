@@ -136,7 +136,7 @@ TRIAL_COLUMNS: Final = (
         "configuration",
         TEXT,
         "the configuration; in tables one column `param_KEY` for each decision and hyperparameter",
-        read=lambda r: {key: jsonable(value) for key, value in r.trial.request.configuration.items()},
+        read=lambda r: {key: to_jsonable(value) for key, value in r.trial.request.configuration.items()},
         # ASCII, because some strings, with lone surrogates, cannot be encoded.
         store=lambda r: json.dumps(r.trial.request.configuration.to_dict(), sort_keys=True),
     ),
@@ -265,14 +265,14 @@ def as_sqlite_real(number: float | None) -> float | None:
 
 
 def finite_or_none(number: float | None) -> float | None:
-    """Return a number that JSON can hold, or None."""
+    """Return the number if it is finite, which JSON can represent, else None."""
     return number if number is not None and isfinite(number) else None
 
 
-def jsonable(value: Value) -> object:
-    """Return a value with numbers that JSON cannot represent, such as infinity, as strings."""
+def to_jsonable(value: Value) -> object:
+    """Return a value that JSON can represent: numbers such as infinity become strings."""
     if isinstance(value, tuple):
-        return [*map(jsonable, value)]
+        return [*map(to_jsonable, value)]
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
@@ -291,13 +291,13 @@ def parse_named_numbers(text: str) -> NamedNumbers:
     return tuple(found)
 
 
-def by_sql_name(row: Sequence[Any]) -> Mapping[str, Any]:
-    """Return the stored values of a trial by the names of their columns in SQLite."""
+def values_by_sql_name(row: Sequence[Any]) -> Mapping[str, Any]:
+    """Return the stored values of a trial as a mapping from the names of their SQLite columns."""
     return {each.sql_name: value for each, value in zip(TRIAL_COLUMNS, row, strict=True)}
 
 
-def complete_row(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the row of a trial with the columns that its store does not have yet."""
+def add_missing_columns(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the row of a trial from an older store, extended by default values of the columns added since."""
     return (*row, *(each.older for each in TRIAL_COLUMNS[len(row) :]))
 
 

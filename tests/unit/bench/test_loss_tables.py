@@ -28,7 +28,7 @@ from spacelang.bench.tables import (
     LossTable,
     StageProduct,
     build_table_or_count_missing,
-    check_size,
+    count_table_trials,
 )
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.bench.tables.table_files import check_writable, read_table, write_table
@@ -517,7 +517,7 @@ def test_costs_are_those_of_a_trial_alone() -> None:
 )
 def test_a_space_that_cannot_be_tabulated_is_refused(space: Space, hyperparameters: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_size(Structures(space), hyperparameters, 2)
+        count_table_trials(Structures(space), hyperparameters, 2)
 
 
 def test_rungs_are_those_of_the_grid() -> None:

@@ -32,7 +32,7 @@ from spacelang.optimizers.optuna import Optuna
 from spacelang.optimizers.smac import Smac
 from spacelang.optimizers.tpe import Tpe
 from spacelang.plugins import OptionError, PluginRegistry
-from spacelang.report.run_facts import coverage_of, unsupported_features
+from spacelang.report.run_facts import make_search_coverage, unsupported_features
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction
@@ -178,7 +178,7 @@ def test_a_sampler_that_finds_nothing_to_search_is_refused() -> None:
     with pytest.raises(
         InputError, match="only numbers that are active in every trial, and `continuous` has none"
     ) as error:
-        coverage_of(Optuna("CmaEsSampler"), continuous_space())
+        make_search_coverage(Optuna("CmaEsSampler"), continuous_space())
     assert error.value.help == "use `sampler=TPESampler`, which searches the whole space"
 
 
@@ -204,7 +204,7 @@ def test_a_library_that_is_missing_is_named_with_its_command(
 
 def test_what_the_form_has_not_is_said_on_its_line() -> None:
     likelier = replace(hyperparameter("x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1), span=span_of("\n\nx : 1", "x"))
-    (said,) = coverage_of(Optuna(), make_space("prior", likelier)).lost
+    (said,) = make_search_coverage(Optuna(), make_space("prior", likelier)).lost
     assert said == "`@prior` (line 3): priors are ignored: values are drawn without them"
 
 

@@ -20,9 +20,9 @@ from trying import few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import LossName, Status
 from spacelang.ir.validation import CrossValidation, Holdout
-from spacelang.report.page.axes import ScoreAxis, axis_of, evenly_spaced, format_seconds, largest_usual_loss, time_axis
-from spacelang.report.page.curves import common_times, curve_of
-from spacelang.report.page.importance import MIN_TRIALS, importances
+from spacelang.report.page.axes import ScoreAxis, evenly_spaced, fit_axis, format_seconds, largest_usual_loss, time_axis
+from spacelang.report.page.curves import common_times, make_curve
+from spacelang.report.page.importance import MIN_TRIALS, compute_importances
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
 from spacelang.report.stored_runs import document
@@ -198,7 +198,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 @settings(max_examples=few(30))
 @given(st.lists(FINITE, max_size=5))
 def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -> None:
-    axis = axis_of(values)
+    axis = fit_axis(values)
     assert axis.low < axis.high
     places = [axis.position(value) for value in sorted(values)]
     assert places == sorted(places)
@@ -266,7 +266,7 @@ def mattered(path: Path, losses: "dict[int, float | None]") -> "object":
         store.append(trial(index, configuration=configuration, loss=told))
     store.end_session("budget", 1.0)
     with Store.read(path) as run:
-        return importances(read_run_data(run))
+        return compute_importances(read_run_data(run))
 
 
 def test_what_the_loss_depends_on_matters_and_nothing_else(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_the_scale_keeps_three_quarters_of_the_losses(losses: list[float]) -> No
 @settings(max_examples=few(30))
 @given(LOSSES, st.sampled_from(("1 - roc_auc", "-profit", "log_loss")))
 def test_a_better_score_is_higher_unless_it_is_a_loss(losses: list[float], formula: str) -> None:
-    axis = ScoreAxis(LossName.of_formula(formula), axis_of(losses))
+    axis = ScoreAxis(LossName.of_formula(formula), fit_axis(losses))
     heights = [axis.position(loss) for loss in sorted(losses)]
     assert heights == sorted(heights, reverse=axis.is_flipped)
     assert axis.is_flipped == (formula != "log_loss")
@@ -391,7 +391,7 @@ def test_every_trial_is_in_the_plot(tmp_path: Path) -> None:
     facts |= {index: {"loss": 10.0**index, "finished": index} for index in (1, 20, 21)}
     facts |= {30: {"finished": 30, **failed}}
     with Store.read(written(tmp_path / "run.db", facts)) as run:
-        drawn = curve_of(read_run_data(run))
+        drawn = make_curve(read_run_data(run))
     assert drawn is not None
     assert drawn.y.losses.high < 1
     marks = drawn.marks

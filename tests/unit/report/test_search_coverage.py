@@ -15,7 +15,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.report.run_document import document
-from spacelang.report.run_facts import RunFacts, coverage_of
+from spacelang.report.run_facts import RunFacts, make_search_coverage
 from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
@@ -54,7 +54,7 @@ def printed(found: Outcome, facts: RunFacts) -> str:
 
 @pytest.mark.parametrize("name", SELECTING)
 def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
-    searched = coverage_of(OPTIMIZERS.load(name)(), ranges())
+    searched = make_search_coverage(OPTIMIZERS.load(name)(), ranges())
     facts = replace(FACTS, optimizer=name, searched=searched)
     text = printed(outcome(), facts)
     assert "\n  e  f  f.n=6, f.x=0.5  (adjusted default, default)\n" in text
@@ -67,7 +67,7 @@ def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", SELECTING)
 def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
-    searched = coverage_of(OPTIMIZERS.load(name)(hyperparameters="sample"), ranges())
+    searched = make_search_coverage(OPTIMIZERS.load(name)(hyperparameters="sample"), ranges())
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert "\n  e  f  f.n=6, f.x=0.5  (drawn once)\n" in text
@@ -79,32 +79,32 @@ def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["random", "hyperband", "successive_halving"])
 def test_what_is_searched_is_not_marked(name: str) -> None:
-    searched = coverage_of(OPTIMIZERS.load(name)(), ranges())
+    searched = make_search_coverage(OPTIMIZERS.load(name)(), ranges())
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert searched.unsearched_hyperparameters_sentence == searched.remedy == ""
     assert "\n  e  f  f.n=6, f.x=0.5\n" in text
     assert "the optimizer has nothing left to try" in text
     assert document(outcome(), facts)["hyperparameters"] == "searched"
-    kept = coverage_of(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())
+    kept = make_search_coverage(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())
     assert kept.remedy == "`--set hyperparameters=sample` searches the hyperparameters"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_space_without_hyperparameters_has_nothing_to_be_said(name: str) -> None:
-    searched = coverage_of(OPTIMIZERS.load(name)(), plain_space(2, 2))
+    searched = make_search_coverage(OPTIMIZERS.load(name)(), plain_space(2, 2))
     assert searched.unsearched_hyperparameters_sentence == ""
     assert searched.end_reason_text(EndReason.EXHAUSTED) == "the optimizer has nothing left to try"
 
 
 def test_other_endings_are_what_they_are() -> None:
-    searched = coverage_of(OPTIMIZERS.load("blds")(), ranges())
+    searched = make_search_coverage(OPTIMIZERS.load("blds")(), ranges())
     assert searched.end_reason_text(EndReason.BUDGET) == "the budget is used up"
     assert searched.end_reason_text(EndReason.INTERRUPTED) == "interrupted"
 
 
 def test_a_single_hyperparameter_and_a_table_of_defaults() -> None:
     space = make_space("one", hyperparameter("x", Real(0.0, 1.0), 0.5))
-    searched = coverage_of(OPTIMIZERS.load("blds")(), space, has_defaults_only=True)
+    searched = make_search_coverage(OPTIMIZERS.load("blds")(), space, has_defaults_only=True)
     assert searched.unsearched_hyperparameters_sentence == "the only hyperparameter of `one` is kept at its default"
     assert searched.remedy == "", "nothing else is known"

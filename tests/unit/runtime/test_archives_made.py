@@ -8,7 +8,7 @@ from storing import LIMIT, SMALL, broken, header, stored, trial
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import ArchiveError, identify_space
 from spacelang.runtime.archives.creation import make_archive
-from spacelang.runtime.storage.header import DataFacts, from_texts, to_texts
+from spacelang.runtime.storage.header import DataFacts, header_from_texts, header_to_texts
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 
@@ -73,8 +73,8 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
 
 def test_meta_features_are_kept_to_the_last_bit_and_tell_no_runs_apart() -> None:
     given = header(meta_features=LIKE)
-    assert from_texts(to_texts(given)).meta_features == LIKE
+    assert header_from_texts(header_to_texts(given)).meta_features == LIKE
     assert given.differences(header()) == []
-    texts = to_texts(given)
+    texts = header_to_texts(given)
     del texts["meta_features"]  # as earlier versions wrote it
-    assert from_texts(texts).meta_features == {}
+    assert header_from_texts(texts).meta_features == {}

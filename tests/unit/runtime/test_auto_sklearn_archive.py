@@ -7,7 +7,12 @@ import pytest
 
 from spacelang.api import load
 from spacelang.ir.membership import ExclusionReason, member_or_exclusion
-from spacelang.runtime.archives.auto_sklearn import UntranslatableError, is_auto_sklearn, read_auto_sklearn, translate
+from spacelang.runtime.archives.auto_sklearn import (
+    UntranslatableError,
+    is_auto_sklearn,
+    read_auto_sklearn,
+    translate_configuration,
+)
 from spacelang.runtime.errors import DataError
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "metalearning"
@@ -57,30 +62,32 @@ def test_a_configuration_is_said_in_our_words() -> None:
         "estimator.tol": 0.01,
         "estimator.class_weight": None,
     }
-    assert translate(given, 8) == SAID | estimator
+    assert translate_configuration(given, 8) == SAID | estimator
     weighted = {"encoding.min_frequency": 0.02, "estimator.class_weight": "balanced"}
-    assert translate(given | coalesced, 8) == SAID | estimator | weighted
+    assert translate_configuration(given | coalesced, 8) == SAID | estimator | weighted
 
 
 def test_shares_and_depths_are_those_of_the_data_set_of_the_configuration() -> None:
     trees = {"bootstrap": "False", "criterion": "gini", "min_samples_leaf": "1", "min_samples_split": "2"}
-    forest = translate(classifier("random_forest", **trees, max_features="0.5", max_depth="None"), 16)
+    forest = translate_configuration(classifier("random_forest", **trees, max_features="0.5", max_depth="None"), 16)
     assert forest["estimator.max_features"] == 4 / 16
     leaves = {key: trees[key] for key in ("criterion", "min_samples_leaf", "min_samples_split")}
-    tree = translate(classifier("decision_tree", **leaves, max_depth_factor="0.3", max_features="1.0"), 16)
+    tree = translate_configuration(
+        classifier("decision_tree", **leaves, max_depth_factor="0.3", max_features="1.0"), 16
+    )
     assert tree["estimator.max_depth"] == 5
     with pytest.raises(UntranslatableError, match="the number of columns is unknown"):
-        translate(classifier("random_forest", max_features="0.5"), 0)
+        translate_configuration(classifier("random_forest", max_features="0.5"), 0)
 
 
 def test_each_way_of_shrinking_has_the_solver_that_takes_it() -> None:
-    least = translate(classifier("lda", shrinkage="None", tol="0.01"), 8)
+    least = translate_configuration(classifier("lda", shrinkage="None", tol="0.01"), 8)
     assert {key: value for key, value in least.items() if key.startswith("estimator")} == {
         "estimator": "LinearDiscriminantAnalysis",
         "estimator.solver": "svd",
         "estimator.tol": 0.01,
     }
-    by_hand = translate(classifier("lda", shrinkage="manual", shrinkage_factor="0.4", tol="0.01"), 8)
+    by_hand = translate_configuration(classifier("lda", shrinkage="manual", shrinkage_factor="0.4", tol="0.01"), 8)
     assert (by_hand["estimator.solver"], by_hand["estimator.shrinkage"]) == ("lsqr", 0.4)
     assert "estimator.tol" not in by_hand
 
@@ -90,7 +97,7 @@ def test_columns_are_joined_by_what_they_say(pooling: str) -> None:
     name = "feature_preprocessor:feature_agglomeration"
     own = {"affinity": "euclidean", "linkage": "ward", "n_clusters": "20", "pooling_func": pooling}
     given = classifier("gaussian_nb") | {"feature_preprocessor:__choice__": "feature_agglomeration"}
-    said = translate(given | {f"{name}:{key}": value for key, value in own.items()}, 8)
+    said = translate_configuration(given | {f"{name}:{key}": value for key, value in own.items()}, 8)
     assert (said["preprocessor"], said["preprocessor.pooling_func"]) == ("FeatureAgglomeration", pooling)
 
 
@@ -110,7 +117,7 @@ def test_columns_are_joined_by_what_they_say(pooling: str) -> None:
 )
 def test_what_cannot_be_said_is_left_out_with_the_reason(given: dict[str, str], reason: str) -> None:
     with pytest.raises(UntranslatableError) as raised:
-        translate(given, 8)
+        translate_configuration(given, 8)
     assert str(raised.value) == reason
 
 

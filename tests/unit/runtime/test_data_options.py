@@ -7,7 +7,7 @@ from storing import header
 
 from spacelang.runtime.data.read_options import DataOptions, ReadOptions, parse_data_options
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import from_texts, to_texts
+from spacelang.runtime.storage.header import header_from_texts, header_to_texts
 
 READINGS = st.builds(
     ReadOptions,
@@ -23,7 +23,7 @@ OPTIONS = st.builds(DataOptions, NAMES, st.none() | SHARES, READINGS, NAMES, NAM
 
 @given(OPTIONS)
 def test_a_store_gives_back_how_the_data_was_given(said: DataOptions) -> None:
-    kept = from_texts(to_texts(header(data_options=said.as_texts)))
+    kept = header_from_texts(header_to_texts(header(data_options=said.as_texts)))
     assert parse_data_options(kept.data_options) == said
     assert kept == header(), "runs are told apart by their data, not by how it was given"
 

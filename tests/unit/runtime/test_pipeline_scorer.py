@@ -37,7 +37,7 @@ from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.measures import CachedPredictions
-from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, named_metric, positive_class_scorers, scorer_of
+from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, find_scorer, named_metric, positive_class_scorers
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold, PipelineScorer, prediction_array
 from spacelang.runtime.scoring.user_functions import Constraint
 from spacelang.runtime.storage.store import Store
@@ -275,7 +275,7 @@ def test_rows_may_be_arrays_tables_or_sparse(form) -> None:
         measures,
         iter(range(100)).__next__,
         (Constraint("wrong", seen, 1.0),),
-        (("roc_auc", scorer_of("roc_auc")),),
+        (("roc_auc", find_scorer("roc_auc")),),
         training_score=True,
         classes=2,
     )

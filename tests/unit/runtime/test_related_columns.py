@@ -11,7 +11,12 @@ from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, 
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.data.read_options import ReadOptions
-from spacelang.runtime.data.row_relations import attach_groups_and_times, check_related_test_rows, split_by, with_groups
+from spacelang.runtime.data.row_relations import (
+    attach_groups_and_times,
+    check_related_test_rows,
+    with_groups,
+    with_splits_of,
+)
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import default_validation, split_rows
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
@@ -148,7 +153,7 @@ class Broken:
 def test_a_splitter_that_makes_no_splits_is_refused() -> None:
     dataset = check_and_encode_labels(table(), "classification")
     with pytest.raises(DataError, match="`Broken` makes no splits of the 12 rows"):
-        split_by(Broken(), dataset, 0)
+        with_splits_of(Broken(), dataset, 0)
 
 
 def test_a_metric_needs_the_classes_that_a_split_holds_out() -> None:

@@ -31,12 +31,12 @@ from spacelang.runtime.scoring.measures import (
     REPEATS,
     CachedPredictions,
     defined_mean,
-    disparity,
-    latency,
+    group_disparity,
     measure_bound,
+    measure_latency,
     pickled_size,
 )
-from spacelang.runtime.scoring.metric import scorer_of
+from spacelang.runtime.scoring.metric import find_scorer
 
 SPACE = space(stage("estimator", "GaussianNB", operator("LogisticRegression")))
 WISH = Request(Configuration({"estimator": "GaussianNB"}))
@@ -82,7 +82,7 @@ def judged(*groups: tuple[list[int], list[float]], scorer=area) -> float:
     rows = tuple(np.arange(first, last) for first, last in pairwise(places))
     labels = np.array([label for labels, _ in groups for label in labels])
     decisions = np.array([[value] for _, values in groups for value in values])
-    return disparity(scorer, CachedPredictions(Scored(), decisions), labels, rows)
+    return group_disparity(scorer, CachedPredictions(Scored(), decisions), labels, rows)
 
 
 # One pair in so many of the wrong order: areas of 0.8, 0.75 and 0.9.
@@ -101,7 +101,7 @@ def test_groups_without_a_score_are_skipped(scorer) -> None:
     assert judged(EIGHT, ([1, 1], [0, 0]), scorer=scorer) == 0
     labels = np.array([0, 0, 1, 1])
     lone = (np.array([0, 1]), np.array([2, 3]))
-    assert math.isnan(disparity(scorer, CachedPredictions(Scored(), np.zeros((4, 1))), labels, lone))
+    assert math.isnan(group_disparity(scorer, CachedPredictions(Scored(), np.zeros((4, 1))), labels, lone))
 
 
 def test_a_scorer_that_fails_though_all_classes_are_there_is_not_hidden() -> None:
@@ -109,13 +109,13 @@ def test_a_scorer_that_fails_though_all_classes_are_there_is_not_hidden() -> Non
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        disparity(broken, CachedPredictions(Scored(), np.zeros((2, 1))), np.array([0, 1]), (np.array([0, 1]),))
+        group_disparity(broken, CachedPredictions(Scored(), np.zeros((2, 1))), np.array([0, 1]), (np.array([0, 1]),))
 
 
 def test_groups_for_which_scikit_learn_only_warns_are_skipped() -> None:
     # Nothing is predicted positive in the second group, so that its precision is undefined: scikit-learn says 0.
     groups = (([0, 1, 1, 0], [-1, 1, 1, 1]), ([1, 0], [-1, -1]), ([1, 1, 0, 0], [1, 1, -1, -1]))
-    precision = scorer_of("precision")
+    precision = find_scorer("precision")
     assert judged(*groups, scorer=precision) == pytest.approx(1 / 3)
 
 
@@ -129,13 +129,13 @@ def test_all_groups_are_scored_on_one_prediction() -> None:
 
     answers = CachedPredictions(Counting(), np.arange(-5.0, 5.0).reshape(-1, 1))
     rows = tuple(np.array_split(np.arange(10), 3))
-    assert disparity(scorer_of("accuracy"), answers, np.array([0, 1] * 5), rows) == pytest.approx(2 / 3 - 1 / 3)
+    assert group_disparity(find_scorer("accuracy"), answers, np.array([0, 1] * 5), rows) == pytest.approx(2 / 3 - 1 / 3)
     assert asked == [10]
 
 
 def test_the_latency_is_the_median_for_a_row() -> None:
     moments = iter([0.0, 1.0, 5.0, 105.0, 200.0, 203.0])
-    assert latency(Scored(), np.zeros((10, 1)), 10, lambda: next(moments)) == pytest.approx(0.3)
+    assert measure_latency(Scored(), np.zeros((10, 1)), 10, lambda: next(moments)) == pytest.approx(0.3)
     assert (next(moments, None), REPEATS) == (None, 3)
 
 
@@ -152,7 +152,7 @@ def test_the_latency_is_that_of_batches_after_a_first_call(count: int, form) -> 
             self.now += 100.0 if len(told) == 1 else 0.5 * features.shape[0]
 
     pipeline = Clocked()
-    assert latency(pipeline, form(np.zeros((count, 2))), count, lambda: pipeline.now) == pytest.approx(0.5)
+    assert measure_latency(pipeline, form(np.zeros((count, 2))), count, lambda: pipeline.now) == pytest.approx(0.5)
     assert len(told) == 1 + REPEATS
     assert max(told) <= min(count, BATCH_ROWS)
     assert min(told) >= min(count, BATCH_ROWS // 2)
@@ -239,7 +239,7 @@ def test_the_disparity_of_a_trial_is_that_of_the_held_out_rows() -> None:
     from sklearn.naive_bayes import GaussianNB
 
     model = GaussianNB().fit(fold.training, fold.training_target)
-    scorer = scorer_of("accuracy")
+    scorer = find_scorer("accuracy")
     scores = [scorer(model, fold.held_out[rows], fold.held_out_target[rows]) for rows in (a, b)]
     (measured,) = objective.evaluate(WISH).constraints
     assert measured.value == pytest.approx(max(scores) - min(scores))

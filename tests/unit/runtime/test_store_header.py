@@ -15,9 +15,9 @@ from spacelang.ir.trial import LossScale
 from spacelang.runtime.data.tables import data_facts, fingerprint
 from spacelang.runtime.storage.header import (
     MISSING_VALUES_SETTING,
-    from_texts,
+    header_from_texts,
+    header_to_texts,
     space_identity,
-    to_texts,
     version_changes,
 )
 
@@ -30,7 +30,7 @@ def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, seco
     )
     one, other = header(first), header(second)
     assert bool(one.differences(other)) == (space_identity(first) != space_identity(second))
-    assert from_texts(to_texts(one)) == one
+    assert header_from_texts(header_to_texts(one)) == one
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_versions_are_compared_in_words() -> None:
 
 def test_a_header_says_where_losses_stand() -> None:
     one, other = header(), header(scale=LossScale(0.0, 74.25))
-    assert from_texts(to_texts(other)) == other
+    assert header_from_texts(header_to_texts(other)) == other
     assert other.scale == "loss / 74.25"
     assert one.differences(other) == ["scale: `the loss itself` in the store, `loss / 74.25` now"]
     assert header(scale=None).scale == "around the first success"
 
 
 def test_a_header_of_before_that_does_not_say_it_is_of_losses_as_they_are() -> None:
-    texts = to_texts(header())
+    texts = header_to_texts(header())
     del texts["scale"]
-    assert from_texts(texts) == header()
+    assert header_from_texts(texts) == header()
 
 
 def test_a_header_of_before_that_says_nothing_of_missing_values_is_of_imputed_ones() -> None:

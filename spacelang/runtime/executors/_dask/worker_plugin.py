@@ -35,7 +35,7 @@ Versions: TypeAlias = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The pickled answer to a job that was started `attempts` times on the dask worker `name` at `address`."""
+    """The report of a job from the dask worker `name` at `address`: its pickled `answer`, and its number of starts."""
 
     address: str
     name: str
@@ -46,7 +46,10 @@ class JobReport:
 def evaluate_on_worker(
     run: str, slot: str, request: bytes, seconds: float | None = None, generation: int = 0
 ) -> JobReport:
-    """Evaluate pickled work, the body of a task; it is dropped if its slot has a later `generation` by now."""
+    """Evaluate pickled work; this is the function that a dask task runs.
+
+    The work is dropped if its slot has a later `generation` by now, because its job was stopped.
+    """
     worker = get_worker()
     plugin = worker.plugins.get(run)
     attempts, answer = 0, STOPPED
@@ -157,7 +160,7 @@ class EvaluationPlugin(WorkerPlugin):
                     self._busy -= 1
 
     def _acquire_process(self, slot: str) -> "_SlotProcess":
-        """Return the process that this slot used before, else a new one, else any idle one."""
+        """Return an idle process: the one that this slot used last, else a new one, else any other."""
         with self._lock:
             self._busy += 1
             reused = next((bench for bench in self._idle if bench.slot == slot), None)

@@ -152,7 +152,10 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnded:
-    """A notice that a worker has ended, with its last job and failure; if not `is_final`, another worker should try."""
+    """A notice that a worker process has ended, with the number of its last job and the failure of that job.
+
+    The failure is None if the worker was idle. If not `is_final`, the job should be tried again on another worker.
+    """
 
     token: int
     sequence: int
@@ -168,7 +171,7 @@ ANSWER_HEADER: Final = struct.Struct("!Q?")
 
 @dataclass(frozen=True, slots=True)
 class TransmissionFailure:
-    """A request or result that could not be transmitted, for its own sake or that of an earlier job of the process."""
+    """An answer in place of a request or result that could not be sent or read, with the failure of its job."""
 
     failure: Failure  # The failure of the job if this happens in every attempt
 
@@ -190,5 +193,5 @@ class SharedWorkerState(Structure):
 
 
 def make_shared_worker_state() -> SharedWorkerState:
-    """Return new numbers in anonymous shared memory, which is freed with the object."""
+    """Return the state of a new worker, all zeros, in anonymous shared memory, which is freed with the object."""
     return SharedWorkerState.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))

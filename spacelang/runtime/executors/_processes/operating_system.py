@@ -115,7 +115,7 @@ def max_open_files() -> float:
 
 
 def umask_signal_and_core_settings() -> list[str]:
-    """Return the lines about the umask, the signals and the allowed cores from the status of this process."""
+    """Return the lines of `/proc/self/status` on the umask, the signals and the cores that this process may use."""
     with suppress(OSError):
         return [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(STATUS_FIELDS)]
     return []

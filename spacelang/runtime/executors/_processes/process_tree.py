@@ -37,7 +37,10 @@ def has_children() -> bool:
 
 
 def kill_children(spared: Collection[int] = ()) -> None:
-    """Kill all children but those in `spared` and, as this process adopts them, what they leave, for `KILL_TIMEOUT`."""
+    """Kill all children except those in `spared`, and the orphans that they leave, within `KILL_TIMEOUT` seconds.
+
+    This process must adopt orphans (`adopt_orphans`).
+    """
     until = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < until:
         doomed = [child for child in psutil.Process().children() if child.pid not in spared]
@@ -101,20 +104,24 @@ def memory_lower_bound(root: psutil.Process, below: Iterable[psutil.Process]) ->
 
 
 class ProcessTrees:
-    """The descendants of each child of this process, looked up together, and only as often as is cheap."""
+    """A cache of the descendants of each child of this process, which are looked up together and not too often."""
 
     def __init__(self) -> None:
         self._descendants: dict[int, list[psutil.Process]] = {}
         self._next_refresh = 0.0
 
     def measure(self, root: psutil.Process, limit: float) -> int:
-        """Return bytes of a child and its descendants, `memory_lower_bound` above the limit, perhaps too many below."""
+        """Return the memory of a child and its descendants, in bytes.
+
+        Above the limit it is exactly `memory_lower_bound`; below it may be too high, because pages shared after a fork
+        count several times.
+        """
         below = self._descendants.get(root.pid, ())
         total = resident_bytes(root) + sum(map(resident_bytes, below))
         return memory_lower_bound(root, below) if below and total > limit else total
 
     def refresh(self) -> None:
-        """Look up all descendants, unless that was done a moment ago."""
+        """Look up the descendants again, unless the last look-up was a moment ago."""
         started = time.monotonic()
         if started < self._next_refresh:
             return

@@ -89,7 +89,7 @@ class GlobalState:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimits:
-    """The memory of an idle worker, and the limit of a trial, in bytes; None for no limit."""
+    """The memory of an idle worker (`idle`) and the limit of a trial (`limit`, None for no limit), in bytes."""
 
     idle: int
     limit: float | None
@@ -123,7 +123,10 @@ def main(
 
 
 class Worker:
-    """An evaluator of jobs, whose process can be used again while the global state is as in `state`; for None never."""
+    """An evaluator of jobs in a worker process.
+
+    The process can be used for another job as long as its global state equals `state`; if that is None, never.
+    """
 
     def __init__(
         self, evaluate: Evaluate, shared: communication.SharedWorkerState, room: MemoryLimits, state: GlobalState | None

@@ -130,7 +130,7 @@ def _load_evaluation(channel: Channel, payload: int) -> Evaluate:
 
 @dataclass(slots=True)
 class ZygoteChild:
-    """A worker as the zygote knows it."""
+    """The zygote's information on a worker: its process, its last job, and the reason for which it was killed."""
 
     token: int
     process: psutil.Process

@@ -216,7 +216,10 @@ def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
 
 
 def use_one_thread() -> None:
-    """Limit the libraries of this process and its children to one thread, unless NumPy is loaded already."""
+    """Set the environment so that numerical libraries use one thread, in this process and its children.
+
+    Nothing is changed if NumPy is already loaded, as it would be too late.
+    """
     if "numpy" not in sys.modules:
         os.environ.update(dict.fromkeys(communication.THREAD_VARIABLES, "1"))
 

@@ -151,7 +151,7 @@ def is_valid_identifier(name: ast.Word) -> bool:
 
 
 def check_step_name(name: ast.Word, report: DiagnosticCollector) -> None:
-    """Report the name of a step or decision that could not begin a dotted path, such as a quoted name with spaces."""
+    """Report a name that a step or decision cannot have, because no dotted name could begin with it, as `"my step"`."""
     if is_valid_identifier(name):
         check_name(name, report)
         return

@@ -72,7 +72,10 @@ def to_diagnostic(error: DefinitionError, start: Span) -> problems.InvalidCompil
 
 
 def _with_positions(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
-    """Yield the diagnostics with positions that can be shown, and name the document in those about another file."""
+    """Yield diagnostics with positions that can be shown.
+
+    Those in an original source file get a note that names the document.
+    """
     for problem in found:
         if problem.primary.source is NO_SPAN.source:
             yield type(problem)(**{**problem.__dict__, "primary": start})

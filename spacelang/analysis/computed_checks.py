@@ -109,7 +109,10 @@ class _Check:
     # ---- all values
 
     def _options(self, named: Sequence[Variable]) -> dict[str, Sequence[ExpressionValue]] | None:
-        """Return the values of everything that the expression names; None if there are too many combinations."""
+        """Return the possible values of each variable that the expression names.
+
+        None if there are too many combinations.
+        """
         found: dict[str, Sequence[ExpressionValue]] = {}
         for variable in named:
             domain = variable.hyperparameter.domain

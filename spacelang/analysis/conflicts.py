@@ -47,7 +47,7 @@ BranchKey = tuple[str, str]  # A branch: the address of its decision and its nam
 
 @frozen
 class Conflict:
-    """Constraints that together exclude everything, with `others`: the conditions and domains needed for that."""
+    """Constraints that together exclude everything, and `others`: the conditions and domains that contribute."""
 
     constraints: tuple[Constraint, ...]
     others: tuple[Related, ...]

@@ -189,7 +189,7 @@ class _TruthChecks:
         return f"no configuration is left in which {case}" if case else "no configuration is left"
 
     def _reason(self, statement: ExpressionInContext) -> str:
-        """Return what the names in an expression stand for, so that its author sees why it cannot change."""
+        """Return the fixed values and domains of the names in a statement, as the reason why its truth is fixed."""
         said = []
         for address in dict.fromkeys(mentioned_addresses(statement.expression)):
             node = self._space.variables[address].node

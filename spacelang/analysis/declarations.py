@@ -25,7 +25,7 @@ from spacelang.text import Span
 def check_reusable_declarations(
     module: Module, catalogue: Catalogues, groups: GroupReader, report: DiagnosticCollector
 ) -> None:
-    """Check the groups, abstract operators and imports of a file, and those of the files that it imports."""
+    """Check the groups, abstract operators and imports of a file, and of the files that it imports."""
     alone = DiagnosticCollector(report.symbols)
     for each in all_modules(module):
         for name in (operator.name for operator in each.abstracts.values() if operator.name.text in catalogue):

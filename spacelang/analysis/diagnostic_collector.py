@@ -249,11 +249,14 @@ NO_CONTEXT = CheckContext()
 
 
 class BindingError(UserError, ValueError):
-    """A symbol of the data cannot be bound. The attribute `help` says what is allowed."""
+    """Exception for a binding that is not allowed: an unknown symbol of the data or an invalid number.
+
+    `help` has the remedy.
+    """
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bindings as integers from `minimum_data_size` to 10^15; raise `BindingError` for others."""
+    """Return the bindings as integers from `minimum_data_size` to 10^15; raise `BindingError` for any other binding."""
     return {name: _number(name, value) for name, value in given.items()}
 
 

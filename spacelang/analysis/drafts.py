@@ -289,7 +289,7 @@ class Draft:
     mentions: list[NameMention] = field(default_factory=list)
     """The names in expressions, after they are read."""
 
-    def definition(self, name: str, scope: Scope) -> Definition | None:
+    def find_definition(self, name: str, scope: Scope) -> Definition | None:
         """Return the definition (`let`, or computed parameter) of a name in a scope, or None if the name has none."""
         own = (scope.constants, scope.operators, scope.addresses, scope.dubious)
         found = scope.definitions.get(name) if name != scope.outer_name else None

@@ -51,7 +51,10 @@ def _check_ties(structures: Structures, report: DiagnosticCollector) -> None:
 
 
 def _tied_addresses(structures: Structures) -> list[set[str]]:
-    """Return the addresses in each group of comparisons that share ranges, directly or through others."""
+    """Return the addresses of each connected group of comparisons.
+
+    Two comparisons are connected if they share a range.
+    """
     return [
         {address for name in names for address in references(network.ranges[name])}
         for networks in structures.structure_model.by_context.values()

@@ -323,7 +323,10 @@ class ExpressionReader:
     def _number_of_uses(
         self, written: ast.Binary, left: Expr | Choice | None, right: Expr | Choice | None
     ) -> Expr | None:
-        """Return the comparison of the number of uses of a chain with a number, or None if it is something else."""
+        """Return a comparison of a chain's number of uses with a number, as a test of its alternatives.
+
+        None for any other.
+        """
         chain = next((side for side in (left, right) if isinstance(side, Choice) and side.repeats), None)
         number = right if chain is left else left
         if chain is None or not isinstance(number, Constant) or not is_number(number.value):
@@ -353,7 +356,7 @@ class ExpressionReader:
         scope = self._operands.scope
         seen: list[Definition] = []
         while isinstance(written, ast.DottedName):
-            definition = self._names.definition(written.text, scope)
+            definition = self._names.find_definition(written.text, scope)
             if definition is None or definition in seen:
                 return False
             seen.append(definition)

@@ -221,7 +221,7 @@ SimpleMember: TypeAlias = ast.NamedMember | ast.ParameterGroupInclusion | ast.Co
 
 
 def expand_simplex(member: ast.Member, report: DiagnosticCollector) -> Iterator[SimpleMember]:
-    """Yield the members that a member of a body stands for: those of a simplex, or the member itself.
+    """Yield the members that a member of a body stands for: one for each share of a simplex, or the member itself.
 
     All shares but the last are ranges, and their sum is at most 1. The last is the rest, so that rounding cannot make
     the sum differ from 1.
@@ -250,7 +250,7 @@ def expand_simplex(member: ast.Member, report: DiagnosticCollector) -> Iterator[
 
 
 def _shares(simplex: ast.Simplex, report: DiagnosticCollector) -> list[ast.Number]:
-    """Return the default shares; report those that do not fit, and return equal ones instead."""
+    """Return the default shares of a simplex: the written ones, or equal ones if none or invalid ones are written."""
     count, default = len(simplex.names), simplex.default
     equal = [ast.Number(1 / count, name.span) for name in simplex.names]
     if default is None:

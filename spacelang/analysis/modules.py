@@ -190,7 +190,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_modules(source: Source, report: DiagnosticCollector, files: FileReader = FROM_DISK) -> Module:
-    """Return the module of a text with those it imports; their problems are reported at the `import`."""
+    """Return the module of a text with the modules that it imports; an unreadable file is reported at its `import`."""
     return _ModuleReader(report, files).module(source, ())
 
 

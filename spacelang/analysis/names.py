@@ -31,7 +31,7 @@ class NameResolver:
         self._left_out = left_out
         self._symbols = symbols
 
-    def find(self, written: ast.DottedName, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
+    def resolve(self, written: ast.DottedName, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
         """Return what a name stands for; None if its declaration has a (reported) mistake.
 
         Return a diagnostic, not yet reported, for an unknown or invalid name.
@@ -75,9 +75,9 @@ class NameResolver:
         reason = "elements are counted from 1" if indexed["number"] == "0" else reason
         return UnknownName(written.span, name=name, reason=reason)
 
-    def definition(self, name: str, scope: Scope) -> Definition | None:
+    def find_definition(self, name: str, scope: Scope) -> Definition | None:
         """Return the definition (`let`, or computed parameter) of a name, or None if the name has none."""
-        return self._draft.definition(name, scope)
+        return self._draft.find_definition(name, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
         """Return the address that a name stands for; alternatives may be left out if only one address fits.
@@ -131,7 +131,7 @@ class NameResolver:
         self._draft.mentions.append(NameMention(written, definition=definition.name.span))
 
     def copy_mentions(self, expression: ast.Expression, place: ast.Expression) -> None:
-        """Record that an expression stands for another one, so that it mentions the same symbols of the data."""
+        """Record that `place` refers to the value of `expression`, and so to the same symbols of the data."""
         self._symbols.copy_mentions(expression.span, place.span)
 
     def record_fixed(self, written: ast.DottedName, scope: Scope, place: Span) -> None:
@@ -161,7 +161,7 @@ class NameResolver:
     def is_known(self, name: str, scope: Scope) -> bool:
         """Return True if a name stands for a variable, a fixed value, an operator or a definition that was read."""
         known = name in scope.addresses or name in scope.constants or name in scope.operators
-        return known or self.definition(name, scope) is not None or self._address(name, scope) in self._variables
+        return known or self.find_definition(name, scope) is not None or self._address(name, scope) in self._variables
 
     def is_nested_operator(self, name: str, scope: Scope) -> bool:
         """Return True if a name stands for an operator, or a choice of operators, that is the value of a parameter."""

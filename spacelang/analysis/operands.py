@@ -37,7 +37,7 @@ class OperandReader:
         read_definition: ReadDefinition,
         read_condition: ReadCondition,
     ) -> None:
-        """Create a reader, given functions that read what a name is defined as, and the terms of a `count`."""
+        """Create a reader, given functions that read the definition of a name and the conditions in a `count`."""
         self.scope = scope
         self._names = names
         self._report = report
@@ -91,7 +91,7 @@ class OperandReader:
         """Return the presence of each member of the list that is the only argument of a call, or None if it is none."""
         match written.arguments:
             case (ast.DottedName() as name,) if self.is_known(name):
-                found = self._names.find(name, self.scope)
+                found = self._names.resolve(name, self.scope)
                 return presence_of_members(found, written.span) or None if isinstance(found, Choice) else None
             case _:
                 return None
@@ -143,7 +143,10 @@ class OperandReader:
         return first, None if lost else self.read(right)
 
     def _word(self, known: Expr, word: ast.DottedName) -> Expr | None:
-        """Return what a compared word means: a value of the hyperparameter, else a sibling member, else a mistake."""
+        """Return what a word compared with `known` means: a value of `known`, else a sibling.
+
+        None after reporting a mistake.
+        """
         if not isinstance(known, Reference | Constant):
             found_name = self.read_name(word)
             return None if isinstance(found_name, Choice) else found_name
@@ -193,12 +196,15 @@ class OperandReader:
                 return isinstance(expression, Arithmetic | Call)
 
     def read_name(self, written: ast.DottedName) -> Expr | Choice | None:
-        """Return what a name stands for, or None after reporting an unknown one (not a damaged declaration)."""
-        definition = self._names.definition(written.text, self.scope)
+        """Return what a name stands for.
+
+        None after reporting an unknown name, and for a name whose declaration is invalid.
+        """
+        definition = self._names.find_definition(written.text, self.scope)
         if definition is not None:
             self._names.record_definition(written, definition)
             return self._read_definition(definition, written)
-        found = self._names.find(written, self.scope)
+        found = self._names.resolve(written, self.scope)
         if isinstance(found, Diagnostic):
             self._report.add(found)
             return None

@@ -104,7 +104,10 @@ class OperatorReader:
         hint: str | None = None,
         others: Collection[str] = (),
     ) -> ir.Operator:
-        """Return the operator with its body, without a catalogue after reporting an unknown name (`hint`, `others`)."""
+        """Return the operator with its body.
+
+        An unknown name is reported, with a remedy from `hint` and the names `others`.
+        """
         home, word = self._module.home_of(name)
         declaration = home.abstracts.get(word)
         if declaration is not None:
@@ -215,7 +218,7 @@ class BodyReader:
         return ir.Operator(name, catalogue, tuple(self.children), tuple(self.fixed), span, computed, tuples)
 
     def read(self, members: Sequence[BodyMember]) -> None:
-        """Read the members of the body, resolving the names in each by the module whose text it stands in."""
+        """Read the members of the body; names in a member are resolved by the module whose text contains the member."""
         groups = self._body.groups
         for given in members:
             if groups.check_recursion_and_depth(given):

@@ -105,7 +105,10 @@ class ParameterChecker:
         return expected is None
 
     def range_rejection(self, part: Grid | Real) -> tuple[CatalogueEntry, Parameter, str] | None:
-        """Return the operator and parameter that reject a range and what they expect, or None if accepted."""
+        """Return the operator and parameter that reject a range, and the expected values as text.
+
+        None if it is accepted.
+        """
         if self._known is None:
             return None
         expected = self._known[1].check_range(

@@ -123,7 +123,7 @@ def _with_ranges(
 
 
 def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
-    """Return the conditions of the lengths and elements of tuples by address, given those of whole parameters."""
+    """Return the conditions of the lengths and elements of tuples by address, given the conditions of whole tuples."""
     found: dict[str, Expr] = {}
     for parameter in space.tuples.values():
         lengths = space.variables[parameter.length].hyperparameter.domain

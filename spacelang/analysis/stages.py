@@ -107,7 +107,7 @@ class StageReader:
         return [*reader.children]
 
     def _imported_values(self) -> list[ir.Node]:
-        """Return the hyperparameters of imported files of which the space uses something."""
+        """Return the hyperparameters that the `var` lines of all imported files declare."""
         found: list[ir.Node] = []
         for module in declarations.all_modules(self._module)[1:]:
             found += self._values(module, self._reserve_values(module))
@@ -230,7 +230,7 @@ class StageReader:
             return []
         return self._steps(module)
 
-    def top_level(self, spot: StructureContext) -> StructureContext:
+    def top_level_context(self, spot: StructureContext) -> StructureContext:
         """Return the context of the top level of the pipeline, but `spot` itself inside a chain."""
         if CHAIN in self.around:
             return spot

@@ -58,7 +58,7 @@ class _Stages(Protocol):
 
     def steps_of(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]: ...
 
-    def top_level(self, spot: StructureContext) -> StructureContext: ...
+    def top_level_context(self, spot: StructureContext) -> StructureContext: ...
 
     def report_unknown_step(self, module: Module, written: ast.OperatorReference) -> None: ...
 
@@ -242,7 +242,7 @@ class StructureReader:
         part = alternatives.without_brackets(group.part)
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
             read_annotations(group.annotations, STEPS, self._report)
-            return self.steps(part, self._stages.top_level(spot))
+            return self.steps(part, self._stages.top_level_context(spot))
         if isinstance(part, ast.OptionalStructure) or alternatives.is_joined(part, "|"):
             advice = read_annotations(group.annotations, "stages", self._report)
             return [replace(self._choice(part, spot, group.alias), first=advice.first)]

@@ -120,7 +120,7 @@ class _Expansion:
 
 
 def _cases(ways: list[Expr], half: int) -> Iterator[tuple[range, list[Expr]]]:
-    """Yield numbers of `half` conditions that hold, and what the comparison then is for each number of the others.
+    """Yield pairs: how many of the first `half` conditions hold, and the comparison by how many of the other ones hold.
 
     A comparison that holds for a number and all larger ones is true for at least that number, whatever the rest is.
     """

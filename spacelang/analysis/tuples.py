@@ -43,7 +43,7 @@ MAX_LENGTH: Final = 64
 
 @frozen
 class TupleParameterDomain:
-    """The values of a tuple parameter: tuples of `least` to `greatest` elements, and those in `others`."""
+    """The domain of a tuple parameter: tuples of `least` to `greatest` elements, and domains of other values."""
 
     least: int
     greatest: int

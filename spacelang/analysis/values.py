@@ -22,7 +22,7 @@ from spacelang.text import Span
 
 
 class InvalidValue:
-    """The type of `NO_VALUE`, the result for something that is not a value. The reason is reported separately."""
+    """The type of `NO_VALUE`, which stands for an expression that is not a value, after a diagnostic was added."""
 
 
 NO_VALUE = InvalidValue()

@@ -18,7 +18,7 @@ from spacelang.api.search_data import (
     fidelities_if_several,
     fidelity_grid,
     function_goals,
-    loss_scale,
+    make_loss_scale,
     validate_fidelities,
 )
 from spacelang.api.space import Space, load
@@ -106,7 +106,7 @@ class ExternalEvaluation(EvaluationData):
         facts = DataFacts(BLACK_BOX_NAME, 0, 0, sha256(BLACK_BOX_NAME.encode()).hexdigest())
         bounds, sizes = constraint_bounds(experiment.space, self.constraints), self.fidelities or SINGLE_FIDELITY
         return experiment.space, BlackBoxObjective(
-            facts, sizes, bounds, loss_scale(self.scale), goals=function_goals(experiment.space)
+            facts, sizes, bounds, make_loss_scale(self.scale), goals=function_goals(experiment.space)
         )
 
     def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:

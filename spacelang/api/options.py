@@ -56,7 +56,7 @@ def is_iterable_of_strings(value: object) -> bool:
 
 
 def is_scorer(value: object) -> bool:
-    """Return True if the value is the name of a scorer, or something that can be called."""
+    """Return True if the value is a string, which may name a scorer, or is callable."""
     return isinstance(value, str) or callable(value)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, check_ensemble, check_final_fit
 from spacelang.api.options import check_argument_types
-from spacelang.api.several_objectives import check_single_objective, front_of, record_of_trial
+from spacelang.api.several_objectives import check_single_objective, pareto_front_of, record_of_trial
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
@@ -71,7 +71,7 @@ class Result:
         rows = result_rows(self.outcome, self.searched, self.store, self.experiment.chosen, positive)
         if names := objective_names(self.objective):
             order = [choice.key for choice in self.searched.space.decisions]
-            return show_front(front_of(self.outcome, self.objective), names, order, rows)
+            return show_front(pareto_front_of(self.outcome, self.objective), names, order, rows)
         return show_best(self.outcome, self.objective.metric, rows)
 
     @property
@@ -85,7 +85,7 @@ class Result:
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """The names of the objectives; one name, that of the loss, unless there are several."""
+        """The names of the objectives; of a run with one objective, the name of its loss."""
         names = objective_names(self.objective) or (self.objective.metric,)
         return tuple(each.formula for each in names)
 
@@ -100,7 +100,7 @@ class Result:
         """
         from spacelang.api.result_views import front_table
 
-        return front_table(front_of(self.outcome, self.objective), objective_names(self.objective))
+        return front_table(pareto_front_of(self.outcome, self.objective), objective_names(self.objective))
 
     def pipeline_of(self, trial: int) -> Any:
         """Return the pipeline of a trial, numbered from 1, fitted on all rows; it takes data as `best_pipeline` does.

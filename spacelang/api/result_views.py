@@ -12,7 +12,7 @@ import pandas as pd
 
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, store_score
-from spacelang.api.several_objectives import check_single_objective, front_of
+from spacelang.api.several_objectives import check_single_objective, pareto_front_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
 from spacelang.report.page.rendering import InlinePage
@@ -145,7 +145,7 @@ class ResultViews:
         if kind == "incumbent":
             check_single_objective(self.objective)
         elif kind == "front":
-            front_of(self.outcome, self.objective)  # raises if there is one objective
+            pareto_front_of(self.outcome, self.objective)  # raises if there is one objective
         with self._run_data() as run_data:
             return draw_plot(run_data, kind, axes)
 

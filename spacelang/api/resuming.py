@@ -164,7 +164,10 @@ class ResumableRun:
         return limits | dict.fromkeys(used_up)
 
     def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the limits that the user gave before; if none was given then or now, those of the run."""
+        """Return the limits that the user gave at the start.
+
+        If none was given at the start or now, the limits of the run.
+        """
         if self.limits.options or chosen:
             return dict(self.limits.options)
         return {"time": self.limits.seconds, "trials": self.limits.trials}
@@ -295,7 +298,7 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
 
 
 def _stored_values(header: RunHeader) -> dict[str, Any]:
-    """Return the values of the options that a store holds as texts, without those that are decided elsewhere.
+    """Return the values of the options that a store holds as texts, without options that are restored separately.
 
     Packages must be allowed again, the stored space is bound already, and `_optimizer_options` has those of the
     optimizer.

@@ -200,7 +200,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
-        """Return the index of the best trial among those with the most training rows of which any succeeded."""
+        """Return the index of the best trial with the largest number of training rows at which any trial succeeded."""
         if callable(refit):
             found: int = BaseSearchCV._select_best_index(refit, refit_metric, results)
             return found

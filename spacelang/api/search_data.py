@@ -327,7 +327,7 @@ class BlackBoxData(EvaluationData):
             return space, _check_own_objective(space, box, given_names)
         sizes, bounds = validate_fidelities(self.fidelities), constraint_bounds(space, self.constraints)
         goals = function_goals(space, self.objective_names)
-        scale = loss_scale(self.scale)
+        scale = make_loss_scale(self.scale)
         return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, goals=goals)
 
     def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
@@ -397,7 +397,7 @@ def fidelity_grid(fidelities: tuple[int, ...]) -> Fidelity | None:
     return Fidelity(first, (last / first) ** (1 / steps)) if steps else None
 
 
-def loss_scale(scale: float | None) -> LossScale | None:
+def make_loss_scale(scale: float | None) -> LossScale | None:
     """Return the loss scale from 0 to `scale`, or None for None; raises ValueError unless it is finite and above 0."""
     if scale is None:
         return None

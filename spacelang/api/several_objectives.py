@@ -58,7 +58,7 @@ def refuse_several_objectives(objective: ObjectiveInfo, what: str) -> None:
         raise InputError(f"{what} has one loss, and the task has {len(names)} objectives ({shown})", remedy)
 
 
-def front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[TrialRecord, ...]":
+def pareto_front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[TrialRecord, ...]":
     """Return the Pareto front of a run; raises ValueError for a run with one objective."""
     if not objective_names(objective):
         raise ValueError("the run has one objective: `best_configuration` and `leaderboard()` have the best trials")

@@ -115,7 +115,7 @@ class CrossValidatedSearch:
 
     @property
     def has_time_left(self) -> bool:
-        """True if the time of the search is not used up, and that of `fit` has more left than the final fit takes.
+        """True if there is time for another trial: of the search, and of `fit` after reserving the final fit.
 
         The first trial is evaluated even if the start took all the time.
         """
@@ -179,7 +179,7 @@ class CrossValidatedSearch:
 
     @property
     def _failure_reason(self) -> str:
-        """The reason of the failures, as far as it is known without fitting anything again."""
+        """The reason of the failures if known (last steps without sample weights), or a hint how to see the errors."""
         if not self.weightless:
             return ERROR_HINT
         names, unweighted = ", ".join(f"`{name}`" for name in sorted(self.weightless)), self.weightless.total()

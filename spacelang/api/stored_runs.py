@@ -82,7 +82,10 @@ class ReopenedRun:
 
     @property
     def version_changes(self) -> list[str]:
-        """One line for each library whose version differs from that of the run, which may change predictions."""
+        """One line for each library whose installed version differs from its version in the run.
+
+        Predictions may differ.
+        """
         return version_changes(self.header.versions, current_versions())
 
     @property
@@ -112,7 +115,7 @@ class ReopenedRun:
         return found[rank - 1]
 
     def with_space(self, space: Space) -> "tuple[Space, DataObjective]":
-        """Return another space bound to the data, and its objective with the same splits; raises as a new run."""
+        """Return another space bound to the data of the run, and its objective with the splits of the run."""
         return _objective_for(self.header, space, self.rows, self.allowed)
 
     def select_ensemble(self, votes: int | None = None) -> EnsembleSelection:

@@ -82,7 +82,7 @@ class InstanceOf:
 
 @frozen
 class HasMethods:
-    """All objects with certain methods: an operator, or something without a literal."""
+    """All objects with certain methods. Only operators can be such values in a space; no literal has methods."""
 
     methods: tuple[str, ...]
 
@@ -121,7 +121,7 @@ class NumberRange:
     upper_open: bool = False
 
     def to_integers(self) -> "NumberRange":
-        """Return the range of the same integers with both ends included."""
+        """Return the closed range with the same integers: (0.5, 3) becomes [1, 2]."""
         lowest = _lowest_integer(self.lower, excluded=self.lower_open)
         return NumberRange(lowest, -_lowest_integer(-self.upper, excluded=self.upper_open))
 

@@ -205,7 +205,7 @@ MembersByBody: TypeAlias = dict[Path, list[ast.Member]]
 def extract_repeated_members(
     bodies: MembersByBody, operators: dict[Path, str], names: UniqueNames
 ) -> tuple[list[ast.ParameterGroup], MembersByBody]:
-    """Return groups of members that exactly the same bodies have, and the bodies with an `include` for each group."""
+    """Return groups of the members that several bodies share, and the bodies with an `include` in their place."""
     groups: list[ast.ParameterGroup] = []
     shared = {path: list(members) for path, members in bodies.items()}
     for users, members in _repeated_groups(bodies):

@@ -93,7 +93,10 @@ class _TreeBuilder:
             self.conditions[name] = rest
 
     def _bodies(self, name: str, conjuncts: tuple[foreign.Condition, ...]) -> tuple[Path, ...]:
-        """Return the deepest required bodies, preferring those of a decision with a similar name, then fewer bodies."""
+        """Return the bodies in which a hyperparameter is placed, given the terms of its condition.
+
+        The deepest bodies that a term requires are preferred, then bodies of a decision with a similar name, then few.
+        """
         candidates = [found for term in conjuncts if (found := self._required_bodies(term))]
         if not candidates:
             return (ROOT,)

@@ -415,7 +415,7 @@ class _SpaceWriter:
         return replace(found, parts=tuple(several)) if isinstance(found, ast.UnionDomain) else several[0]
 
     def _tuple(self, written: TupleDescription, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
-        """Return a tuple parameter. Elements whose domains are smaller than those of others get constraints."""
+        """Return a tuple parameter; an element with a smaller domain than the other elements gets a constraint."""
         parameter = written.parameter
         parts: list[ast.Domain] = [domain_node(part) for part in written.others]
         if written.lengths is not None:
@@ -442,7 +442,10 @@ class _SpaceWriter:
     def _expression_in(
         self, expression: Expr, what: str, around: str, siblings: set[str], shadowing: set[str]
     ) -> ast.Expression:
-        """Return an expression in the body of the operator at an address; raise if a name would mean something else."""
+        """Return an expression for the body of the operator at the address `around`.
+
+        Raises UnwritableSpaceError, with the text `what`, if a parameter hides the name of a stage in it.
+        """
         shadowed = self._wording.find_shadowed(expression, shadowing)
         if shadowed is not None:
             raise UnwritableSpaceError(

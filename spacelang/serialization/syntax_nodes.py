@@ -133,7 +133,7 @@ class ExpressionNames:
         return _logical_node(expression, names, self._paths)
 
     def _string_values(self, addresses: Iterable[str]) -> Iterable[str]:
-        """Yield the string values of hyperparameters: next to such a hyperparameter, a word means its value."""
+        """Yield the string values of the hyperparameters at some addresses; words next to these mean such values."""
         for address in addresses:
             node = self._space.variables[address].node
             if isinstance(node, Hyperparameter):

@@ -44,7 +44,7 @@ class ForeignIdiomMatch:
 
     @property
     def remedy(self) -> str:
-        """The help text: how to write the same in this language."""
+        """The help text: how to write the meaning of the idiom in this language."""
         remedy = self.idiom.remedy
         return self.match.expand(remedy) if isinstance(remedy, str) else remedy(self.match)
 
@@ -82,7 +82,7 @@ def make_idiom(
 
 
 def _joined_names(text: str, sign: str) -> str:
-    """Join the names of a list by a sign. If the list contains anything else, use `…` instead of the names."""
+    """Return the names of a list joined by `sign`, or `…` if the list does not consist of names alone."""
     parts = [part.strip().strip("\"'") for part in text.strip("[] ").split(",") if part.strip()]
     return sign.join(parts) if parts and all(re.fullmatch(r"[\w.]+", part) for part in parts) else f"…{sign}…"
 

@@ -5,25 +5,20 @@ import os
 from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
-from keyword import iskeyword
 from pathlib import Path
 from unittest.mock import patch
 
 import spacelang
-from spacelang.cli._app import run
+from spacelang.cli._app import COMMANDS, run
 
 
 def commands_page() -> str:
     """Return the page of the command line: the help of each command as the command prints it."""
     names = [line.split()[0] for line in _help().splitlines() if line.startswith("  ") and line[2].isalpha()]
-    commands = [name for name in names if (Path(spacelang.__file__).parent / "cli" / _module(name)).exists()]
+    commands = [name for name in names if name in COMMANDS]
     parts = ["# Command line\n\nEach command prints this text for `--help`.\n", f"```text\n{_help()}```\n"]
     parts += [f"## {name}\n\n```text\n{_help(name)}```\n" for name in commands]
     return "\n".join(parts)
-
-
-def _module(command: str) -> str:
-    return command.replace("-", "_") + ("_" if iskeyword(command) else "") + ".py"
 
 
 def _help(*command: str) -> str:

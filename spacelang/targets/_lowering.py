@@ -1,6 +1,5 @@
 """The interface of targets: `Target`, the compiled space `LoweringResult`, and the report on every construct."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -230,13 +229,13 @@ def refuse_oversized_integers(space: Space, keeps: PreservationTable) -> None:
 def _entries(
     construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
 ) -> Iterable[ReportEntry]:
-    other = Counter(_span_key(finding.span) for finding in differing)
+    findings = group_by_key((_span_key(finding.span), finding) for finding in differing)
     told: list[tuple[Verdict, Span]] = []
-    for span in spans:
-        if not other[_span_key(span)]:
-            told.append((usual, span))
-        elif span.source is NO_SPAN.source:
-            other[_span_key(span)] -= 1
+    for key, places in group_by_key((_span_key(span), span) for span in spans).items():
+        here = findings.get(key, ())
+        # A group that is included several times has several constructs at one place. There, a finding holds for all.
+        verdict = here[-1].verdict if here and places[0].source is not NO_SPAN.source else usual
+        told += [(verdict, span) for span in places[len(here) :]]
     verdicts = group_by_key((*told, *((finding.verdict, finding.span) for finding in differing)))
     for verdict, mine in verdicts.items():
         yield ReportEntry(construct.value, verdict.status, verdict.message, tuple(mine))

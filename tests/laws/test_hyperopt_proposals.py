@@ -191,7 +191,8 @@ def test_what_breaks_a_constraint_is_proposed_again() -> None:
 
 
 def test_a_part_of_which_a_hundred_proposals_break_constraints_sits_out() -> None:
-    space = tied(1e-9)
+    product = Arithmetic("*", Reference("s.A.x0"), Reference("s.A.x1"))
+    space = one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(Compare("<", product, Constant(1e-12)))])
     proposing = part_of(space)
     assert proposed(space, [], 0) is None
     first = begun(proposing, 0)

@@ -1,16 +1,15 @@
 """Fit a pipeline step by step, as scikit-learn does, and reuse fitted first steps from the prefix cache."""
 
 import copy
-import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from spacelang.runtime import random_state
-from spacelang.runtime.errors import DataError, describe_exception
+from spacelang.runtime.data.sample_weights import Weights
+from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.evaluation import prefix_cache
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.identities_and_copies import NoIdentityError, copy_table, identity_of, table_bytes
@@ -18,30 +17,6 @@ from spacelang.runtime.evaluation.prefix_cache import CacheKey, CacheTimeAccount
 from spacelang.runtime.pipelines.estimator import last_step_without_sample_weights
 from spacelang.runtime.random_state import GlobalRandomState
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold
-from spacelang.runtime.storage.header import SHOWN_DIGITS
-
-Weights: TypeAlias = npt.NDArray[np.float64]
-
-
-def check_weights(given: Any, rows: int) -> Weights:
-    """Return the weights of n rows as numbers; raise DataError unless they are finite, at least 0 and not all 0."""
-    try:
-        weights = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError("the sample weights are not numbers", "give one number for each row") from error
-    if weights.shape != (rows,):
-        what = f"the sample weights have the shape {weights.shape}, but there are {rows} rows"
-        raise DataError(what, "give one number for each row")
-    if not np.isfinite(weights).all() or weights.min(initial=0.0) < 0:
-        raise DataError("a sample weight is negative or not finite", "give numbers that are at least 0")
-    if not weights.any():
-        raise DataError("all sample weights are 0", "give at least some rows a weight above 0")
-    return weights
-
-
-def describe_weights(weights: Weights) -> str:
-    """Return a text that is equal for equal weights, by which a run is resumed."""
-    return f"{len(weights)} weights, content {hashlib.sha256(weights.tobytes()).hexdigest()[:SHOWN_DIGITS]}"
 
 
 def check_takes_weights(pipeline: Any) -> None:

@@ -149,7 +149,7 @@ def test_an_ensemble_of_one_has_exactly_the_loss_of_the_best(split: Any, name: s
     losses = [each.trial.loss for each in run.records]
     assert found.loss_of(found.members) == min(losses)
     assert found.members[0].record.index == losses.index(min(losses)) + 1
-    assert chosen(run, objective, 9).models.truncated(1) == found.models
+    assert chosen(run, objective, 9).models.order[:1] == found.models.order
 
 
 @pytest.mark.parametrize("name", ["two", "three", "numbers"])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.listeners import FinishedTrial
     from spacelang.runtime.scoring.user_functions import Constraint
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "AskAndTell", "Comparison", "Configuration", "Constraint", "Experiment", "FinishedTrial", "ImportedSpace",
     "NoSuccessError", "RefitError", "Result", "SeveralObjectivesError", "Space", "SpaceError",

@@ -15,7 +15,7 @@ from spacelang.analysis.diagnostic_collector import (
 from spacelang.analysis.drafts import Draft, NameMention
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
-from spacelang.catalog.catalogue import Catalogue, Catalogues
+from spacelang.catalog.catalogue import Catalogue, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
@@ -43,7 +43,7 @@ class TextNames:
     """
 
     module: modules.Module
-    catalogues: Catalogues
+    catalogues: FileCatalogues
     variables: Mapping[str, Variable]
     mentions: tuple[NameMention, ...]
 
@@ -133,7 +133,7 @@ def _check_compiled(
     return CheckResult(None if structures is None else structures.space, structures, diagnostics, symbols, vast)
 
 
-def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: DiagnosticCollector) -> "Task | None":
+def _task(written: ast.Task, draft: Draft, catalogue: FileCatalogues, report: DiagnosticCollector) -> "Task | None":
     # Most files have no task: its reader is imported only if it is needed.
     from spacelang.analysis import tasks
 

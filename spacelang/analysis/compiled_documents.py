@@ -10,7 +10,7 @@ from spacelang.analysis.domains import common_value
 from spacelang.analysis.goals import ScorerReader
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import OperatorFinder
-from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
+from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import reading as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
@@ -141,7 +141,7 @@ def _structures(
     return _counted_structures(space, report)
 
 
-def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> Catalogues:
+def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> FileCatalogues:
     names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
     own = (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
     used = [ast.CatalogueUse(_dotted(name, start), start) for name in names if name not in own]
@@ -170,7 +170,7 @@ def _counted_structures(space: Space, report: DiagnosticCollector) -> Structures
 
 
 class _CatalogueChecker:
-    def __init__(self, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+    def __init__(self, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
         self._catalogue = catalogue
         self._report = report
         self._finder = OperatorFinder(catalogue, report)

@@ -257,7 +257,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
             # The condition never or always holds: that is reported separately.
             continue
         found = find_conflict(
-            space, constraints.affecting(choice, branch), symbols, checks, (choice.address, branch.name)
+            space, constraints.constraints_on_branch(choice, branch), symbols, checks, (choice.address, branch.name)
         )
         excluded = tuple(Related(constraint.span, "excluded here") for constraint in found.constraints[:MAX_SHOWN])
         yield from found.constraints
@@ -341,7 +341,7 @@ class _AlternativeChecks:
                 for place in places:
                     self._over.setdefault(place, []).extend(network.constraints)
 
-    def affecting(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
+    def constraints_on_branch(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
         """Return the constraints that may exclude a branch, most specific first.
 
         They test the branch by name, or restrict what is inside the branch, or mention its decision.

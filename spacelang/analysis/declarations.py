@@ -10,7 +10,7 @@ from spacelang.analysis.groups import GroupReader
 from spacelang.analysis.modules import Module, name_of_import
 from spacelang.analysis.operators import OperatorReader
 from spacelang.analysis.values import TITLES
-from spacelang.catalog.catalogue import Catalogue, Catalogues
+from spacelang.catalog.catalogue import Catalogue, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE, NotInstalledError, UnreadablePackageError, open_package
 from spacelang.catalog.snapshot import BUNDLED, load
 from spacelang.diagnostics import parameters as problems
@@ -23,7 +23,7 @@ from spacelang.text import Span
 
 
 def check_reusable_declarations(
-    module: Module, catalogue: Catalogues, groups: GroupReader, report: DiagnosticCollector
+    module: Module, catalogue: FileCatalogues, groups: GroupReader, report: DiagnosticCollector
 ) -> None:
     """Check the groups, abstract operators and imports of a file, and of the files that it imports."""
     alone = DiagnosticCollector(report.symbols)
@@ -62,7 +62,7 @@ def all_modules(first: Module) -> list[Module]:
     return [*found.values()]
 
 
-def _check_unused(module: Module, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+def _check_unused(module: Module, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Warn about unused declarations and imports of the first file, unless a part that was not parsed may use them."""
     if module.is_torn or not (module.groups or module.abstracts or module.imports):
         return
@@ -136,7 +136,7 @@ SYNONYMS: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lg
 
 def read_catalogues(
     uses: Sequence[ast.CatalogueUse], surroundings: CheckContext, report: DiagnosticCollector
-) -> Catalogues:
+) -> FileCatalogues:
     """Return the catalogues that the `use` lines of a file and its imports make available. Report problems.
 
     Every refusal is an error. So the bundled catalogue of a refused package may still serve to check the rest of the
@@ -156,11 +156,11 @@ def read_catalogues(
             refused.update(found)
     refused -= used.keys()
     known = {name: load(name) for name in sorted(refused) if name in BUNDLED}
-    return Catalogues(own, used | known, frozenset(refused))
+    return FileCatalogues(own, used | known, frozenset(refused))
 
 
 def check_unused(
-    uses: Sequence[ast.CatalogueUse], names: Iterable[str], catalogues: Catalogues, report: DiagnosticCollector
+    uses: Sequence[ast.CatalogueUse], names: Iterable[str], catalogues: FileCatalogues, report: DiagnosticCollector
 ) -> None:
     """Report each accepted `use` of a package without an operator among the `names` of the text."""
     if not uses:

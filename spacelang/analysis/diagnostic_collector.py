@@ -146,7 +146,7 @@ class DiagnosticCollector:
     def attribute_to(self, first_diagnostic: int, through: Related) -> None:
         """Add the related place `through` to the diagnostics from index `first_diagnostic` on.
 
-        Diagnostics that this has added to the report before are dropped.
+        Drop diagnostics that an earlier call of this method has already attributed.
         """
         new = [problem for problem in self.found[first_diagnostic:] if problem not in self._brought]
         self._brought.update(new)

@@ -72,7 +72,7 @@ class StageNames:
         words = name.split(".")
         return ".".join(words[: len(words) - len(rest)])
 
-    def home_of(self, name: str) -> tuple[int, str]:
+    def resolve_module_prefix(self, name: str) -> tuple[int, str]:
         """Return the id of the module in which a dotted name is looked up, and the name without its imports."""
         module, words = self.module, name.split(".")
         while module is not None and len(words) > 1 and words[0] in module.imports:
@@ -294,9 +294,13 @@ class Draft:
         own = (scope.constants, scope.operators, scope.addresses, scope.dubious)
         found = scope.definitions.get(name) if name != scope.outer_name else None
         is_own = found is not None or any(name in each for each in own)
-        return found if is_own or scope.names.module is None else self.definitions.get(scope.names.home_of(name))
+        return (
+            found
+            if is_own or scope.names.module is None
+            else self.definitions.get(scope.names.resolve_module_prefix(name))
+        )
 
-    def lets_in(self, scope: Scope) -> Iterator[str]:
+    def let_names(self, scope: Scope) -> Iterator[str]:
         """Yield the names that the `let` lines of the file of a scope define."""
         home = id(scope.names.module)
         return (name for module, name in self.definitions if module == home)

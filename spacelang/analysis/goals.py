@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.catalogue import Catalogues
+from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir import task as ir_task
@@ -33,7 +33,7 @@ class ScorerReader:
     """
 
     def __init__(
-        self, catalogue: Catalogues, kind: str | None, report: DiagnosticCollector, *, has_function: bool = False
+        self, catalogue: FileCatalogues, kind: str | None, report: DiagnosticCollector, *, has_function: bool = False
     ) -> None:
         self._known = catalogue.scorers
         self.kind = kind
@@ -169,7 +169,7 @@ def is_for_function(root: Node) -> bool:
     return not catalogues or ABSTRACT_CATALOGUE in catalogues
 
 
-def check_function_goal(goal: ir_task.FunctionGoal, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+def check_function_goal(goal: ir_task.FunctionGoal, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report a goal in quotes of a space whose pipelines are built and scored."""
     problem = "goals in quotes are for spaces with abstract operators; this space is scored by scorers"
     scorer = next((name for name in (goal.name, f"neg_{goal.name}") if name in catalogue.scorers), None)

@@ -160,7 +160,7 @@ class GroupReader:
             self._report.add(TooLarge(through.span, what=what, limit=limit))
 
     def _group(self, include: ast.ParameterGroupInclusion, module: Module) -> tuple[BodyMember, ...]:
-        home, name = module.home_of(include.name)
+        home, name = module.resolve_module_prefix(include.name)
         group = home.groups.get(name)
         if group is None:
             self._report_unknown(include.name, module, home, name)

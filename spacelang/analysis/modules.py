@@ -68,7 +68,7 @@ class Module:
         """Return True if a part of the file that could not be parsed may declare this name."""
         return self.is_torn or name in self.damaged
 
-    def home_of(self, name: ast.DottedName) -> tuple["Module", str]:
+    def resolve_module_prefix(self, name: ast.DottedName) -> tuple["Module", str]:
         """Return the module in which a dotted name is looked up, and its rest: `trees.knn` is `knn` in `trees`."""
         home, words = self, [word.text for word in name.words]
         while len(words) > 1 and words[0] in home.imports:

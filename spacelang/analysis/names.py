@@ -267,7 +267,7 @@ class NameResolver:
                     *scope.addresses,
                     *scope.constants,
                     *scope.definitions,
-                    *self._draft.lets_in(scope),
+                    *self._draft.let_names(scope),
                     *self._next_words[""],
                 ],
             )

@@ -16,7 +16,7 @@ from spacelang.analysis.ranges import has_named_bounds
 from spacelang.analysis.values import InvalidValue, OperatorFinder, literal_value, read_annotations
 from spacelang.catalog.catalogue import (
     CatalogueEntry,
-    Catalogues,
+    FileCatalogues,
     NamedObjectDefault,
     NoDefault,
     OpaqueDefault,
@@ -58,7 +58,7 @@ class OperatorReader:
     def __init__(
         self,
         module: Module,
-        catalogue: Catalogues,
+        catalogue: FileCatalogues,
         draft: drafts.Draft,
         report: DiagnosticCollector,
         groups: GroupReader | None = None,
@@ -79,12 +79,12 @@ class OperatorReader:
 
     def is_operator(self, name: ast.DottedName) -> bool:
         """Return True if an operator of this name is declared or in a catalogue."""
-        home, rest = self._module.home_of(name)
+        home, rest = self._module.resolve_module_prefix(name)
         return rest in home.abstracts or name.text in self._catalogue
 
     def is_operator_stage_or_import(self, name: ast.DottedName) -> bool:
         """Return True if a name stands for an operator, a stage or an imported file."""
-        home, rest = self._module.home_of(name)
+        home, rest = self._module.resolve_module_prefix(name)
         return self.is_operator(name) or rest in home.stages or rest in home.imports
 
     def read_value(
@@ -108,7 +108,7 @@ class OperatorReader:
 
         An unknown name is reported, with a remedy from `hint` and the names `others`.
         """
-        home, word = self._module.home_of(name)
+        home, word = self._module.resolve_module_prefix(name)
         declaration = home.abstracts.get(word)
         if declaration is not None:
             return self._abstract(name, body, place, home, declaration)

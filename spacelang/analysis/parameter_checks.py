@@ -7,7 +7,7 @@ from typing import Final
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.operator_lists import members_of, optional_member
 from spacelang.analysis.values import suggest_value
-from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Deprecation, NoDefault, Parameter, Role
+from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, FileCatalogues, NoDefault, Parameter, Role
 from spacelang.catalog.rules import ANOTHER_NAME_OF, spell_value
 from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import Related
@@ -313,7 +313,7 @@ def check_required(
     name: ast.DottedName,
     entry: CatalogueEntry,
     given: Mapping[str, ast.Word],
-    catalogue: Catalogues,
+    catalogue: FileCatalogues,
     report: DiagnosticCollector,
 ) -> None:
     """Report each required parameter of the operator that is not given."""
@@ -325,7 +325,7 @@ def check_required(
             )
 
 
-def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues) -> str | None:
+def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: FileCatalogues) -> str | None:
     for name, role in _EXAMPLES:
         found = catalogue.get(name)
         suits = role in entry.roles or not entry.roles & {Role.CLASSIFIER, Role.REGRESSOR}

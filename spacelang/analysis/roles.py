@@ -5,7 +5,7 @@ from functools import reduce
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Role
+from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues, Role
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import ColumnsAfterChange, MixedEstimators, NotAnEstimator, NotATransformer
 from spacelang.ir import space as ir
@@ -18,7 +18,7 @@ _EARLIER_ROLES = _TRANSFORMERS | {Role.SAMPLER}
 """The roles of steps before the last one. Parallel steps must be transformers, which keep all rows."""
 
 
-def check(root: ir.Node, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+def check(root: ir.Node, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report every step that cannot stand where it is; only known ones if the space has abstract operators."""
     steps = root.steps if isinstance(root, ir.Product) else (root,)
     is_pipeline = all(operator.catalogue != ir.ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
@@ -27,11 +27,11 @@ def check(root: ir.Node, catalogue: Catalogues, report: DiagnosticCollector) -> 
         judge.check_steps(steps)
         judge.check_values(root)
     if is_pipeline:
-        _ColumnNameTracker(catalogue, report).follow(root, kept=True)
+        _ColumnNameTracker(catalogue, report).track_column_names(root, kept=True)
 
 
 class _RoleChecker:
-    def __init__(self, catalogue: Catalogues, report: DiagnosticCollector, *, is_pipeline: bool) -> None:
+    def __init__(self, catalogue: FileCatalogues, report: DiagnosticCollector, *, is_pipeline: bool) -> None:
         self._catalogue = catalogue
         self._report = report
         self._is_pipeline = is_pipeline
@@ -136,11 +136,11 @@ _STRUCTURE_NAMES: Final = {
 class _ColumnNameTracker:
     """A check that no `columns(…)` comes after a transformer, whose output has no column names."""
 
-    def __init__(self, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+    def __init__(self, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
         self._catalogue = catalogue
         self._report = report
 
-    def follow(self, node: ir.Node, *, kept: bool) -> bool:
+    def track_column_names(self, node: ir.Node, *, kept: bool) -> bool:
         """Return True if columns still have names after a node, given whether they have names before it (`kept`).
 
         Report a `columns(…)` that receives columns without names.
@@ -151,16 +151,16 @@ class _ColumnNameTracker:
                 return kept and (entry is None or Role.SAMPLER in entry.roles)
             case ir.Choice():
                 # Follow all branches, even after the first one that loses the names.
-                return all([*(self.follow(branch.node, kept=kept) for branch in node.branches)])
+                return all([*(self.track_column_names(branch.node, kept=kept) for branch in node.branches)])
             case ir.Product(kind=ir.ProductKind.SEQUENCE):
-                return reduce(lambda so_far, child: self.follow(child, kept=so_far), node.children, kept)
+                return reduce(lambda so_far, child: self.track_column_names(child, kept=so_far), node.children, kept)
             case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._follow_orders(node.children, kept=kept)
             case ir.Product():
                 if node.kind is ir.ProductKind.COLUMNS and not kept:
                     self._report.add(ColumnsAfterChange(node.span))
                 for child in node.children:
-                    self.follow(child, kept=kept or node.kind is ir.ProductKind.COLUMNS)
+                    self.track_column_names(child, kept=kept or node.kind is ir.ProductKind.COLUMNS)
                 return False
             case ir.Hyperparameter():
                 return kept
@@ -168,9 +168,9 @@ class _ColumnNameTracker:
     def _follow_orders(self, steps: tuple[ir.Node, ...], *, kept: bool) -> bool:
         """Check the steps of a permutation. Each step may come after any of the others."""
         silent = _ColumnNameTracker(self._catalogue, DiagnosticCollector(self._report.symbols))
-        keeps = [silent.follow(step, kept=True) for step in steps]
+        keeps = [silent.track_column_names(step, kept=True) for step in steps]
         for place, step in enumerate(steps):
-            self.follow(step, kept=kept and all((*keeps[:place], *keeps[place + 1 :])))
+            self.track_column_names(step, kept=kept and all((*keeps[:place], *keeps[place + 1 :])))
         return kept and all(keeps)
 
 

@@ -13,7 +13,7 @@ from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import BodyReader, OperatorReader
 from spacelang.analysis.structures import StructureContext, StructureReader
 from spacelang.analysis.values import read_annotations, span_of
-from spacelang.catalog.catalogue import Catalogues
+from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
 from spacelang.diagnostics.reading import NoStage, TooLarge
@@ -36,7 +36,7 @@ class StageReader:
     def __init__(
         self,
         module: Module,
-        catalogue: Catalogues,
+        catalogue: FileCatalogues,
         report: DiagnosticCollector,
         columns: tuple[DataColumn, ...] | None = None,
     ) -> None:
@@ -241,8 +241,8 @@ class StageReader:
         self._is_misnamed = True
         self.mark_incomplete()
         operators, _ = self._readers_of(module)
-        if not operators.finder.is_refused(written.name):
-            home, rest = module.home_of(written.name)
+        if not operators.finder.is_in_refused_catalogue(written.name):
+            home, rest = module.resolve_module_prefix(written.name)
             before = written.name.text.removesuffix(rest)
             near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
             unknown = UnknownStep(written.name.span, name=written.name.text, near=near)

@@ -183,15 +183,15 @@ class StructureReader:
     # ---- steps by name
 
     def _stage_of(self, written: ast.OperatorReference) -> tuple[Module, ast.Stage] | None:
-        home, rest = self._module.home_of(written.name)
+        home, rest = self._module.resolve_module_prefix(written.name)
         return (home, home.stages[rest]) if rest in home.stages else None
 
     def _imported_module(self, written: ast.OperatorReference) -> Module | None:
-        home, rest = self._module.home_of(written.name)
+        home, rest = self._module.resolve_module_prefix(written.name)
         return home.imports.get(rest)
 
     def _is_damaged(self, written: ast.OperatorReference) -> bool:
-        home, rest = self._module.home_of(written.name)
+        home, rest = self._module.resolve_module_prefix(written.name)
         return rest in home.damaged
 
     def _steps_by_name(self, written: ast.OperatorReference, spot: StructureContext) -> list[ir.Node]:

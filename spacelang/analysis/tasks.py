@@ -8,7 +8,7 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.goals import GoalReader, ScorerReader, check_function_goal, is_for_function
-from spacelang.catalog.catalogue import Catalogues, Role
+from spacelang.catalog.catalogue import FileCatalogues, Role
 from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir import task as ir_task
@@ -28,7 +28,7 @@ _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
 def read(
-    written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector, root: Node | None = None
+    written: ast.Task, catalogue: FileCatalogues, report: DiagnosticCollector, root: Node | None = None
 ) -> ir_task.Task | None:
     """Return the task of a block, or None if its kind is unknown. Invalid settings are reported and left out.
 
@@ -37,7 +37,7 @@ def read(
     return _TaskReader(written, catalogue, report, has_function=root is not None and is_for_function(root)).read()
 
 
-def check(root: Node, task: ir_task.Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+def check(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report a task of another kind than the estimators of the space, and goals in quotes that it cannot have."""
     if task.function_goals and not is_for_function(root):
         check_function_goal(task.function_goals[0], catalogue, report)
@@ -55,7 +55,7 @@ def check(root: Node, task: ir_task.Task, catalogue: Catalogues, report: Diagnos
 
 class _TaskReader:
     def __init__(
-        self, written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector, *, has_function: bool
+        self, written: ast.Task, catalogue: FileCatalogues, report: DiagnosticCollector, *, has_function: bool
     ) -> None:
         self._written = written
         self._report = report

@@ -73,7 +73,7 @@ class TupleParameterDomain:
         return self.middle_tuple if self.begins_with_tuple else self.others[0].representative
 
     @property
-    def without_others(self) -> "TupleParameterDomain":
+    def tuples_only(self) -> "TupleParameterDomain":
         """The domain of the tuples alone."""
         return replace(self, others=(), begins_with_tuple=True)
 
@@ -221,7 +221,7 @@ class TupleReader:
         sound = True
         for part, place in zip(domain.others, rest, strict=True):
             for value in part.values if isinstance(part, Categorical) else ():
-                if isinstance(domain.without_others.find(value), NotFound) and value != ir.TUPLE_NAME:
+                if isinstance(domain.tuples_only.find(value), NotFound) and value != ir.TUPLE_NAME:
                     continue
                 shown = place.values if isinstance(place, ast.ValueSet) else ()
                 span = next((each.span for each in shown if _has_value(each, value)), place.span)
@@ -286,9 +286,9 @@ class TupleReader:
         advice: AnnotationValues,
     ) -> Iterator[ir.Hyperparameter]:
         name, (part,) = written.name.text, tuple_parts(written.domain)
-        found = domain.without_others.find(default)
+        found = domain.tuples_only.find(default)
         is_tuple = not isinstance(found, NotFound)
-        own = found if is_tuple else _library_default(domain.without_others, judge)
+        own = found if is_tuple else _library_default(domain.tuples_only, judge)
         own = own if isinstance(own, tuple) else domain.middle_tuple
         if domain.others:
             several = Union((*domain.others, Categorical((ir.TUPLE_NAME,))))

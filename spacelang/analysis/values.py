@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Catalogues
+from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import BUNDLED, load
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
@@ -63,8 +63,8 @@ def suggest_value(value: Value, known: Iterable[Value]) -> str | None:
 class OperatorFinder:
     """A lookup of operators by name. Names of refused catalogues are not reported a second time."""
 
-    def __init__(self, catalogue: Catalogue | Catalogues, report: DiagnosticCollector) -> None:
-        self.catalogue = catalogue if isinstance(catalogue, Catalogues) else Catalogues(catalogue)
+    def __init__(self, catalogue: Catalogue | FileCatalogues, report: DiagnosticCollector) -> None:
+        self.catalogue = catalogue if isinstance(catalogue, FileCatalogues) else FileCatalogues(catalogue)
         self._report = report
 
     def find(
@@ -75,7 +75,7 @@ class OperatorFinder:
         The remedy is `hint` if it is given, else the nearest name of an operator or of `others`.
         """
         entry = self.catalogue.get(name.text)
-        if entry is None and not self.is_refused(name):
+        if entry is None and not self.is_in_refused_catalogue(name):
             self._report.add(self._unknown_diagnostic(name, hint, others))
         return entry
 
@@ -86,9 +86,9 @@ class OperatorFinder:
             return self._unknown_diagnostic(name, None, ())
         return None
 
-    def is_refused(self, name: ast.DottedName) -> bool:
+    def is_in_refused_catalogue(self, name: ast.DottedName) -> bool:
         """Return True if a name belongs to a refused catalogue."""
-        return self.catalogue.is_refused(name.text)
+        return self.catalogue.is_in_refused_catalogue(name.text)
 
     def _unknown_diagnostic(self, name: ast.DottedName, hint: str | None, others: Collection[str]) -> Diagnostic:
         meanings = self.catalogue.full_names(name.text)

@@ -187,7 +187,7 @@ class WorkerOptions(WorkerCountAndLimitOptions, total=False):
         "work.", scope="workers", is_stored=True)]
 
 class ExecutorOptions(TypedDict, total=False):
-    """The executor, which decides where the workers run."""
+    """The option `executor`: a local dask cluster or a running dask scheduler, instead of the default executor."""
 
     executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
         "one.", check=(checks.TEXT, "takes `dask` or the address of a scheduler"), metavar="WHERE", scope="workers",

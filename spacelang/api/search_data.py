@@ -11,7 +11,7 @@ from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
 from spacelang.ir.task import RESERVED_NAMES, Fidelity, FunctionGoal, PipelineGoal, ScorerGoal, Task
 from spacelang.ir.trial import LossScale
-from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation
+from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation, time_column
 from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
@@ -175,7 +175,8 @@ class TabularData(EvaluationData):
                 what = "an ensemble votes on one target, and scikit-learn has no vote on several"
                 raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
         related, validation = self.related_table(experiment)
-        table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
+        test = read_test_rows(experiment.test, self.table)
+        table, others = split_off_test_rows(related, test, kind, seed, time_column(validation))
         metric = experiment.metric
         goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))

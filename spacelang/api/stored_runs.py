@@ -24,6 +24,7 @@ from spacelang.api.resuming import stored_space
 from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
 from spacelang.ir.trial import LossName
+from spacelang.ir.validation import time_column
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
@@ -40,7 +41,7 @@ from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_opera
 from spacelang.runtime.pipelines.input_conversion import used_columns
 from spacelang.runtime.scoring.stored_scorers import stored_scorer
 from spacelang.runtime.storage.header import (
-    IMPUTED_EARLIER,
+    MISSING_VALUES_IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
     SCORER_SETTING,
     WEIGHTS_SETTING,
@@ -262,7 +263,8 @@ def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: floa
         raise DataError(
             f"{data_of_run}, and `{table.name}` has {rows} rows and {columns} columns besides the labels", remedy
         )
-    seen, _ = split_off_test_rows(table, read_test_rows(share, table), kind, header.seed)
+    time = time_column(stored_validation(header))
+    seen, _ = split_off_test_rows(table, read_test_rows(share, table), kind, header.seed, time)
     if seen.features.shape[0] != header.data.rows:
         left = seen.features.shape[0]
         raise DataError(
@@ -304,7 +306,8 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
             what = f"the {name} of the rows are different: {before} in the run, {now} in this data"
             raise DataError(what, REPEAT_OPTIONS)
     before, now = (
-        each.get(MISSING_VALUES_SETTING, IMPUTED_EARLIER) for each in (header.settings, objective.identifying_settings)
+        each.get(MISSING_VALUES_SETTING, MISSING_VALUES_IMPUTED_EARLIER)
+        for each in (header.settings, objective.identifying_settings)
     )
     if before != now:
         what = f"missing values were {before} in the trials of the run, and would be {now} now"

@@ -109,6 +109,7 @@ class ComparisonDataset:
 
         These are `judged.facts`, unless test rows are drawn by the seed.
         """
+        from spacelang.ir.validation import time_column
         from spacelang.runtime.data.labels import check_and_encode_labels
         from spacelang.runtime.data.tables import data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
@@ -118,7 +119,8 @@ class ComparisonDataset:
         if not (isinstance(data, TabularData) and isinstance(test, float)):
             return judged.facts
         kind = task_kind(self.experiment.space.checked.root)
-        seen, _ = split_off_test_rows(data.related_table(self.experiment)[0], test, kind, seed)
+        table, validation = data.related_table(self.experiment)
+        seen, _ = split_off_test_rows(table, test, kind, seed, time_column(validation))
         dataset = check_and_encode_labels(seen, kind)
         return data_facts(self.label, dataset.features, dataset.original_labels)
 

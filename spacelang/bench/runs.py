@@ -280,7 +280,7 @@ def _check_folder(folder: Path, plan: "ComparisonPlan") -> None:
         raise InputError(f"`{folder}` is not empty and contains no comparison", CHOOSE_ANOTHER) from None
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"`{folder / PLAN_FILE}` is damaged", CHOOSE_ANOTHER) from error
-    differences = earlier.differences(plan)
+    differences = earlier.blocking_differences(plan)
     if differences:
         help_text = f"{CHOOSE_ANOTHER}; only optimizers, data and repeats may be added to a comparison"
         raise StoreError(f"`{folder}` contains another comparison", help_text, tuple(differences))
@@ -322,7 +322,7 @@ class ComparisonPlan:
         facts = {each.name: found[each.name] for each in fields(ComparisonPlan)}
         return ComparisonPlan(**facts | {"seeds": tuple(facts["seeds"])})
 
-    def differences(self, later: "ComparisonPlan") -> list[str]:
+    def blocking_differences(self, later: "ComparisonPlan") -> list[str]:
         """Return a line for each difference that prevents `later` from resuming in the folder of this plan.
 
         `later` may add seeds, optimizers and data, but must not change or drop any.

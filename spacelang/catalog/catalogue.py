@@ -293,7 +293,7 @@ class Catalogue:
 
 
 @dataclass(frozen=True)
-class Catalogues:
+class FileCatalogues:
     """The catalogue of scikit-learn, whose operators have plain names, and the catalogues that a file uses.
 
     An operator of a used catalogue has the name `catalogue.Operator`, or its plain name if no other catalogue has an
@@ -334,7 +334,7 @@ class Catalogues:
         """Return the full names that a plain name may refer to in the used catalogues, in the order of `use` lines."""
         return tuple(f"{catalogue}.{name}" for catalogue in self._by_plain_name.get(name, ()))
 
-    def is_refused(self, name: str) -> bool:
+    def is_in_refused_catalogue(self, name: str) -> bool:
         """Return True if a name (as written) belongs to a refused catalogue whose operators are unknown."""
         package = name.partition(".")[0]
         return package in self.refused and package not in self.used

@@ -174,7 +174,7 @@ class _Completer:
     def _home_of(self, name: str) -> tuple[Module, str]:
         span = self._module.file.span
         words = tuple(ast.Word(word, span) for word in name.split("."))
-        return self._module.home_of(ast.DottedName(words, span))
+        return self._module.resolve_module_prefix(ast.DottedName(words, span))
 
     @property
     def _parameter(self) -> Parameter | None:
@@ -293,7 +293,7 @@ def _member_names(body: ast.Body | None, home: Module) -> Iterator[str]:
     """Yield the names of the members of a body, groups included."""
     for member in body.members if body is not None else ():
         if isinstance(member, ast.ParameterGroupInclusion):
-            other, rest = home.home_of(member.name)
+            other, rest = home.resolve_module_prefix(member.name)
             group = other.groups.get(rest)
             yield from _member_names(group.body, other) if group is not None and group.body is not body else ()
         elif isinstance(member, ast.Simplex):

@@ -216,7 +216,7 @@ class _NameCollector:
                 break
             self._import_reference(word, home)
             home = home.imports[word.text]
-        return module.home_of(name)
+        return module.resolve_module_prefix(name)
 
     def _import_reference(self, word: ast.Word, home: Module) -> None:
         for item in home.file.items:
@@ -236,14 +236,14 @@ class _NameCollector:
             self._operator(node.name, module)
 
     def _operator(self, name: ast.DottedName, module: Module) -> None:
-        home, rest = module.home_of(name)
+        home, rest = module.resolve_module_prefix(name)
         if rest in home.abstracts:
             self._refer(name.words[-1].span, SymbolKind.ABSTRACT, home.abstracts[rest].name)
         elif self._names.catalogues.get(name.text) is not None:
             self._add(name.span, Symbol(SymbolKind.OPERATOR, name.text))
 
     def _parameter(self, name: ast.Word, module: Module, operator: str) -> None:
-        home, rest = module.home_of(ast.DottedName((ast.Word(operator, name.span),), name.span))
+        home, rest = module.resolve_module_prefix(ast.DottedName((ast.Word(operator, name.span),), name.span))
         declaration = home.abstracts.get(rest)
         members = declaration.body.members if declaration is not None and declaration.body is not None else ()
         for member in members:

@@ -208,7 +208,7 @@ class BracketRuns(Generic[K]):
         """Run all brackets; if their sequence is endless, train every candidate on all rows in the end."""
         yield from _selection.run_candidates(self._turn, self)
 
-    def next_trainings(self, count: int) -> Iterator[tuple[K, int]]:
+    def candidates_to_train(self, count: int) -> Iterator[tuple[K, int]]:
         """Yield up to `count` trainings that should start next, each a candidate and a number of rows."""
         for _ in range(count):
             training = self._next_training()

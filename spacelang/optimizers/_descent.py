@@ -74,7 +74,7 @@ class Arms:
         self._arms: MutableMapping[Pipeline, tuple[int, LossBounds]] = {}
         """The number of trainings of each pipeline, and its bounds after the last one."""
         self._lookup: Callable[..., Iterable[Trial]] = turn.recall_trials
-        self.trainings = 0
+        self.training_count = 0
         self.finished = 0
         """How many of the pipelines seen so far are fully trained."""
 
@@ -103,14 +103,14 @@ class Arms:
     def record(self, pipeline: Pipeline, trial: Trial) -> None:
         """Record the trial of a pipeline's next training."""
         self._update_bounds(pipeline, self.times_trained(pipeline), trial)
-        self.trainings += 1
+        self.training_count += 1
 
     def speculative_copy(self) -> "Arms":
         """Return a copy for speculation: trials recorded in the copy do not reach the original."""
         later = Arms(self._turn, self._sizes, self._widths, self._worth)
         later._arms = ChainMap({}, self._arms)
         later._lookup = self._turn.known_trials
-        later.trainings, later.finished = self.trainings, self.finished
+        later.training_count, later.finished = self.training_count, self.finished
         return later
 
     def _recall_known_trials(self, pipeline: Pipeline) -> int:
@@ -166,7 +166,7 @@ class Descent:
         """Return a copy of the descent that continues from its present state."""
         return Descent(self._tree, self._rules, self.state)
 
-    def trainings(self, arms: Arms) -> Iterator[Pipeline]:
+    def pipelines_to_train(self, arms: Arms) -> Iterator[Pipeline]:
         """Yield the pipelines to be trained; the caller records each trial in `arms` before it takes the next one."""
         while True:
             pipeline, reference = self.state.pipeline, self.state.reference
@@ -226,7 +226,7 @@ class Descents:
         """Request the trial of every pipeline to be trained; idle workers run speculative trials for later ones."""
         foresight = SpeculativeRequests(max(self._turn.selection.idle_workers - 1, 0))
         scouts = SpeculativeDescents(self, arms)
-        for pipeline in self._trainings(arms):
+        for pipeline in self._pipelines_to_train(arms):
             trial = yield from foresight.run_trial(arms.request(pipeline), scouts)
             scouts.on_committed_trial(pipeline, trial)
             arms.record(pipeline, trial)
@@ -246,7 +246,7 @@ class Descents:
             return self._current.copy()
         return self._new_descent(self._starts.pipeline(number))
 
-    def _trainings(self, arms: Arms) -> Iterator[Pipeline]:
+    def _pipelines_to_train(self, arms: Arms) -> Iterator[Pipeline]:
         rest = repeat_unfinished_leaves(self._tree, arms.is_fully_trained)
         idle = 0
         while self._turn.can_continue(self.number) and (
@@ -258,11 +258,11 @@ class Descents:
             if start is None:
                 return
             self._current = self._new_descent(start)
-            before = arms.trainings
-            yield from self._current.trainings(arms)
+            before = arms.training_count
+            yield from self._current.pipelines_to_train(arms)
             self.number += 1
             is_drawn = self.number > self._starts.given_count
-            idle = idle + 1 if is_drawn and arms.trainings == before else 0
+            idle = idle + 1 if is_drawn and arms.training_count == before else 0
 
     def _new_descent(self, start: Pipeline) -> Descent:
         return Descent(self._tree, self._rules, DescentState(start))
@@ -326,7 +326,7 @@ class _SpeculativeDescent:
 
     def __init__(self, descent: Descent, arms: Arms) -> None:
         self._arms = arms
-        self._trainings = descent.trainings(arms)
+        self._pipelines_to_train = descent.pipelines_to_train(arms)
         self._unconfirmed: deque[Request] = deque()
         """The requests that it used and that the real descent has not made yet."""
         self._next_training()
@@ -347,7 +347,7 @@ class _SpeculativeDescent:
         return self._unconfirmed.popleft() == request if self._unconfirmed else self.awaited == request
 
     def _next_training(self) -> None:
-        self._pipeline = next(self._trainings, None)
+        self._pipeline = next(self._pipelines_to_train, None)
         self._trained = 0 if self._pipeline is None else self._arms.times_trained(self._pipeline)
         self.awaited = None if self._pipeline is None else self._arms.request(self._pipeline)
 

@@ -257,7 +257,7 @@ class SearchTree:
             node.running_visits += 1
 
     def finish_visit(self, prefix: Prefix, reward: float) -> None:
-        """Back up the reward of a visit that was counted with `start_visit`, from the prefix to the root."""
+        """End a running visit: decrease `running_visits`, and record the reward at the prefix and every node above."""
         for node in self.path_to(prefix):
             node.running_visits -= 1
             insort(node.rewards, reward)

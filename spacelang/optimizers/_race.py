@@ -57,12 +57,12 @@ class CostByRows:
     _costs: dict[Configuration, dict[int, float]] = field(default_factory=dict)
     _exponents: list[float] = field(default_factory=list)
     _exponents_by_rung: dict[int, list[float]] = field(default_factory=dict)
-    _typical: dict[int, float] = field(default_factory=dict)
-    """The typical costs by rung, as far as they are known since the last trial."""
+    _median_costs: dict[int, float] = field(default_factory=dict)
+    """The median costs by rung, as far as they are known since the last trial."""
 
     def record(self, configuration: Configuration, rung: int, seconds: float) -> None:
         """Record the seconds, more than 0, of a successful trial on a rung."""
-        self._typical.clear()
+        self._median_costs.clear()
         known = self._costs.setdefault(configuration, {})
         below = max((other for other in known if other < rung), default=None)
         if below is not None:
@@ -81,17 +81,17 @@ class CostByRows:
         found = self._exponents_by_rung.get(rung, ())
         return len(found) < MIN_TRAINED_ON_ALL or median(found) >= WORTHWHILE_EXPONENT
 
-    def typical(self, rung: int) -> float | None:
+    def median_cost(self, rung: int) -> float | None:
         """Return the median over all configurations of their cost on a rung; None without any."""
-        if rung not in self._typical and self._costs:
+        if rung not in self._median_costs and self._costs:
             exponent = self.exponent
-            self._typical[rung] = median(self._scaled(known, rung, exponent) for known in self._costs.values())
-        return self._typical.get(rung)
+            self._median_costs[rung] = median(self._scaled(known, rung, exponent) for known in self._costs.values())
+        return self._median_costs.get(rung)
 
     def predict(self, configuration: Configuration, rung: int) -> float | None:
         """Return the cost of a configuration on a rung, from its own trials, else the typical one; None without any."""
         known = self._costs.get(configuration)
-        return self.typical(rung) if known is None else self._scaled(known, rung, self.exponent)
+        return self.median_cost(rung) if known is None else self._scaled(known, rung, self.exponent)
 
     def _scaled(self, known: dict[int, float], rung: int, exponent: float) -> float:
         nearest = min(known, key=lambda other: (abs(other - rung), -other))
@@ -127,12 +127,12 @@ class Race:
     def record(self, rung: int, trial: Trial) -> None:
         """Record a finished training on a rung."""
         configuration = trial.request.configuration
-        self.spend(trial)
+        self.subtract_cost(trial)
         self._results[rung][configuration] = race_key(trial)
         if trial.loss is not None and trial.seconds_without_sharing > 0:
             self.costs.record(configuration, rung, trial.seconds_without_sharing)
 
-    def spend(self, trial: Trial) -> None:
+    def subtract_cost(self, trial: Trial) -> None:
         """Take the cost of a trial from the time that is left."""
         self._spent += trial.cost
 
@@ -154,7 +154,7 @@ class Race:
         ]
         found = worthwhile[0]
         for rung in worthwhile:
-            cost = self.costs.typical(rung)
+            cost = self.costs.median_cost(rung)
             if cost is not None and cost * EVALUATIONS <= self._seconds:
                 found = rung
         return found

@@ -278,7 +278,7 @@ def _check(selection: SelectionProblem, iterations: int | None, start: Pipeline 
 class CandidateSource(Protocol[K]):
     """A source of the trainings that should start next."""
 
-    def next_trainings(self, count: int) -> Iterable[tuple[K, int]]:
+    def candidates_to_train(self, count: int) -> Iterable[tuple[K, int]]:
         """Yield up to `count` trainings to start now, each a candidate and a number of rows."""
 
     def record(self, candidate: K, rows: int, trial: Trial) -> None:
@@ -292,7 +292,7 @@ class SequentialCandidates(Generic[K]):
         size = turn.selection.size
         self._new = ((each, size) for each in candidates if not turn.recall_trials(each, size))
 
-    def next_trainings(self, count: int) -> Iterable[tuple[K, int]]:
+    def candidates_to_train(self, count: int) -> Iterable[tuple[K, int]]:
         """Yield `(candidate, rows)` for the next `count` unknown candidates; `rows` is always all rows."""
         return islice(self._new, count)
 
@@ -307,7 +307,7 @@ def run_candidates(turn: SelectorCall[K], source: CandidateSource[K]) -> SearchC
     while True:
         # A search without running trials must request something, even if other searches use all workers.
         count = max(room, not out) if turn.can_continue() else 0
-        begin = {turn.make_request(*each): each for each in source.next_trainings(count)}
+        begin = {turn.make_request(*each): each for each in source.candidates_to_train(count)}
         out |= begin
         if not out:
             return

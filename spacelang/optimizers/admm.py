@@ -147,7 +147,7 @@ class Admm:
     def _constraints(self, bounds: tuple[AnyBound, ...]) -> ConstraintResiduals:
         """Return the residuals of bounds tightened by `margin`; raises OptionError for a bound below 0."""
         for bound in bounds:
-            message = f"the bound of `{bound.name}` is {bound.limit}"
+            message = f"the bound of `{bound.name}` is negative: {bound.limit}"
             check(bound.limit >= 0, message, "`admm` needs bounds of at least 0")
         tightened = [replace(bound, limit=bound.limit * (1 - self.margin)) for bound in bounds]
         return ConstraintResiduals.from_bounds(tightened, self.rho, self.residuals)

@@ -211,7 +211,7 @@ class _Run:
 
     def _record(self, training: "_Training", trial: Trial) -> None:
         if training.rung is None:
-            self._race.spend(trial)
+            self._race.subtract_cost(trial)
             insort(self._measured, (trial.cost, trial.request.configuration), key=itemgetter(0))
         elif not training.is_repeated:
             self._race.record(training.rung, trial)

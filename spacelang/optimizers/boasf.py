@@ -129,7 +129,7 @@ class Boasf:
             # An exhausted arm needs no share, and must not take the place of another one.
             arms = [arm for arm in arms if not arm.is_exhausted]
             if arms and round_ < self.rounds:
-                arms = [arms[place] for place in surviving_arms(self._scores(arms), self.tie, problem.rng)]
+                arms = [arms[place] for place in draw_surviving_arms(self._scores(arms), self.tie, problem.rng)]
             round_ += 1
 
     def _round_shares(self, arms: Sequence[ArmState], resource: "_Resource", *, is_first: bool) -> list[float]:
@@ -212,8 +212,8 @@ def survival_probabilities(scores: Sequence[float]) -> list[float] | None:
     return None if least == most else [(each - least) / (most - least) for each in scores]
 
 
-def surviving_arms(scores: Sequence[float], tie: TieRule, rng: Generator) -> list[int]:
-    """Return the indices of the surviving arms in ascending order.
+def draw_surviving_arms(scores: Sequence[float], tie: TieRule, rng: Generator) -> list[int]:
+    """Draw the arms that survive, and return their indices in ascending order.
 
     There is one random draw for each arm; see `survival_probabilities`. A single arm always survives. If all scores are
     equal, every arm survives with `tie="keep"`. With `tie="reference"` each of n arms then survives with probability 1

@@ -79,7 +79,7 @@ class _Pulls:
         leaves, known = RandomLeaves(turn.selection.tree, turn.selection.rng).each_once(), self._normalized_losses
         self._new_pipelines = (each for each in leaves if each not in known and each not in self._pending_pulls)
 
-    def next_trainings(self, count: int) -> Iterator[tuple[Pipeline, int]]:
+    def candidates_to_train(self, count: int) -> Iterator[tuple[Pipeline, int]]:
         while count and (pipeline := self._next_pipeline()) is not None:
             count -= 1
             self._pending_pulls[pipeline] = 1
@@ -92,7 +92,10 @@ class _Pulls:
             self._bandit.pull(candidate, standing)
 
     def _next_pipeline(self) -> Pipeline | None:
-        """Return the next pipeline neither known nor being evaluated; pull those drawn before it."""
+        """Draw pipelines until one is new, and return it; None if there is none or the selector call ends.
+
+        Count the pipelines drawn on the way, known or still running, as pulls of their arms.
+        """
         patience = PATIENCE
         while self._undrawn_count and self._turn.can_continue(self._count):
             self._count += 1

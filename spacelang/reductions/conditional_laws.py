@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from math import ceil, floor, gcd
 from typing import Any
 
-from spacelang.reductions.range_laws import FloatRange, FloatTable, GridRange, GridTable, exactly
+from spacelang.reductions.range_laws import FloatRange, FloatTable, GridRange, GridTable, exact_value
 
 NODES = 1000  # The number of parts of a range of floats in a table
 MAX_PRODUCTS = 5_000_000  # The maximum number of totals of a sum, times the values of a range with a log scale
@@ -46,7 +46,7 @@ class TreeLaw:
         rows: list[tuple[Any, Any, bool]] = []  # factor * value + constant <= 0
         for child in below:
             inner: Any = self.ranges[child]
-            box = [exactly(inner.value(end)) for end in (inner.first, inner.last)]
+            box = [exact_value(inner.value(end)) for end in (inner.first, inner.last)]
             limits = self.limits[child][1]
             rows += [(other, constant + own * box[own < 0], strict) for own, other, constant, strict in limits]
             rows += [
@@ -58,9 +58,9 @@ class TreeLaw:
         lower, upper = mine.lower, mine.upper
         for factor, constant, strict in rows:
             if factor > 0:
-                upper = min(upper, mine.last_to(-Fraction(constant) / factor, strict=strict))
+                upper = min(upper, mine.last_at_most(-Fraction(constant) / factor, strict=strict))
             elif factor < 0:
-                lower = max(lower, mine.first_from(-Fraction(constant) / factor, strict=strict))
+                lower = max(lower, mine.first_at_least(-Fraction(constant) / factor, strict=strict))
         return FloatRange(lower, max(lower, upper), is_log=mine.is_log)
 
     @property
@@ -74,11 +74,11 @@ class TreeLaw:
         mine = self.ranges[name]
         first, last = mine.first, mine.last
         for own, other, constant, strict in self.limits[name][1] if name in self.limits else ():
-            limit = -Fraction(other * exactly(parent) + constant) / own
+            limit = -Fraction(other * exact_value(parent) + constant) / own
             if own > 0:
-                last = min(last, mine.last_to(limit, strict=strict))
+                last = min(last, mine.last_at_most(limit, strict=strict))
             else:
-                first = max(first, mine.first_from(limit, strict=strict))
+                first = max(first, mine.first_at_least(limit, strict=strict))
         return first, last
 
     def ends(self, name: str, known: dict[str, Any]) -> tuple[Any, Any]:
@@ -164,7 +164,7 @@ class FloatSumLaw:
     def __init__(self, ranges: dict[str, FloatRange], factors: dict[str, Any], least: Any, greatest: Any) -> None:
         """Compute for each range the probabilities of the totals of the ranges after it, above their least total."""
         self.ranges, self.factors, self.least, self.greatest = ranges, factors, least, greatest
-        ends = {name: (exactly(each.lower), exactly(each.upper)) for name, each in ranges.items()}
+        ends = {name: (exact_value(each.lower), exact_value(each.upper)) for name, each in ranges.items()}
         self.boxes = {name: sorted(factor * end for end in ends[name]) for name, factor in factors.items()}
         self.width = float(greatest - sum(low for low, _ in self.boxes.values())) / SUM_NODES
         below = [1.0] * (SUM_NODES + 1)
@@ -197,7 +197,7 @@ class FloatSumLaw:
         """Return the limits on the total of a range and those after it, and the box of those after it."""
         names = [*self.ranges]
         place = names.index(name)
-        used = sum(self.factors[other] * exactly(known[other]) for other in names[:place])
+        used = sum(self.factors[other] * exact_value(known[other]) for other in names[:place])
         rest = [sum(self.boxes[other][side] for other in names[place + 1 :]) for side in (0, 1)]
         return self.least - used, self.greatest - used, rest
 
@@ -205,8 +205,8 @@ class FloatSumLaw:
         """Return the first and the last value of a range, given the values before it."""
         mine, factor, (least, greatest, rest) = self.ranges[name], self.factors[name], self._left(name, known)
         ends = sorted((Fraction(least - rest[1]) / factor, Fraction(greatest - rest[0]) / factor))
-        first = max(mine.lower, mine.first_from(ends[0], strict=False))
-        return first, max(first, min(mine.upper, mine.last_to(ends[1], strict=False)))
+        first = max(mine.lower, mine.first_at_least(ends[0], strict=False))
+        return first, max(first, min(mine.upper, mine.last_at_most(ends[1], strict=False)))
 
     def table(self, name: str, known: dict[str, Any]) -> FloatTable:
         """Return the table of a range, given the values before it."""
@@ -337,7 +337,7 @@ def _grid_sum_law(
     for unit in units.values():
         common = gcd(common, int(unit * size))
     scale = Fraction(size, common)
-    base = sum(factors[n] * exactly(each.value(0 if factors[n] > 0 else each.last)) for n, each in ranges.items())
+    base = sum(factors[n] * exact_value(each.value(0 if factors[n] > 0 else each.last)) for n, each in ranges.items())
     whole = {name: int(unit * scale) for name, unit in units.items()}
     least, greatest = 0, sum(abs(unit) * ranges[name].last for name, unit in whole.items())
     for is_upper, end, strict in ends:
@@ -358,7 +358,7 @@ def _float_sum_law(
     ranges: dict[str, FloatRange], factors: dict[str, int], ends: list[tuple[bool, Any, bool]]
 ) -> FloatSumLaw:
     """Return the law of a sum of floats; its limits may not be strict."""
-    boxes = [sorted(factors[n] * exactly(end) for end in (each.lower, each.upper)) for n, each in ranges.items()]
+    boxes = [sorted(factors[n] * exact_value(end) for end in (each.lower, each.upper)) for n, each in ranges.items()]
     least = max([sum(low for low, _ in boxes), *(end for is_upper, end, _ in ends if not is_upper)])
     greatest = min([sum(high for _, high in boxes), *(end for is_upper, end, _ in ends if is_upper)])
     if any(strict for _, _, strict in ends) or least >= greatest:

@@ -14,7 +14,7 @@ from typing import Any
 LEAST_SHARE = 1e-12  # The least probability of a number of a grid
 
 
-def exactly(number: Any) -> Any:
+def exact_value(number: Any) -> Any:
     """Return a number exactly; a float stands for the decimal that it is printed as."""
     return Fraction(repr(number)) if isinstance(number, float) else number
 
@@ -22,7 +22,7 @@ def exactly(number: Any) -> Any:
 def float_at_most(number: Any) -> float:
     """Return the greatest float that is at most a number."""
     found = float(number)
-    return found if exactly(found) <= number else nextafter(found, -inf)
+    return found if exact_value(found) <= number else nextafter(found, -inf)
 
 
 class GridRange:
@@ -46,14 +46,14 @@ class GridRange:
 
     def place(self, value: Any) -> int:
         """Return the index of a number."""
-        return int((exactly(value) * self.below - self.start) / self.step)
+        return int((exact_value(value) * self.below - self.start) / self.step)
 
-    def first_from(self, number: Any, *, strict: bool) -> int:
+    def first_at_least(self, number: Any, *, strict: bool) -> int:
         """Return the least index whose number is at least a number, or greater if `strict`; 0 if it is negative."""
         place = Fraction(number * self.below - self.start) / self.step
         return max(0, floor(place) + 1 if strict else ceil(place))
 
-    def last_to(self, number: Any, *, strict: bool) -> int:
+    def last_at_most(self, number: Any, *, strict: bool) -> int:
         """Return the greatest index whose number is at most a number, or less if `strict`."""
         place = Fraction(number * self.below - self.start) / self.step
         return min(self.last, ceil(place) - 1 if strict else floor(place))
@@ -95,18 +95,18 @@ class FloatRange:
         number = self.start + share * self.length
         return min(max(exp(number) if self.is_log else number, self.lower), self.upper)
 
-    def first_from(self, number: Any, *, strict: bool) -> float:
+    def first_at_least(self, number: Any, *, strict: bool) -> float:
         """Return the least float that is at least a number, or greater if `strict`; `lower` if it is smaller."""
         return -self._most(-number, -self.lower, strict)
 
-    def last_to(self, number: Any, *, strict: bool) -> float:
+    def last_at_most(self, number: Any, *, strict: bool) -> float:
         """Return the greatest float that is at most a number, or less if `strict`."""
         return self._most(number, self.upper, strict)
 
     @staticmethod
     def _most(number: Any, limit: float, strict: bool) -> float:
         found = float_at_most(number)
-        return min(limit, nextafter(found, -inf) if strict and exactly(found) == number else found)
+        return min(limit, nextafter(found, -inf) if strict and exact_value(found) == number else found)
 
 
 class GridTable:
@@ -161,7 +161,7 @@ class FloatTable:
         """True if the integral is positive."""
         return self.sums[-1] > 0
 
-    def up_to(self, value: float) -> float:
+    def integral_up_to(self, value: float) -> float:
         """Return the integral up to a value."""
         place = self.of.share(value) * self.parts
         part = min(int(place), self.parts - 1)
@@ -169,11 +169,11 @@ class FloatTable:
 
     def mass(self, first: float, last: float) -> float:
         """Return the integral over an interval."""
-        return max(self.up_to(last) - self.up_to(first), 0.0) if last >= first else 0.0
+        return max(self.integral_up_to(last) - self.integral_up_to(first), 0.0) if last >= first else 0.0
 
     def quantile(self, first: float, last: float, share: float) -> float:
         """Return the value for a share of the integral over an interval."""
-        low, high = self.up_to(first), self.up_to(last)
+        low, high = self.integral_up_to(first), self.integral_up_to(last)
         if high <= low:
             place = (1 - share) * self.of.share(first) + share * self.of.share(last)
             return min(max(self.of.at_share(place), first), last)
@@ -185,8 +185,8 @@ class FloatTable:
 
     def share(self, first: float, last: float, value: float) -> float:
         """Return the share that leads to a value."""
-        low, high = self.up_to(first), self.up_to(last)
+        low, high = self.integral_up_to(first), self.integral_up_to(last)
         if high > low:
-            return min(max((self.up_to(value) - low) / (high - low), 0.0), 1.0)
+            return min(max((self.integral_up_to(value) - low) / (high - low), 0.0), 1.0)
         low, high = self.of.share(first), self.of.share(last)
         return min(max((self.of.share(value) - low) / (high - low), 0.0), 1.0) if high > low else 0.5

@@ -276,7 +276,10 @@ class _EliminatedNetwork:
         return tuple(part for root in self._roots for part in self._parts_of_variable(root, {}))
 
     def _eliminate(self) -> Sequence[Bucket]:
-        """Return the buckets: truths, hyperparameters, decisions, inner ones first; outermost forks come last."""
+        """Eliminate truth variables first, then hyperparameters, then decisions, inner ones before outer ones.
+
+        Return the buckets in this order.
+        """
         turns: dict[tuple[int, int], set[str]] = {}
         for name in self._network.states:
             turns.setdefault(self._elimination_turn(name), set()).add(name)

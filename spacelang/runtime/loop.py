@@ -341,7 +341,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     history = History(clock, training_size, kept, scale)
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
     if answer_time is not None:
-        answer_time.start_session(kept.seconds, len(executor.free))
+        answer_time.record_search_start(kept.seconds, len(executor.free))
     dispatcher = Dispatcher(executor, budget, history, notified, RequestQueue(route), proposals, answer_time)
     failure: Exception | None = None
     notified.started(budget)

@@ -278,7 +278,7 @@ class RunDeadline(Closeable):
         if self.models is not None:
             self.models.close()
 
-    def start_session(self, earlier_seconds: float, workers: int) -> None:
+    def record_search_start(self, earlier_seconds: float, workers: int) -> None:
         """Record the start of the search; the seconds of its earlier sessions count towards the time."""
         self._earlier_seconds, self._workers = earlier_seconds, workers
         self.costs.preceding_seconds = self.clock() - self._started

@@ -57,7 +57,11 @@ class ConditionalSampler:
     """A sampler of hyperparameters in the order in which their conditions mention each other."""
 
     def __init__(self, variables: Sequence[Variable], value_samplers: Mapping[str, ValueSampler]) -> None:
-        """Store the variables, in an order in which each condition mentions only earlier ones or given ones."""
+        """Store the variables.
+
+        They must be ordered so that each condition mentions only earlier variables, or variables whose values are given
+        to `draw`.
+        """
         self._conditions = [(each.address, each.condition) for each in variables if each.condition is not None]
         self._value_samplers = value_samplers
         self.mentioned = frozenset(

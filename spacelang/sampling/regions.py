@@ -370,7 +370,10 @@ class SlabRegion(BoxRegion):
         return found
 
     def points(self, lower: Array, upper: Array, boxes: Array, rng: Generator) -> tuple[Array, Array]:
-        """Return one point in each slab, and True for those that are accepted in proportion to the length."""
+        """Draw one point per slab; return the points, and True for each one that is accepted.
+
+        Accept a point with a probability proportional to the length of the interval that the last range may take there.
+        """
         others = lower + (upper - lower) * rng.random((len(boxes), self.box_dimension))
         numbers = self.tied.numbers(self._with_last(others, 0.5))[:, self._others]
         least = (numbers @ self._lower_slopes.T + self._lower_starts).max(axis=1)

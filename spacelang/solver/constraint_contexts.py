@@ -19,16 +19,18 @@ def common_context(contexts: Iterable[Context]) -> Context:
     return first
 
 
-def context_of_constraint(variables: Mapping[str, Variable], constraint: Constraint, named: Sequence[str]) -> Context:
+def context_of_constraint(
+    variables: Mapping[str, Variable], constraint: Constraint, named_decisions: Sequence[str]
+) -> Context:
     """Return the context outside of which a constraint always holds; empty if there is none, or if it names values.
 
-    `named` are the decisions that the constraint names. The constraint `A is not taken or …` of the body of an operator
-    `A` restricts nothing outside of `A`.
+    `named_decisions` are the decisions that the constraint names. The constraint `A is not taken or …` of the body of
+    an operator `A` restricts nothing outside of `A`.
     """
-    if constraint.scope or not named:
+    if constraint.scope or not named_decisions:
         return ()
-    outer = {owner for address in named for owner, _ in variables[address].owners}
-    context = common_context(variables[address].owners for address in named if address not in outer)
+    outer = {owner for address in named_decisions for owner, _ in variables[address].owners}
+    context = common_context(variables[address].owners for address in named_decisions if address not in outer)
     if not all(owner in variables for owner, _ in context):
         return ()
     tests = [node for node in nodes(constraint.expression) if isinstance(node, BranchTest)]

@@ -347,7 +347,10 @@ def _known_addresses(variables: Mapping[str, Variable], addresses: Iterable[str]
 
 
 def _owners_if_unreached(variables: Mapping[str, Variable], constraint: Constraint) -> Iterator[str]:
-    """Yield the owners of the variables of a constraint that can fail where none of them is reached."""
+    """Yield the decisions above the variables of a constraint, if it is violated when all these variables are inactive.
+
+    Otherwise yield nothing.
+    """
     if constraint.scope or is_true(constraint.expression, lambda _: INACTIVE) != constraint.forbidden:
         return
     for address in _known_addresses(variables, mentioned_addresses(constraint.expression)):

@@ -70,7 +70,10 @@ def _check_number(number: int, count: int, what: str) -> None:
 
 
 class _Numbering:
-    """A mixed-radix number system over a solver's sums: a digit per network, made of one digit per variable."""
+    """A bijection between integers and structures, or configurations if the solver counts values.
+
+    A number has one digit per network, which has one digit per variable (mixed radix).
+    """
 
     def __init__(self, space: Space, solver: Solver) -> None:
         self._space = space

@@ -128,9 +128,9 @@ class Partition:
         return tuple(found)
 
 
-def count_arms(slots: Cuts) -> int:
-    """Return the maximum number of arms; some of them may be empty."""
-    return prod(len(s.pieces) if isinstance(s, CutHyperparameter) else sum(map(count_arms, s.inside)) for s in slots)
+def max_arm_count(slots: Cuts) -> int:
+    """Return the maximum number of arms. Some of these arms may be empty subspaces."""
+    return prod(len(s.pieces) if isinstance(s, CutHyperparameter) else sum(map(max_arm_count, s.inside)) for s in slots)
 
 
 def arm_keys(slots: Cuts) -> Iterator[ArmKey]:

@@ -33,14 +33,16 @@ def checked_decoder(
         return found
 
     def _decoding_error(given: Any, reason: str) -> DecodingError:
-        example = shown(encode(nearest_to_default(structures)[1]))
+        example = one_line_repr(encode(nearest_to_default(structures)[1]))
         why = f": {reason}" if reason else ""
-        return DecodingError(f"`decode` takes what `encode` returns, such as {example}, not {shown(given)}{why}")
+        return DecodingError(
+            f"`decode` takes what `encode` returns, such as {example}, not {one_line_repr(given)}{why}"
+        )
 
     return checked
 
 
-def shown(value: Any) -> str:
+def one_line_repr(value: Any) -> str:
     """Return a value on one line, cut after `MAX_SHOWN_CHARACTERS`."""
     text = " ".join(repr(value).split())
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"

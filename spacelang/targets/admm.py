@@ -31,7 +31,7 @@ from spacelang.targets import _lowering
 from spacelang.targets._admm.configuration_converter import write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout, make_layout
 from spacelang.targets._admm.linear_constraints import LinearConstraint
-from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaBox
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaCoordinates
 from spacelang.targets._admm.rendering import AdmmVariables, FlatteningCounts, dot_graph, form_to_json, text_listing
 from spacelang.targets._admm.repair import MemberRepair, ValueFunction
 from spacelang.targets._lowering import (
@@ -45,7 +45,17 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._reduction_chain import UNIFORM, preserved_by_reductions, uniform_prior_findings
 
-__all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
+__all__ = [
+    "Admm",
+    "AdmmForm",
+    "AdmmPoint",
+    "AdmmPoints",
+    "Block",
+    "LinearConstraint",
+    "Mask",
+    "StepOrder",
+    "ThetaCoordinates",
+]
 AS_MASKS = rewritten("masks, computed from z and theta, select the active hyperparameters")
 AS_ALTERNATIVES = rewritten("turned into further alternatives of z")
 MASK_NOT_LOCAL = rewritten(
@@ -144,7 +154,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
         """Return the results of `project` for many points."""
         found = self._round_points(self.to_points(points))
         for row in np.flatnonzero(~self.accepts_all(found)).tolist():
-            found.put(np.array([row]), self._repair(found.take(np.array([row]))))
+            found.replace_rows(np.array([row]), self._repair(found.take(np.array([row]))))
         return found
 
     def _round_points(self, points: AdmmPoints) -> AdmmPoints:
@@ -160,7 +170,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
     def _repair(self, points: AdmmPoints) -> AdmmPoints:
         """Return the nearest member of a rounded point, both as a batch of one; inactive variables stay."""
         found = self.encode_all([self._member_repair.nearest_member(*self._wanted_values(points[0]))])
-        active = self.active_all(found)
+        active = self.active_masks(found)
         kept = points.copy()
         kept.z[...] = found.z
         kept.theta_c[active.theta_c] = found.theta_c[active.theta_c]

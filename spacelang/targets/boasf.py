@@ -126,7 +126,7 @@ class Boasf:
 
     def _subspace_arms(self, space: Space) -> "ArmSpaces":
         partition = Partition(space, self._pieces)
-        most = _boasf.count_arms(partition.slots)
+        most = _boasf.max_arm_count(partition.slots)
         if most > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_pieces(partition, most)
         parts = ((key, partition.subspace_of(key)) for key in _boasf.arm_keys(partition.slots))

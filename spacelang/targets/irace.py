@@ -180,7 +180,7 @@ class IraceParameters(ReadableForm):
 
     @property
     def are_constraints_testable(self) -> bool:
-        """True if R can test the constraints: every variable in them belongs to at most one part of the questions."""
+        """True if R can test the constraints: each variable in them occurs at most once in the unfolded space."""
         return all(self._writer.conditions.is_testable(rule.expression) for rule in self.constraints)
 
     @property

@@ -72,8 +72,8 @@ class MosaicVectorEncoding(RowEncoding):
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """A decision on the path: the number of structures below each branch, and the branch that the path takes."""
+class PathDecision:
+    """A decision on a path: the number of structures below each branch, and the branch that the path takes."""
 
     decision: str
     counts: Mapping[str, int]
@@ -315,16 +315,16 @@ class StructuralTree(ReadableForm):
         owners = {other: {owner for owner, _ in self.space.variables[other].owners} for other in structure}
         return {other: branch for other, branch in structure.items() if address not in owners[other]}
 
-    def _default_path(self) -> list[Level]:
+    def _default_path(self) -> list[PathDecision]:
         # Imported here because it loads the syntax tree, which is not needed unless a tree is shown.
         from spacelang.serialization.syntax_nodes import spelled_names
 
         taken, names = self.structures.nearest_structure({}), spelled_names(self.space)
-        path: list[Level] = []
+        path: list[PathDecision] = []
         prefix: Prefix = ()
         while (node := self._node(prefix)).decision is not None:
             branch = taken[node.decision.address]
-            path.append(Level(names[node.decision.address], node.counts, branch))
+            path.append(PathDecision(names[node.decision.address], node.counts, branch))
             prefix = (*prefix, branch)
         return path
 
@@ -387,7 +387,7 @@ def _last_decisions(node: Node) -> Iterator[Choice]:
             return
 
 
-def outline(name: str, structures: int, path: Sequence[Level]) -> str:
+def outline(name: str, structures: int, path: Sequence[PathDecision]) -> str:
     """Return the decisions of the path as indented text, each with its branches and structure counts."""
     legend = f"{DEFAULT_MARK} default path   {OTHER_MARK} leaves the path   with the number of structures below"
     lines = [_title(name, structures), *([legend, ""] if path else ())]
@@ -402,7 +402,7 @@ def outline(name: str, structures: int, path: Sequence[Level]) -> str:
     return "\n".join([*lines, *aligned])
 
 
-def dot_graph(name: str, structures: int, path: Sequence[Level]) -> str:
+def dot_graph(name: str, structures: int, path: Sequence[PathDecision]) -> str:
     """Return the path as a graph in the DOT language; dashed edges leave it, with a number of structures."""
     return digraph(name, _title(name, structures), _graph_lines(path))
 
@@ -411,7 +411,7 @@ def _title(name: str, structures: int) -> str:
     return f"{name}: {count_with_noun(structures, 'structure')}"
 
 
-def _graph_lines(path: Sequence[Level]) -> Iterator[str]:
+def _graph_lines(path: Sequence[PathDecision]) -> Iterator[str]:
     yield '"root" [label="", shape=point]'
     above = "root"
     for depth, level in enumerate(path):

@@ -104,7 +104,7 @@ def check_reach(space: Space, members: set[str]) -> None:
         reached = [point for point, is_reached in zip(points, accepted, strict=True) if is_reached]
         assert set(texts(form.decode_all(reached))) == members
         # With what does not count at its default every member is one point.
-        active = form.active_all(reached)
+        active = form.active_masks(reached)
         usual = (active.theta_d | (AdmmPoints.stack(reached).theta_d == form.theta_d.default)).all(axis=1)
         for order, counts in zip(form.orders, active.orders, strict=True):
             place = form.orders.index(order)
@@ -194,7 +194,7 @@ def test_less_than_half_a_step_changes_nothing(space: Space, seed: int) -> None:
             points.z, points.theta_c, points.theta_d + rng.uniform(-0.49, 0.49, points.theta_d.shape), points.orders
         )
         assert form.decode_all(moved) == form.decode_all(points)
-        assert np.array_equal(form.active_all(moved).theta_d, form.active_all(points).theta_d)
+        assert np.array_equal(form.active_masks(moved).theta_d, form.active_masks(points).theta_d)
 
 
 def check_projection(space: Space, seed: int) -> None:
@@ -210,7 +210,7 @@ def check_projection(space: Space, seed: int) -> None:
         again = form.project_all(landed)
         assert all(map(AdmmPoint.__eq__, again, landed))
         # What is not active is P_D of what it was.
-        active = form.active_all(landed)
+        active = form.active_masks(landed)
         assert ((landed.theta_d == form.theta_d.nearest(points.theta_d)) | active.theta_d).all()
         assert ((landed.theta_c == form.theta_c.clip(points.theta_c)) | active.theta_c).all()
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.catalog import Catalogue, CatalogueEntry, Role
-from spacelang.catalog.catalogue import Catalogues
+from spacelang.catalog.catalogue import FileCatalogues
 
 NAMES = ("A", "B", "C", "D")
 PACKAGES = ("one", "two", "three")
@@ -17,7 +17,7 @@ def catalogue(package: str, names: frozenset[str]) -> Catalogue:
 
 some_names = st.frozensets(st.sampled_from(NAMES))
 catalogues = st.builds(
-    lambda own, used, refused: Catalogues(
+    lambda own, used, refused: FileCatalogues(
         catalogue("sklearn", own),
         {package: catalogue(package, names) for package, names in used.items()},
         refused,
@@ -29,7 +29,7 @@ catalogues = st.builds(
 
 
 @given(catalogues)
-def test_a_plain_name_is_scikit_learns_or_that_of_the_only_catalogue_that_has_it(found: Catalogues) -> None:
+def test_a_plain_name_is_scikit_learns_or_that_of_the_only_catalogue_that_has_it(found: FileCatalogues) -> None:
     for name in NAMES:
         homes = [package for package, known in found.used.items() if name in known]
         expected = "sklearn" if name in found.default else homes[0] if len(homes) == 1 else None
@@ -39,7 +39,7 @@ def test_a_plain_name_is_scikit_learns_or_that_of_the_only_catalogue_that_has_it
 
 
 @given(catalogues)
-def test_a_full_name_always_says_which(found: Catalogues) -> None:
+def test_a_full_name_always_says_which(found: FileCatalogues) -> None:
     for package in PACKAGES:
         for name in NAMES:
             entry = found.get(f"{package}.{name}")
@@ -51,7 +51,7 @@ def test_a_full_name_always_says_which(found: Catalogues) -> None:
 
 
 @given(catalogues)
-def test_the_listed_names_are_the_shortest_of_all_operators(found: Catalogues) -> None:
+def test_the_listed_names_are_the_shortest_of_all_operators(found: FileCatalogues) -> None:
     listed = [found.get(name) for name in found]
     assert all(entry is not None for entry in listed)
     everything = [*found.default.operators.values()]
@@ -63,10 +63,10 @@ def test_the_listed_names_are_the_shortest_of_all_operators(found: Catalogues) -
 
 
 @given(catalogues)
-def test_of_what_is_refused_and_unknown_nothing_is_in_sight(found: Catalogues) -> None:
+def test_of_what_is_refused_and_unknown_nothing_is_in_sight(found: FileCatalogues) -> None:
     for package in PACKAGES:
         unknown = package in found.refused and package not in found.used
         for name in NAMES:
-            assert found.is_refused(f"{package}.{name}") == unknown
+            assert found.is_in_refused_catalogue(f"{package}.{name}") == unknown
             assert not unknown or (found.get(f"{package}.{name}"), found.entry(package, name)) == (None, None)
-            assert not found.is_refused(name)
+            assert not found.is_in_refused_catalogue(name)

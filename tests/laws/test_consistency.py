@@ -13,7 +13,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load
-from spacelang.catalog.catalogue import Catalogues
+from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration
@@ -57,7 +57,7 @@ def resolved(text: str) -> Space:
     report, source = DiagnosticCollector(), Source("law.space", text)
     parsed = parse(source)
     module = modules.read_module(source, parsed.file, parsed.damaged, report, torn=False)
-    draft = StageReader(module, Catalogues(load()), report).read()
+    draft = StageReader(module, FileCatalogues(load()), report).read()
     space = resolve(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return Space("law", unfolded(space.root), space.constraints)

@@ -16,7 +16,7 @@ from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticColle
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load
-from spacelang.catalog.catalogue import Catalogues
+from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration
@@ -68,7 +68,7 @@ def resolved(drawn: Drawn) -> Space:
     with TemporaryDirectory() as folder:
         source = read_source(str(drawn.save(Path(folder))))
         assert isinstance(source, Source)
-        draft = StageReader(modules.read_modules(source, report), Catalogues(load()), report).read()
+        draft = StageReader(modules.read_modules(source, report), FileCatalogues(load()), report).read()
         space = resolve(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return replace(space, root=unfolded(space.root))

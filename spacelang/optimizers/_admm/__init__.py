@@ -22,7 +22,7 @@ from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine, Sear
 from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.sampling.value_codes import Array
-from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaBox
+from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaCoordinates
 from spacelang.targets.blds import Pipeline
 
 PenaltyUnits: TypeAlias = Literal["unit", "raw"]
@@ -61,12 +61,12 @@ class Splitting:
     - `with_multipliers`, the update of the multipliers.
     """
 
-    box: ThetaBox
+    box: ThetaCoordinates
     rho: float
     widths: Array
 
     @classmethod
-    def from_box(cls, box: ThetaBox, rho: float, weighed: PenaltyUnits = "unit") -> "Splitting":
+    def from_box(cls, box: ThetaCoordinates, rho: float, weighed: PenaltyUnits = "unit") -> "Splitting":
         """Return the splitting of theta_d in its box, with rho > 0."""
         return cls(box, rho, box.penalty_scales if weighed == "unit" else np.ones(len(box)))
 
@@ -244,8 +244,8 @@ class ThetaCube:
 
     numbers: Array
     integers: Array
-    theta_c: ThetaBox
-    theta_d: ThetaBox
+    theta_c: ThetaCoordinates
+    theta_d: ThetaCoordinates
 
     @classmethod
     def from_mask(cls, form: AdmmForm, owned: Mask) -> "ThetaCube":
@@ -293,7 +293,7 @@ class ThetaCube:
         return replace(base, theta_c=theta_c, theta_d=theta_d)
 
 
-def _move_columns(theta: Array, columns: Array, box: ThetaBox, place: Array) -> None:
+def _move_columns(theta: Array, columns: Array, box: ThetaCoordinates, place: Array) -> None:
     before = theta[columns]
     theta[columns] = np.where(box.to_unit(before) == place, before, box.from_unit(place))
 

@@ -171,7 +171,7 @@ class Iterations:
         problem = ThetaSubproblem(*given, room=room, earlier=earlier, searches_slack=slack, members=self._members)
         # With few members, most calls would only repeat known trials.
         most = int(min(calls, problem.cube.max_members))
-        asking = self._method.theta.minimise(problem, problem.box, most, problem.start_point)
+        asking = self._method.theta.minimise(problem, problem.unit_dimensions, most, problem.start_point)
 
         def note(_: Trial) -> None:
             if len(problem.trials) > getattr(self._method.theta, "most_modelled", inf):

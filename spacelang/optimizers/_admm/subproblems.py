@@ -100,7 +100,7 @@ class ThetaSubproblem:
         self._new.clear()
 
     @property
-    def box(self) -> Box:
+    def unit_dimensions(self) -> Box:
         """The dimensions, each [0, 1] without members, since the penalty also changes between two integers."""
         found = [*self.cube.theta_c.quantiles(self._space), *self.cube.theta_d.quantiles(self._space)]
         return (*(Dimension(quantiles=each) for each in found), *[Dimension()] * self._slack_count)

@@ -59,12 +59,12 @@ class ParallelPlot:
         return len(self.other_lines)
 
     @property
-    def best_path(self) -> str:
+    def best_trials_svg_path(self) -> str:
         """The lines of the best trials as an SVG path."""
         return "".join(map(_path, self.best_lines))
 
     @property
-    def other_path(self) -> str:
+    def other_trials_svg_path(self) -> str:
         """The lines of the other trials as an SVG path."""
         return "".join(map(_path, self.other_lines))
 

@@ -270,7 +270,10 @@ class StoredSplitter:
         return self.source
 
     def split(self, features: Any, *_: Any) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the training and the held-out rows of each split; raise ValueError for other rows."""
+        """Yield the training and the held-out rows of each split.
+
+        Raise ValueError if there are fewer rows than the splits need.
+        """
         for each in self.splits:
             if max(each.training.max(initial=0), each.held_out.max(initial=0)) >= features.shape[0]:
                 raise ValueError("the stored splits are those of more rows")

@@ -176,7 +176,10 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
 
 
 def split_rows(dataset: Dataset, validation: Validation, seed: int) -> list[tuple[Rows, Rows]]:
-    """Return the numbers of the training and the held-out rows of each fold of `make_folds`, in no particular order."""
+    """Return the numbers of the training and the held-out rows of each fold of `make_folds`.
+
+    The folds have their order; the rows within a fold are in no particular order.
+    """
     return _split_rows(dataset, validation, np.random.default_rng(seed))
 
 

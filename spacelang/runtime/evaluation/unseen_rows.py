@@ -77,10 +77,13 @@ def _load_test_rows(reference: str, table: Table) -> Table:
     return load_dataset(reference, label, reading)
 
 
-def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, seed: int) -> tuple[Table, Table | None]:
+def split_off_test_rows(
+    table: Table, test: TestRows | None, kind: TaskKind, seed: int, time_column: str | None = None
+) -> tuple[Table, Table | None]:
     """Return the rows for trials, and the test rows or None.
 
     A share of test rows is drawn by the seed, with every class in both parts. Raise DataError if that is impossible.
+    `time_column` is the column that the times of the rows come from; None if they come from the order of the rows.
     """
     if not isinstance(test, float):
         return table, test
@@ -88,14 +91,15 @@ def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, see
         what = f"`{table.name}` defines its own splits, so no share of its rows can be set aside for testing"
         raise DataError(what, "give the test rows as a file, not as a share")
     dataset = check_and_encode_labels(table, kind)
-    kept, drawn = draw_test_rows(dataset, test, seed)
+    kept, drawn = draw_test_rows(dataset, test, seed, time_column)
     return _select_rows(table, kept), _select_rows(table, drawn)
 
 
-def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Rows]:
+def draw_test_rows(dataset: Dataset, share: float, seed: int, time_column: str | None = None) -> tuple[Rows, Rows]:
     """Return the sorted numbers of the rows for trials and for tests; raise DataError if rows or classes are few.
 
-    Rows of one group are on the same side. If the rows have times, the latest ones are the test rows.
+    Rows of one group are on the same side. If the rows have times, the latest ones are the test rows. Errors
+    name the `time_column` that the times come from.
     """
     rng = np.random.default_rng([seed, SEED_STREAM])
     target = dataset.target.to_numpy()
@@ -103,7 +107,8 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
         raise DataError(f"`{dataset.name}` has {len(target)} rows, too few to set some aside for testing")
     relations = dataset.relations
     if relations.times is not None:
-        kept, drawn = time_holdout(relations.times, share, "the order of the rows")
+        what = "the order of the rows" if time_column is None else f"the column `{time_column}`"
+        kept, drawn = time_holdout(relations.times, share, what)
     elif relations.groups is not None:
         codes = np.zeros(len(target), dtype=np.int64) if not dataset.is_stratified else target
         # Each class needs groups for the test rows and for both sides of a later split.

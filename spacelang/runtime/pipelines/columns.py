@@ -33,9 +33,9 @@ class TableColumn:
     is_text: bool = False
     lacks_values: bool = False
 
-    def is_selected_by(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> bool:
-        """Return True if a selector takes the column; `others` are all selectors of the same `columns(…)`."""
-        return bool(is_selected(self.as_data_column, selector, others))
+    def is_selected_by(self, selector: ColumnSelector, all_selectors: tuple[ColumnSelector, ...]) -> bool:
+        """Return True if a selector takes the column; `all_selectors` are all selectors of the same `columns(…)`."""
+        return bool(is_selected(self.as_data_column, selector, all_selectors))
 
     @property
     def as_data_column(self) -> DataColumn:
@@ -45,17 +45,20 @@ class TableColumn:
 
 
 def transformer_entries(
-    selector: ColumnSelector, part: Any, others: tuple[ColumnSelector, ...], taken: tuple[TableColumn, ...] | None
+    selector: ColumnSelector,
+    part: Any,
+    all_selectors: tuple[ColumnSelector, ...],
+    matched_columns: tuple[TableColumn, ...] | None,
 ) -> list[Entry]:
     """Return the entries of a `ColumnTransformer` for a part of `columns(…)`, except for its remainder.
 
-    `others` are all selectors of `columns(…)`. `taken` are the columns that match the selector, or None if the table is
-    not known. An operator that reads text, such as `TfidfVectorizer`, takes a single column instead of a table, so each
-    column gets its own entry.
+    `all_selectors` are all selectors of `columns(…)`. `matched_columns` are the columns that match the selector, or
+    None if the table is not known. An operator that reads text, such as `TfidfVectorizer`, takes a single column
+    instead of a table, so each column gets its own entry.
     """
-    if taken is None or not reads_text(part):
-        return [(selector.kind, transformer_of(part), _columns_of(selector, others, taken))]
-    return [_text_entry(selector.kind, part, column) for column in taken]
+    if matched_columns is None or not reads_text(part):
+        return [(selector.kind, transformer_of(part), _columns_of(selector, all_selectors, matched_columns))]
+    return [_text_entry(selector.kind, part, column) for column in matched_columns]
 
 
 def transformer_of(part: Any) -> Any:
@@ -73,7 +76,7 @@ def reads_text(part: Any) -> bool:
 
 
 def _columns_of(
-    selector: ColumnSelector, others: tuple[ColumnSelector, ...], taken: tuple[TableColumn, ...] | None
+    selector: ColumnSelector, all_selectors: tuple[ColumnSelector, ...], matched_columns: tuple[TableColumn, ...] | None
 ) -> Any:
     match selector.kind:
         case "all":
@@ -81,9 +84,9 @@ def _columns_of(
         case "pattern":
             return make_column_selector(pattern=selector.pattern)
         case "text":
-            return StringColumnSelector(text=True) if taken is None else _names(taken)
-        case "categorical" if any(other.kind == "text" for other in others):
-            return StringColumnSelector(text=False) if taken is None else _names(taken)
+            return StringColumnSelector(text=True) if matched_columns is None else _names(matched_columns)
+        case "categorical" if any(other.kind == "text" for other in all_selectors):
+            return StringColumnSelector(text=False) if matched_columns is None else _names(matched_columns)
         case kind:
             return make_column_selector(dtype_include=list(DTYPES[kind]))
 

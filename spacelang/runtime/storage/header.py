@@ -32,7 +32,9 @@ PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 MISSING_VALUES_SETTING: Final = "missing values"
 """The name of a setting: the missing values that the space handles and that earlier versions imputed."""
 OBJECTIVES_SETTING: Final = "objectives"  # The name of a setting: the formulas of several objectives, as JSON
-IMPUTED_EARLIER: Final = "imputed by an earlier version"  # The value of this setting for headers without it
+MISSING_VALUES_IMPUTED_EARLIER: Final = (
+    "imputed by an earlier version"  # The value of this setting for headers without it
+)
 UNNAMED_SPACE: Final = "unnamed"
 """A name in `RunHeader.asked`: the user named no space, so the default one for the data was used."""
 PLAIN_LAW: Final = "plain"
@@ -283,7 +285,7 @@ def _differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
     if stored.optimizer == new.optimizer:  # another optimizer has other options
         yield from _option_differences(stored.options, new.options, new.at_defaults)
     for name in dict.fromkeys((*stored.settings, *new.settings)):
-        default = IMPUTED_EARLIER if name == MISSING_VALUES_SETTING else "nothing"
+        default = MISSING_VALUES_IMPUTED_EARLIER if name == MISSING_VALUES_SETTING else "nothing"
         yield from _difference_lines(f"`{name}`", stored.settings.get(name, default), new.settings.get(name, default))
     yield from _initial_differences(stored, new)
 

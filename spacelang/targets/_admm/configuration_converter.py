@@ -265,10 +265,10 @@ class ConfigurationConverter:
 
     def active(self, point: AdmmPoint) -> Mask:
         """Return the mask of the active variables of a point, with z and orders of 0 and 1; shapes (C,) and (D,)."""
-        found = self.active_all(AdmmPoints.stack([point]))
+        found = self.active_masks(AdmmPoints.stack([point]))
         return Mask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
 
-    def active_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Mask:
+    def active_masks(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Mask:
         """Return the mask of the active variables of many points: shapes (n, C), (n, D), and (n,) for each order."""
         points = self._with_nearest_theta(self.to_points(points))
         truths, count = self.evaluate(points), len(points)

@@ -21,7 +21,7 @@ from spacelang.reductions.flattening import BranchCase
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import Array
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression
-from spacelang.targets._admm.points import Coordinate, Owner, ThetaBox
+from spacelang.targets._admm.points import Coordinate, Owner, ThetaCoordinates
 
 MAX_ENUMERATED_MEMBERS: Final = 4_096
 """The maximum size of a domain part from which members that a constraint excludes are removed from D."""
@@ -121,8 +121,8 @@ class VariableLayout:
     blocks: tuple[Block, ...]
     orders: tuple[StepOrder, ...]
     always: tuple[ThetaColumns, ...]
-    theta_c: ThetaBox
-    theta_d: ThetaBox
+    theta_c: ThetaCoordinates
+    theta_d: ThetaCoordinates
 
     @property
     def width(self) -> int:
@@ -149,7 +149,10 @@ def make_layout(space: Space, variants: Mapping[tuple[str, str], tuple[BranchCas
         owner = next(((space.variables[address].key, branch) for address, branch in outer), None)
         labels, branches = products[choice.address].labels, tuple(choice.branch_indices)
         orders.append(StepOrder(labels, branches, choice.key, choice.address, owner, choice.default))
-    theta_c, theta_d = ThetaBox(tuple(writer.numbers), integral=False), ThetaBox(tuple(writer.integers), integral=True)
+    theta_c, theta_d = (
+        ThetaCoordinates(tuple(writer.numbers), integral=False),
+        ThetaCoordinates(tuple(writer.integers), integral=True),
+    )
     return VariableLayout(tuple(blocks), tuple(orders), always, theta_c, theta_d)
 
 

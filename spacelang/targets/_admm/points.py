@@ -85,11 +85,14 @@ def _piece_to_json(piece: EncodedDomainPart) -> dict[str, object]:
     return {"start": start, "step": step, **scale}
 
 
-class ThetaBox:
-    """A box of coordinates as arrays with one entry each: bounds, log flags and defaults, and D if it is integral."""
+class ThetaCoordinates:
+    """The coordinates of theta_c or theta_d as arrays: bounds, log flags and defaults, and D if they are integral.
+
+    The bounds of all coordinates together are a box.
+    """
 
     def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
-        """Create the box; the coordinates of an integral box are integers in D, stored as floats."""
+        """Create the arrays; integral coordinates are integers in D, stored as floats."""
         self.coordinates, self.integral = coordinates, integral
         self.names: tuple[str, ...] = tuple(each.name for each in coordinates)
         self.owners: tuple[Owner, ...] = tuple(each.owner for each in coordinates)
@@ -112,9 +115,9 @@ class ThetaBox:
     def __len__(self) -> int:
         return len(self.coordinates)
 
-    def take(self, columns: Array) -> "ThetaBox":
-        """Return the box of some of the coordinates."""
-        return ThetaBox(tuple(self.coordinates[column] for column in columns), integral=self.integral)
+    def take(self, columns: Array) -> "ThetaCoordinates":
+        """Return some of the coordinates."""
+        return ThetaCoordinates(tuple(self.coordinates[column] for column in columns), integral=self.integral)
 
     @property
     def penalty_scales(self) -> Array:
@@ -270,7 +273,7 @@ class AdmmPoints:
         orders = tuple(order[rows] for order in self.orders)
         return AdmmPoints(self.z[rows], self.theta_c[rows], self.theta_d[rows], orders)
 
-    def put(self, rows: Array, others: "AdmmPoints") -> None:
+    def replace_rows(self, rows: Array, others: "AdmmPoints") -> None:
         """Replace the points of some rows, in place."""
         self.z[rows], self.theta_c[rows], self.theta_d[rows] = others.z, others.theta_c, others.theta_d
         for mine, theirs in zip(self.orders, others.orders, strict=True):

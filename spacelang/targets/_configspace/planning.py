@@ -283,26 +283,29 @@ def _incoming_cases(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[Fork,
 
 
 def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[int]:
-    """Return the pieces that a categorical of their fork replaces: all of a fork, if no other part leads to them."""
+    """Return the ids (`id(part)`) of the parts that one categorical can replace.
+
+    A fork's parts are replaced together, and only if no other part leads to any of them.
+    """
     forks = [part for part in every if isinstance(part, Fork)]
-    said: dict[int, set[int]] = {
+    replaceable: dict[int, set[int]] = {
         id(fork): {id(case.parts[0]) for case in fork.cases if case.domain is not None}
         for fork in forks
         if isinstance(fork.node, Hyperparameter) and _is_listable(fork.node.domain, fork.cases)
     }
-    bare = {id(part) for part in roots}
+    needed = {id(part) for part in roots}
     for fork in forks:
         for case in fork.cases:
-            bare.update(id(part) for part in (case.parts if case.domain is None else case.parts[1:]))
-            if case.domain is not None and id(fork) not in said:
-                bare.add(id(case.parts[0]))
+            needed.update(id(part) for part in (case.parts if case.domain is None else case.parts[1:]))
+            if case.domain is not None and id(fork) not in replaceable:
+                needed.add(id(case.parts[0]))
     changed = True
     while changed:
-        spoiled = [fork for fork, pieces in said.items() if pieces & bare]
-        changed = bool(spoiled)
-        for fork_id in spoiled:
-            bare |= said.pop(fork_id)
-    return frozenset(piece for pieces in said.values() for piece in pieces)
+        unmergeable = [fork_id for fork_id, pieces in replaceable.items() if pieces & needed]
+        changed = bool(unmergeable)
+        for fork_id in unmergeable:
+            needed |= replaceable.pop(fork_id)
+    return frozenset(piece for pieces in replaceable.values() for piece in pieces)
 
 
 def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:

@@ -215,7 +215,7 @@ def _number_index(piece: DrawnPiece, number: py.Code, subsets: Subsets) -> py.Co
         sign, bound = _lower_bound(piece, runs[1][0])
         return py.call("scope.int", py.infix(number, "<" if sign == ">=" else "<=", bound))
     tests = (_lower_bound(piece, run) for run, _ in runs[1:])
-    return _table(table, py.joined("+", [py.call("scope.int", py.infix(number, *test)) for test in tests]))
+    return _table(table, py.join_operands("+", [py.call("scope.int", py.infix(number, *test)) for test in tests]))
 
 
 def _lower_bound(piece: DrawnPiece, run: SimpleDomain) -> tuple[str, Value]:
@@ -246,7 +246,7 @@ def _all_of(several: Sequence[py.Code]) -> py.Code:
     if any(_is(each, 0) for each in several):
         return py.LiteralNode(0)
     kept = [each for each in several if not _is(each, 1)]
-    return py.joined("*", kept) if kept else py.LiteralNode(1)
+    return py.join_operands("*", kept) if kept else py.LiteralNode(1)
 
 
 def _test_if_active(active: py.Code, test: py.Code) -> py.Code:

@@ -86,9 +86,9 @@ class BoundedSuggestion:
             found = self._value(next(iter(limit.factors)), fixed)
         else:
             terms: list[tuple[py.Code, Fraction]] = [
-                (exactly(self._value(a, fixed)), factor) for a, factor in limit.factors.items()
+                (exact_decimal_code(self._value(a, fixed)), factor) for a, factor in limit.factors.items()
             ]
-            total = sum_code(terms, limit.constant, exact_number)
+            total = sum_code(terms, limit.constant, exact_number_code)
             found = py.call("_at_most" if is_upper else "_at_least", total)
         direction = py.NameNode("-inf" if is_upper else "inf")
         return py.call("nextafter", found, direction) if limit.strict else found
@@ -129,7 +129,7 @@ def sum_code(
     return py.infix(total, "+" if constant > 0 else "-", number(abs(constant)))
 
 
-def exactly(number: py.Code) -> py.Code:
+def exact_decimal_code(number: py.Code) -> py.Code:
     """Return the code of the decimal that a number is printed as."""
     return py.call("_exactly", number)
 
@@ -139,6 +139,6 @@ def plain_number(number: Fraction) -> py.Code:
     return py.LiteralNode(int(number) if number.denominator == 1 else float(number))
 
 
-def exact_number(number: Fraction) -> py.Code:
+def exact_number_code(number: Fraction) -> py.Code:
     """Return the code of a number as an integer or fraction."""
     return py.LiteralNode(int(number)) if number.denominator == 1 else py.call("Fraction", str(number))

@@ -114,7 +114,7 @@ def combined(sign: str, several: Iterable[py.Code]) -> py.Code:
     kept = [inner for each in several if each is not neutral for inner in py.operands(each, sign)]
     if any(each is decisive for each in kept):
         return decisive
-    return py.joined(sign, kept) if kept else neutral
+    return py.join_operands(sign, kept) if kept else neutral
 
 
 def _membership(value: py.Code, several: Sequence[TruePart]) -> py.Code:
@@ -128,9 +128,9 @@ def _membership(value: py.Code, several: Sequence[TruePart]) -> py.Code:
     within = _within_ranges(value, ranges)
     if len(wanted) == len(listed.values) or within is ALWAYS:
         if within is ALWAYS:
-            return listed.test_or_number(wanted)
-        return combined("or", [listed.test_among(wanted), within])
-    return combined("or", [listed.test_among(wanted), combined("and", [listed.test_number(), within])])
+            return listed.membership_or_number_test(wanted)
+        return combined("or", [listed.membership_test(wanted), within])
+    return combined("or", [listed.membership_test(wanted), combined("and", [listed.test_number(), within])])
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,11 @@ class _ListedValues:
             return self.value if wanted[0] else py.NotNode(self.value)
         return self._comparison(unwanted, "!=") if len(unwanted) == 1 < len(wanted) else self._comparison(wanted, "==")
 
-    def test_among(self, wanted: Sequence[Value]) -> py.Code:
+    def membership_test(self, wanted: Sequence[Value]) -> py.Code:
         """Return a test that the value is in `wanted`, also if it may be a number of a range."""
         return self._comparison(wanted, "==") if wanted else NEVER
 
-    def test_or_number(self, wanted: Sequence[Value]) -> py.Code:
+    def membership_or_number_test(self, wanted: Sequence[Value]) -> py.Code:
         """Return a test that the value is in `wanted` or is a number of a range."""
         unwanted = self._without(wanted)
         return self._comparison(unwanted, "!=") if unwanted else ALWAYS

@@ -111,7 +111,7 @@ def infix(left: object, sign: str, right: object) -> InfixNode:
     return InfixNode(_as_code(left), sign, _as_code(right))
 
 
-def joined(sign: str, several: Iterable[Code]) -> Code:
+def join_operands(sign: str, several: Iterable[Code]) -> Code:
     """Return one or more operands with the same sign between them."""
     return reduce(lambda left, right: InfixNode(left, sign, right), several)
 

@@ -12,7 +12,7 @@ from spacelang.reductions.rejected_relations import LEAST_VIOLATION, RejectedRel
 from spacelang.reductions.space_questions import VariableNames
 from spacelang.solver.linear import Inequality, difference
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.optuna_bounds import exact_number, exactly, plain_number, sum_code
+from spacelang.targets._exports.optuna_bounds import exact_decimal_code, exact_number_code, plain_number, sum_code
 from spacelang.targets._exports.python_conditions import FoundValueTests, combined
 from spacelang.targets._exports.value_tests import is_pair, is_testable
 
@@ -87,8 +87,8 @@ class _SumTests(FoundValueTests):
         form = difference(atom)
         assert form is not None
         sign = atom.relation if truth else expr.NEGATED_SIGNS[atom.relation]
-        terms = [(exactly(code), factor) for code, factor in self._terms(form.factors)]
-        test = py.infix(sum_code(terms, form.constant, exact_number), sign, 0)
+        terms = [(exact_decimal_code(code), factor) for code, factor in self._terms(form.factors)]
+        test = py.infix(sum_code(terms, form.constant, exact_number_code), sign, 0)
         there = [self._activity(address, known, truth=truth) for address in form.factors]
         return combined("and" if truth else "or", [*there, test])
 

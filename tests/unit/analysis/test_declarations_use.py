@@ -9,7 +9,7 @@ from spacelang.analysis import declarations
 from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog import packages
-from spacelang.catalog.catalogue import Catalogues
+from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.syntax import ast
 from spacelang.syntax.parser import parse
@@ -24,7 +24,9 @@ def items(text: str) -> tuple[ast.Item, ...]:
     return parsed.file.items
 
 
-def used(text: str, allowed: frozenset[str] = ALL) -> tuple[Catalogues, list[ast.CatalogueUse], DiagnosticCollector]:
+def used(
+    text: str, allowed: frozenset[str] = ALL
+) -> tuple[FileCatalogues, list[ast.CatalogueUse], DiagnosticCollector]:
     report = DiagnosticCollector()
     written = [item for item in items(text) if isinstance(item, ast.CatalogueUse)]
     return declarations.read_catalogues(written, CheckContext(allowed=allowed), report), written, report

@@ -21,7 +21,7 @@ from spacelang.ir.task import FunctionBound
 from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting, ThetaCube, nearest_members
 from spacelang.optimizers._admm.iterations import CallSchedule
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaBox
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaCoordinates
 from spacelang.testing.small_spaces import branch, choice, hyperparameter, make_space
 
 PLACES = 1001 if IS_FULL else 201
@@ -33,7 +33,7 @@ def form_of(space: Space, conditions: Any = "mask") -> AdmmForm:
     return Admm(conditions).lower(Structures(space)).form
 
 
-def box_of(*domains: Grid) -> ThetaBox:
+def box_of(*domains: Grid) -> ThetaCoordinates:
     nodes = [hyperparameter(f"x{place}", domain, domain.lower) for place, domain in enumerate(domains)]
     return form_of(make_space("box", *nodes)).theta_d
 
@@ -85,7 +85,7 @@ def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: lis
     members = sorted(kept)
     gaps = {code for code in range(members[0], members[-1]) if code not in kept}
     (coordinate,) = box_of(Grid(members[0], members[-1])).coordinates
-    box = ThetaBox((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
+    box = ThetaCoordinates((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
     splitting, start = Splitting.from_box(box, rho, weighed), state(0, 0)
     width = splitting.widths.item()
     multiplier = np.array([(a - start.relaxed_integers.item()) * rho / width])
@@ -200,7 +200,7 @@ def conditioned() -> AdmmForm:
     )  # fmt: skip
 
 
-def names(box: ThetaBox, mask: Any) -> set[str]:
+def names(box: ThetaCoordinates, mask: Any) -> set[str]:
     return {box.names[column] for column in np.flatnonzero(mask)}
 
 

@@ -669,7 +669,7 @@ def way(request: Request) -> tuple[object, ...]:
 
 
 def test_a_bound_below_zero_is_refused() -> None:
-    with pytest.raises(OptionError, match="`low` is -1"):
+    with pytest.raises(OptionError, match="the bound of `low` is negative: -1"):
         next(started(admm(), plain_space(2, 2), bounds=(FunctionBound("low", -1.0),)))
 
 

@@ -165,7 +165,7 @@ def test_minimizers_take_it(name: str) -> None:
     found: list[tuple[float, ...]] = []
 
     def search() -> Search:
-        found.append((yield from minimizer.minimise(minimised, minimised.box, 12, minimised.start_point)))
+        found.append((yield from minimizer.minimise(minimised, minimised.unit_dimensions, 12, minimised.start_point)))
 
     def loss(request: Request) -> float:
         trees = request.configuration["e.f.trees"]

@@ -97,13 +97,13 @@ def test_fidelities_that_are_given_are_the_rungs() -> None:
 
 def test_costs_grow_with_the_power_that_was_measured() -> None:
     costs = CostByRows((1_000, 3_000, 9_000))
-    assert costs.typical(0) is None
+    assert costs.median_cost(0) is None
     for each in numbered(3):
         costs.record(each, 0, 1.0)
         costs.record(each, 1, 9.0)
     assert costs.exponent == pytest.approx(2)
     assert costs.predict(numbered(1)[0], 2) == pytest.approx(81)
-    assert costs.typical(2) == pytest.approx(81)
+    assert costs.median_cost(2) == pytest.approx(81)
     assert costs.predict(Configuration({"n": 99}), 2) == pytest.approx(81), "an unknown one has the typical cost"
 
 

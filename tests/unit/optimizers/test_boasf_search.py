@@ -20,7 +20,7 @@ from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers.boasf import arm_score, softmax_shares, survival_probabilities, surviving_arms
+from spacelang.optimizers.boasf import arm_score, draw_surviving_arms, softmax_shares, survival_probabilities
 from spacelang.plugins import OptionError, plugin_identity
 from spacelang.report.run_facts import unsupported_features
 from spacelang.runtime.budget import Budget
@@ -57,7 +57,7 @@ def test_shares_and_chances_of_the_paper() -> None:
 
 def test_the_best_stays_the_worst_does_not_and_others_as_their_scores_say() -> None:
     rng = np.random.default_rng(0)
-    stays = Counter(place for _ in range(10_000) for place in surviving_arms([0.9, 0.8, 0.5], "keep", rng))
+    stays = Counter(place for _ in range(10_000) for place in draw_surviving_arms([0.9, 0.8, 0.5], "keep", rng))
     assert (stays[0], stays[2]) == (10_000, 0)
     assert stays[1] / 10_000 == pytest.approx(0.75, abs=0.03)
 
@@ -80,15 +80,15 @@ def test_a_constant_more_for_all_changes_nothing(scores: list[float], more: floa
     likely = survival_probabilities(scores)
     if likely is not None:
         assert survival_probabilities(others) == pytest.approx(likely, abs=1e-6)
-        stays = surviving_arms(scores, "keep", np.random.default_rng(seed))
+        stays = draw_surviving_arms(scores, "keep", np.random.default_rng(seed))
         assert 0 < len(stays) < len(scores), "somebody stays, somebody does not"
 
 
 def test_where_all_are_alike_all_stay_or_some_by_chance() -> None:
-    assert surviving_arms([0.5, 0.5, 0.5], "keep", np.random.default_rng(0)) == [0, 1, 2]
-    assert surviving_arms([0.0], "reference", np.random.default_rng(0)) == [0]
+    assert draw_surviving_arms([0.5, 0.5, 0.5], "keep", np.random.default_rng(0)) == [0, 1, 2]
+    assert draw_surviving_arms([0.0], "reference", np.random.default_rng(0)) == [0]
     rng = np.random.default_rng(0)
-    sizes = Counter(len(surviving_arms([0.5] * 3, "reference", rng)) for _ in range(2000))
+    sizes = Counter(len(draw_surviving_arms([0.5] * 3, "reference", rng)) for _ in range(2000))
     one, two, three = ((sizes[each] / 2000) for each in (1, 2, 3))
     # Of 27 ways 8 leave nobody, and are drawn again.
     assert (one, two, three) == (

@@ -134,7 +134,7 @@ def end_of_descent(
     selection = SelectionProblem.from_problem(Problem(plain_space(*sizes), SIZE, np.random.default_rng(0)), "default")
     arms = Arms(SelectorCall(selection, selection.configuration, TrialMemory()), (SIZE,), (0.0,), selection.value)
     descent = Descent(selection.tree, DescentRules(disc, end_rule="local_optimum"), DescentState(start))
-    for pipeline in descent.trainings(arms):
+    for pipeline in descent.pipelines_to_train(arms):
         arms.record(pipeline, make_trial(arms.request(pipeline), losses[pipeline]))
     return descent.state.pipeline
 

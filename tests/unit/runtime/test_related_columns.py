@@ -19,7 +19,7 @@ from spacelang.runtime.data.row_relations import (
 )
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import default_validation, split_rows
-from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
+from spacelang.runtime.evaluation.unseen_rows import draw_test_rows, split_off_test_rows
 from spacelang.runtime.scoring.metric import check_metric_on_splits, named_metric
 
 ROWS = 12
@@ -134,6 +134,16 @@ def test_groups_of_a_program() -> None:
     assert default_validation(dataset, name) == CrossValidation(4, "groups")
     with pytest.raises(DataError, match=r"has the shape \(3,\), but there are 12 rows"):
         with_groups(given, [1, 2, 3])
+
+
+def test_equal_times_leave_no_test_rows_and_the_error_names_their_column() -> None:
+    validation = Holdout(0.3, by="at")
+    related = attach_groups_and_times(table(at=[1] * ROWS), validation)
+    with pytest.raises(DataError, match="the column `at` has a single time"):
+        split_off_test_rows(related, 0.3, "classification", 0, "at")
+    dataset = check_and_encode_labels(related, "classification")
+    with pytest.raises(DataError, match="the order of the rows has a single time"):
+        draw_test_rows(dataset, 0.3, 0)
 
 
 def test_few_groups_leave_no_test_rows() -> None:

@@ -8,7 +8,7 @@ import pytest
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.targets import TARGETS
-from spacelang.targets._checked_decoding import MAX_SHOWN_CHARACTERS, DecodingError, shown
+from spacelang.targets._checked_decoding import MAX_SHOWN_CHARACTERS, DecodingError, one_line_repr
 
 SPACE = """\
 space small
@@ -31,8 +31,8 @@ def test_what_is_no_encoding_is_refused_with_an_example(
     for wrong in WRONG:
         with pytest.raises(DecodingError) as raised:
             form.decode(wrong)
-        assert shown(form.encode(space.default())) in str(raised.value)
-        assert f"not {shown(wrong)}" in str(raised.value)
+        assert one_line_repr(form.encode(space.default())) in str(raised.value)
+        assert f"not {one_line_repr(wrong)}" in str(raised.value)
     assert capsys.readouterr().out == ""
     again = pickle.loads(pickle.dumps(form))
     assert again.decode(again.encode(space.default())) == space.default()
@@ -49,4 +49,4 @@ def test_a_compiled_space_has_a_readable_representation(target: str, space: sl.S
 
 
 def test_long_values_are_cut_in_messages() -> None:
-    assert len(shown([0] * 999)) == MAX_SHOWN_CHARACTERS + 1
+    assert len(one_line_repr([0] * 999)) == MAX_SHOWN_CHARACTERS + 1

@@ -14,6 +14,9 @@ from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.executors.processes import Processes
 from spacelang.testing import BoundingConformance, ExecutorConformance
 
+pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
+"""A worker of dask may close a connection before its handshake has ended, and then leaves the socket open."""
+
 EXECUTORS: dict[str, Callable[[Evaluate, Limits], Executor]] = {
     "here": lambda evaluate, _: InProcess(evaluate),
     "processes-1": lambda evaluate, limits: Processes(evaluate, limits=limits),

@@ -222,7 +222,7 @@ def table_data(features: Any, target: Any, read: "ReadOptions", options: Mapping
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.row_relations import with_groups, with_row_numbers_as_times
-    from spacelang.runtime.data.sample_weights import check_weights
+    from spacelang.runtime.data.tables import check_weights
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")

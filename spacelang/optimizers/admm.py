@@ -12,8 +12,7 @@ from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm import ConstraintResiduals, Splitting
-from spacelang.optimizers._admm.compiled_form import lower_for_admm
+from spacelang.optimizers._admm import ConstraintResiduals, Splitting, lower_for_admm
 from spacelang.optimizers._admm.iterations import CallSchedule, Iterations, IterationSettings
 from spacelang.optimizers._common_options import check, check_option
 from spacelang.plugins import NestedPlugin, nested_plugin, option

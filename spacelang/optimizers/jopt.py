@@ -16,7 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import latin_hypercube
-from spacelang.optimizers._admm.compiled_form import lower_for_admm
+from spacelang.optimizers._admm import lower_for_admm
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._scheduling import lazy_request, run_requests

@@ -14,8 +14,7 @@ The first of these two is a `ClosedRangeReduction`, the second a `MemberIndexRed
 A target for a library that supports only closed ranges, consecutive integers and words therefore handles only these.
 
 Relations of ranges, such as `lo <= hi`, need no cases: `relation_groups` finds them, `varying_bounds` lets bounds
-depend on earlier values, `quantile_relations` replaces the ranges by quantiles of `conditional_laws`, and
-`rejected_relations` measures by how much configurations violate them.
+depend on earlier values, and `quantile_relations` replaces the ranges by quantiles of `conditional_laws`.
 
 Other rewritings stand alone. `flattening` turns conditions into further alternatives of a decision. `restriction` makes
 a space of the configurations that remain in a part of a space.

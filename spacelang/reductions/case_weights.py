@@ -8,10 +8,9 @@ from typing import TypeAlias
 from spacelang.ir.domain import Domain, parts
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
-from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
-from spacelang.solver.model import Solver
+from spacelang.solver.model import DeclaredAlternativeWeights, Solver
 
 Count: TypeAlias = Fraction | int
 Weight: TypeAlias = Count | float

@@ -17,7 +17,7 @@ from spacelang.ir.domain import Categorical, Domain, parts
 from spacelang.ir.space import Space, Variable
 from spacelang.ir.value import is_number
 from spacelang.ir.walk import expressions_of
-from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.draw_tests import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
 from spacelang.solver.linear import difference

@@ -25,7 +25,6 @@ from spacelang.sampling.conditional import (
     ConditionRows,
     split_off_conditional,
 )
-from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.sampling.draw_tests import MeasuredShare
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint import JointSampler
@@ -34,7 +33,7 @@ from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import Solver, SolverModel
+from spacelang.solver.model import DeclaredAlternativeWeights, Solver, SolverModel
 from spacelang.solver.network import UNREACHED, FixedDecisions, Network, SamplingFailedError
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]

@@ -11,7 +11,7 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
 from spacelang.ir.domain_questions import is_exact_as_floats
 from spacelang.ir.prior import Prior
-from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.draw_tests import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
 from spacelang.sampling.prior_draws import prior_quantiles
 from spacelang.sampling.unit_scale import unit_scale

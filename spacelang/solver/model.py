@@ -5,6 +5,7 @@ once, and this result is reused for all combinations of fixed branches.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import chain
@@ -16,6 +17,7 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
+from spacelang.ir.value import to_fraction
 from spacelang.ir.walk import Structure
 from spacelang.solver.elimination import (
     EXISTS,
@@ -151,6 +153,39 @@ class Weights:
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
         """Return the weight of a cell of a hyperparameter."""
         return 1
+
+
+class DeclaredAlternativeWeights(Weights):
+    """Weights of structures for the advised law: the product of the weights of their alternatives."""
+
+    def __init__(
+        self, factors: Mapping[tuple[str, int], Fraction] | None = None, *, with_annotations: bool = True
+    ) -> None:
+        """Create the weights; `factors` multiply those of alternatives, given by the address and the index.
+
+        Unless `with_annotations`, `@weight` is ignored.
+        """
+        self._factors, self._with_annotations = factors or {}, with_annotations
+
+    def with_even_chains(self, solver: "Solver", chains: Collection[str]) -> "DeclaredAlternativeWeights":
+        """Return weights that make all numbers of uses of a chain equally likely, if no constraint relates chains.
+
+        The total weight of each chain remains the same.
+        """
+        factors = dict(self._factors)
+        for address in chains:
+            solved = solver.solve(solver.model.network_by_address[address], last=address)
+            (sums,) = next(bucket.weights for bucket in solved.buckets if bucket.variable == address).values()
+            reached = {state: Fraction(weight) for state, weight in sums.items() if state != UNREACHED and weight}
+            total = sum(reached.values())
+            factors |= {(address, state): total / (len(reached) * weight) for state, weight in reached.items()}
+        return DeclaredAlternativeWeights(factors, with_annotations=self._with_annotations)
+
+    def branch_weight(self, choice: Choice, place: int) -> float:
+        """Return the weight of an alternative as an exact number, since numbers of structures may exceed any float."""
+        declared = to_fraction(choice.branches[place].weight) if self._with_annotations else Fraction(1)
+        weight = declared * self._factors.get((choice.address, place), 1)
+        return weight.numerator if weight.denominator == 1 else weight  # type: ignore[return-value]
 
 
 class SolverModel:

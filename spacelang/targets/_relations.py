@@ -2,9 +2,10 @@
 
 `lower_by_relations` compiles a space with the lowering that the option `relations` of a target names. With `auto`, it
 is the first one of `default_relations` of the target that can express the space; then whatever it cannot express is
-unfolded into cases.
+unfolded into cases. `quantile_source` is the code that decodes quantiles, for modules that do not need spacelang.
 """
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,9 @@ from spacelang.ir.domain import Real
 from spacelang.ir.expr import logical_atoms, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Space
-from spacelang.reductions.quantile_relations import QuantileReduction, reduce_to_quantiles
+from spacelang.reductions import conditional_laws, range_laws
+from spacelang.reductions.quantile_relations import QuantileGroup, QuantileReduction, reduce_to_quantiles
+from spacelang.reductions.range_laws import GridRange
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import (
@@ -60,6 +63,17 @@ A_FLOAT_QUANTILE: Final = approximated(
     "values by a tiny part of their range"
 )
 RANGE_CONSTRUCTS: Final = (Construct.FLOATS, Construct.INTEGERS, Construct.LOG, Construct.STEPS, Construct.OPEN)
+Lower: TypeAlias = Callable[[QuantileReduction], LoweringResult[Any, Any]]
+"""A function that compiles the reduced space of a reduction."""
+Ways: TypeAlias = Mapping[Lowering, Lower | None]
+_SHARED_IMPORT: Final = "from spacelang.reductions.range_laws import "
+_RESTORE: Final = '''\
+def values_of(found):
+    """Return a configuration with the values for which numbers in [0, 1] stand."""
+    found = dict(found)
+    for related in RELATED:
+        found.update(related.values({key: found[key] for key in related.ranges if key in found}))
+    return found'''
 
 
 class RelationsTarget(Protocol):
@@ -76,11 +90,6 @@ class RelationsTarget(Protocol):
     @property
     def preserves(self) -> PreservationTable:
         """The verdicts of the target."""
-
-
-Lower: TypeAlias = Callable[[QuantileReduction], LoweringResult[Any, Any]]
-"""A function that compiles the reduced space of a reduction."""
-Ways: TypeAlias = Mapping[Lowering, Lower | None]
 
 
 def with_quantiles(preserves: PreservationTable) -> PreservationTable:
@@ -198,3 +207,27 @@ def _untold_relations(space: Space, report: Sequence[ReportEntry]) -> Iterator[R
         mine = [rule for rule in left if (id(rule.span) in exact) is (lowering == "native")]
         if mine:
             yield relations_entry(lowering, mine, how)
+
+
+def quantile_source(reduction: QuantileReduction) -> list[str]:
+    """Return blocks of source with a function `values_of(found)`; none if nothing has to be decoded."""
+    if not reduction.groups:
+        return []
+    sources = [inspect.getsource(module).split('"""', 2)[2].strip() for module in (range_laws, conditional_laws)]
+    lines = [line for source in sources for line in source.splitlines() if not line.startswith(_SHARED_IMPORT)]
+    groups = ",\n".join(map(_group_source, reduction.groups))
+    return ["\n".join(lines), f"RELATED = [\n{groups},\n]", _RESTORE]
+
+
+def _group_source(group: QuantileGroup) -> str:
+    ranges = "".join(f"            {key!r}: {_range_source(each)},\n" for key, each in group.ranges.ranges.items())
+    rows = "".join(f"            {row!r},\n" for row in group.ranges.rows)
+    return f"    RelatedRanges(\n        {{\n{ranges}        }},\n        [\n{rows}        ],\n    )"
+
+
+def _range_source(each: range_laws.GridRange | range_laws.FloatRange) -> str:
+    if isinstance(each, GridRange):
+        arguments = f"{each.start!r}, {each.step!r}, {each.below!r}, {each.last!r}"
+    else:
+        arguments = f"{each.lower!r}, {each.upper!r}"
+    return f"{type(each).__name__}({arguments}{', is_log=True' if each.is_log else ''})"

@@ -27,7 +27,6 @@ from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.documents import Document
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
-from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 from spacelang.targets._random_draws import Deviation, RandomDraws, keys_of_constrained, keys_with
 from spacelang.targets._relations import (
@@ -35,6 +34,7 @@ from spacelang.targets._relations import (
     Lowering,
     RelationsOption,
     lower_by_relations,
+    quantile_source,
     refuse_other_relations,
     report_of_original,
     with_quantiles,

@@ -34,7 +34,6 @@ from spacelang.targets._exports.library_function_forms import (
     NestedCodeGenerator,
     flattened,
 )
-from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
@@ -52,6 +51,7 @@ from spacelang.targets._relations import (
     Lowering,
     RelationsOption,
     lower_by_relations,
+    quantile_source,
     report_of_original,
     with_quantiles,
 )

@@ -22,7 +22,6 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import split_into_simple
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.quantile_relations import QuantileReduction
-from spacelang.reductions.rejected_relations import RejectedRelations
 from spacelang.reductions.relation_groups import without_constraints
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import (
@@ -35,10 +34,13 @@ from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
-from spacelang.targets._exports.optuna_bounds import EXACT_SOURCE, BoundedSuggestion
-from spacelang.targets._exports.optuna_calls import describe_suggest_call, suggest_call_code
-from spacelang.targets._exports.quantile_source import quantile_source
-from spacelang.targets._exports.rejection_source import PRUNING, can_be_written, violations_source
+from spacelang.targets._exports.optuna_calls import (
+    EXACT_SOURCE,
+    BoundedSuggestion,
+    describe_suggest_call,
+    suggest_call_code,
+)
+from spacelang.targets._exports.rejected_relations import PRUNING, RejectedRelations, can_be_written, violations_source
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
@@ -69,6 +71,7 @@ from spacelang.targets._relations import (
     RelationsOption,
     is_relation,
     lower_by_relations,
+    quantile_source,
     refuse_other_relations,
     relations_entry,
     report_of_original,

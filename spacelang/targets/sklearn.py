@@ -30,7 +30,6 @@ from spacelang.targets import _lowering
 from spacelang.targets._exports import library_function_forms
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
-from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import Deviation, RandomDraws
 from spacelang.targets._reduction_chain import (
@@ -44,6 +43,7 @@ from spacelang.targets._relations import (
     Lowering,
     RelationsOption,
     lower_by_relations,
+    quantile_source,
     report_of_original,
     with_quantiles,
 )

@@ -12,7 +12,7 @@ decide whether these cases are the same in every run.
 
 The helpers of the suites can be used on their own: `driving` answers a search without evaluating anything,
 `simulated_workers` has workers without processes, `memory_storage` stores trials in memory, `small_spaces` builds and
-draws small spaces (with the functions of `hypothesis_draws`), and `faults` has evaluations that crash, hang or leak.
+draws small spaces, and `faults` has evaluations that crash, hang or leak.
 
 The suites need `pip install 'spacelang[testing]'`.
 """
@@ -42,7 +42,7 @@ _HOMES = {
 }  # fmt: skip
 _WITH_ASSERTIONS = (*_HOMES.values(), "driving", "search_tests")
 _OLD_NAMES = {
-    "crews": "simulated_workers", "draw_functions": "hypothesis_draws", "drawing": "hypothesis_draws",
+    "crews": "simulated_workers", "draw_functions": "small_spaces", "drawing": "small_spaces",
     "journals": "memory_storage", "misbehaving": "faults",
 }  # fmt: skip
 

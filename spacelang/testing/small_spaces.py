@@ -1,7 +1,9 @@
 """Small spaces built by hand or drawn by Hypothesis, and brute-force enumeration with the membership test alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import product
+from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
@@ -12,10 +14,12 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, members, parts
 from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value
-from spacelang.testing.hypothesis_draws import BOOLEAN_STRATEGY, draw_integer, draw_one
 from spacelang.text import Source, Span
 
 Structure = dict[str, str]
+_SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=3)
+T = TypeVar("T")
+BOOLEAN_STRATEGY: Final = st.booleans()  # The strategy of booleans
 
 
 def choice(address: str, *branches: str | ir.Branch, default: int = 0, key: str | None = None) -> ir.Choice:
@@ -193,9 +197,6 @@ def spaces(draw: st.DrawFn) -> ir.Space:
     return ir.Space("drawn", space.root, tuple(_draw_constraint(draw, space) for _ in range(draw_integer(draw, 0, 3))))
 
 
-_SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=3)
-
-
 def _draw_choice(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str, int]) -> ir.Choice:
     branches = []
     for name in "xyz"[:count]:
@@ -229,9 +230,26 @@ def _draw_constraint(draw: st.DrawFn, space: ir.Space) -> ir.Constraint:
     return ir.Constraint(expression, draw(BOOLEAN_STRATEGY))
 
 
+@cache
+def integers_between(lower: int, upper: int) -> st.SearchStrategy[int]:
+    """Return a cached strategy for the integers from `lower` to `upper`."""
+    return st.integers(lower, upper)
+
+
+def draw_integer(draw: st.DrawFn, lower: int, upper: int) -> int:
+    """Draw an integer from `lower` to `upper`."""
+    return draw(integers_between(lower, upper))
+
+
+def draw_one(draw: st.DrawFn, several: Sequence[T]) -> T:
+    """Draw one element of a non-empty sequence."""
+    return several[draw_integer(draw, 0, len(several) - 1)]
+
+
 __getattr__ = make_module_getattr(__name__, {
     "constrained": "constrained_space", "continuous": "continuous_space", "made": "make_space",
     "members_by_force": "brute_force_members", "nested": "nested_space", "number": "hyperparameter",
     "pinned": "pinned_range_space", "plain": "plain_space", "shares": "decimal_sum_space",
     "single": "single_member_space", "tuned": "conditional_space", "values": "domain_values",
+    "FLAGS": "BOOLEAN_STRATEGY", "between": "integers_between", "one": "draw_one", "whole": "draw_integer",
 })  # fmt: skip

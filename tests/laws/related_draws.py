@@ -12,7 +12,7 @@ from scipy import stats
 import spacelang as sl
 from spacelang.ir.domain import Grid
 from spacelang.ir.prior import Normal
-from spacelang.testing.hypothesis_draws import draw_integer, draw_one
+from spacelang.testing.small_spaces import draw_integer, draw_one
 
 DRAWS = 1_000
 LEAST_P_VALUE = 1e-6

@@ -39,7 +39,7 @@ from spacelang.ir.space import (
 )
 from spacelang.ir.tuple_parameters import member_conditions
 from spacelang.ir.value import Value, is_number
-from spacelang.testing.hypothesis_draws import BOOLEAN_STRATEGY, draw_integer, draw_one
+from spacelang.testing.small_spaces import BOOLEAN_STRATEGY, draw_integer, draw_one
 
 from .settings import EXAMPLES
 

@@ -16,7 +16,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, is_true
 from spacelang.ir.space import Space
 from spacelang.sampling.batch_builder import Batch
-from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.draw_tests import JointValues, evaluate_comparison
 from spacelang.sampling.sampler import BLOCK_SIZE, Sampler, SamplingFailedError
 from spacelang.sampling.value_codes import ValueCodes, decode_values
 from spacelang.sampling.weighted import WeightedSampler

@@ -27,7 +27,7 @@ from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
 from spacelang.syntax.printer import format_text
-from spacelang.testing.hypothesis_draws import draw_integer, draw_one
+from spacelang.testing.small_spaces import draw_integer, draw_one
 from spacelang.text import Source
 
 from .restrictions import restrictions

@@ -14,7 +14,7 @@ from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text
 from spacelang.syntax.printer import format_text
-from spacelang.testing.hypothesis_draws import BOOLEAN_STRATEGY, draw_integer, draw_one
+from spacelang.testing.small_spaces import BOOLEAN_STRATEGY, draw_integer, draw_one
 
 from .settings import LAW
 

@@ -16,7 +16,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, Compare, Not, Or
 from spacelang.solver import network_compiler
 from spacelang.solver.counting import Structures
-from spacelang.testing.hypothesis_draws import draw_integer, draw_one
+from spacelang.testing.small_spaces import draw_integer, draw_one
 
 from .crafted import forbid, require, x
 from .crafted import one as one_stage

@@ -16,7 +16,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.reductions.quantile_relations import reduce_to_quantiles
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.targets._lowering import LoweringResult
-from spacelang.testing.hypothesis_draws import draw_integer, draw_one
+from spacelang.testing.small_spaces import draw_integer, draw_one
 
 from .related_draws import DRAWS, LEAST_P_VALUE
 from .settings import LAW

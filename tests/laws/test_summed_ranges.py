@@ -15,7 +15,7 @@ import spacelang as sl
 from spacelang.analysis import check
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.solver import network_compiler
-from spacelang.testing.hypothesis_draws import draw_integer, draw_one
+from spacelang.testing.small_spaces import draw_integer, draw_one
 from spacelang.text import Source
 
 from .related_draws import assert_draws_follow_the_law, assert_nearest_are_members, prior_or_none

@@ -20,7 +20,7 @@ from spacelang.report.code_writer import TUPLE_OF
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text
 from spacelang.syntax.printer import format_text
-from spacelang.testing.hypothesis_draws import BOOLEAN_STRATEGY, draw_integer, draw_one
+from spacelang.testing.small_spaces import BOOLEAN_STRATEGY, draw_integer, draw_one
 
 ELEMENTS: dict[str, tuple[Any, ...]] = {
     "int[1, 3]": (1, 2, 3),

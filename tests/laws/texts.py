@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spacelang.testing.hypothesis_draws import BOOLEAN_STRATEGY, draw_integer, draw_one
+from spacelang.testing.small_spaces import BOOLEAN_STRATEGY, draw_integer, draw_one
 
 LARGEST = 2_000
 """The most raw combinations of a text."""

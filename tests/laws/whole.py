@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spacelang.testing.hypothesis_draws import draw_integer, draw_one
+from spacelang.testing.small_spaces import draw_integer, draw_one
 
 from . import parts
 from .oracle import FaultyError, Oracle, Scope, Taken

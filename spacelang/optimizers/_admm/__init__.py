@@ -1,4 +1,4 @@
-"""The parts of the optimizer ADMM; here its algebra, its points as configurations, and caches of their trials.
+"""The parts of the optimizer ADMM; here its algebra, its points as configurations, their trials, and compilation.
 
 The algebra is about the relaxed integers theta~, their integer copy delta, and the multipliers between them.
 
@@ -21,8 +21,11 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine, SearchEvent
 from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.plugins import OptionError
 from spacelang.sampling.value_codes import Array
-from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaCoordinates
+from spacelang.solver.counting import Structures
+from spacelang.targets._lowering import Preservation, RefusedError
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaCoordinates
 from spacelang.targets.blds import Pipeline
 
 PenaltyUnits: TypeAlias = Literal["unit", "raw"]
@@ -378,3 +381,14 @@ class PipelineTrials:
         for packed, trial in self._packed_trials.get(pipeline, ()):
             numbers, integers = np.split(np.frombuffer(packed), [len(cube.numbers)])
             yield (numbers, integers), trial
+
+
+def lower_for_admm(target: Admm, structures: Structures) -> AdmmForm:
+    """Compile the space. Raise OptionError, with the lines of the text, if the target refuses it."""
+    try:
+        return target.lower(structures).form
+    except RefusedError as error:
+        refused = (each for each in error.report if each.status is Preservation.REFUSED)
+        why = "; ".join(f"{each.construct}{each.lines_text}: {each.message}" for each in refused)
+        message = f"this optimizer cannot search `{structures.space.name}`: {why}"
+        raise OptionError(message, "try another optimizer; `random` can search any space") from error

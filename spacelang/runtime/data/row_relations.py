@@ -23,8 +23,7 @@ from spacelang.ir.validation import (
 from spacelang.runtime.data.labels import Dataset, target_columns
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS
-from spacelang.runtime.data.sample_weights import Weights, check_weights, describe_weights
-from spacelang.runtime.data.tables import Features, first_true_row_number
+from spacelang.runtime.data.tables import Features, Weights, check_weights, describe_weights, first_true_row_number
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import RowRelations, Rows, Split, check_splits
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state

@@ -1,4 +1,4 @@
-"""Tables of features: the content of their columns, sparse tables, and fingerprints."""
+"""Tables of features: the content of their columns, sparse tables, sample weights, and fingerprints."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.header import SHOWN_DIGITS, DataFacts
 
 TEXT_VALUES: Final = 200
 """A column of strings is free text if it has more distinct values than this, and more than half of its rows differ."""
@@ -23,6 +23,7 @@ Features: TypeAlias = pd.DataFrame | csr_array
 SPARSE_SHARE: Final = 0.1
 """A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
 INDEX_TYPE: Final = np.int32  # The index type that all operators accept
+Weights: TypeAlias = npt.NDArray[np.float64]
 
 
 class ColumnContent(Enum):
@@ -213,3 +214,24 @@ def _numbers(values: npt.NDArray[Any]) -> bytes:
 
 def _bytes(values: npt.NDArray[Any], kind: npt.DTypeLike) -> bytes:
     return np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()
+
+
+def check_weights(given: Any, rows: int) -> Weights:
+    """Return the weights of n rows as numbers; raise DataError unless they are finite, at least 0 and not all 0."""
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError("the sample weights are not numbers", "give one number for each row") from error
+    if weights.shape != (rows,):
+        what = f"the sample weights have the shape {weights.shape}, but there are {rows} rows"
+        raise DataError(what, "give one number for each row")
+    if not np.isfinite(weights).all() or weights.min(initial=0.0) < 0:
+        raise DataError("a sample weight is negative or not finite", "give numbers that are at least 0")
+    if not weights.any():
+        raise DataError("all sample weights are 0", "give at least some rows a weight above 0")
+    return weights
+
+
+def describe_weights(weights: Weights) -> str:
+    """Return a text that is equal for equal weights, by which a run is resumed."""
+    return f"{len(weights)} weights, content {hashlib.sha256(weights.tobytes()).hexdigest()[:SHOWN_DIGITS]}"

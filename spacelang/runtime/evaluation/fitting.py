@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from spacelang.runtime import random_state
-from spacelang.runtime.data.sample_weights import Weights
+from spacelang.runtime.data.tables import Weights
 from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.evaluation import prefix_cache
 from spacelang.runtime.evaluation.folds import Fold

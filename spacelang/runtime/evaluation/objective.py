@@ -21,8 +21,7 @@ from spacelang.ir.validation import Validation
 from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.data.sample_weights import describe_weights
-from spacelang.runtime.data.tables import data_facts
+from spacelang.runtime.data.tables import data_facts, describe_weights
 from spacelang.runtime.ensembles.voting import fitted_voting_member, make_vote_of_fitted, voting_member
 from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds

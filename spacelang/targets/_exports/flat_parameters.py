@@ -22,7 +22,6 @@ from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
-from spacelang.targets._exports.quantile_source import quantile_source
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import LoweringResult, rewritten
 from spacelang.targets._reduction_chain import (
@@ -34,7 +33,7 @@ from spacelang.targets._reduction_chain import (
     names_entry,
     unfolded_condition_findings,
 )
-from spacelang.targets._relations import RelationsTarget, lower_by_relations, report_of_original
+from spacelang.targets._relations import RelationsTarget, lower_by_relations, quantile_source, report_of_original
 from spacelang.text import unique_name
 
 if TYPE_CHECKING:

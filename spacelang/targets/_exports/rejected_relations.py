@@ -1,21 +1,34 @@
-"""Source of modules that prune trials of optuna that violate relations."""
+"""Relations by rejection: trials of optuna draw without the relations, and are pruned if they violate one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from functools import cached_property
+from random import Random
+from typing import Any, Final
 
 from spacelang.ir import expr
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Expr
+from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Constraint, Space
-from spacelang.reductions.rejected_relations import LEAST_VIOLATION, RejectedRelations
-from spacelang.reductions.space_questions import VariableNames
+from spacelang.ir.value import to_fraction
+from spacelang.ir.walk import Assignment
+from spacelang.reductions.relation_groups import inequalities_of
+from spacelang.reductions.space_questions import DrawnPiece, Question, Questions, VariableNames
+from spacelang.reductions.unfolding import Fork
+from spacelang.sampling.unit_scale import from_unit_function
 from spacelang.solver.linear import Inequality, difference
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.optuna_bounds import exact_decimal_code, exact_number_code, plain_number, sum_code
+from spacelang.targets._exports.optuna_calls import exact_decimal_code, exact_number_code, plain_number, sum_code
 from spacelang.targets._exports.python_conditions import FoundValueTests, combined
 from spacelang.targets._exports.value_tests import is_pair, is_testable
 
+MAX_DRAWS: Final = 30_000  # The number of draws without a member after which members count as too rare
+MIN_DRAWS: Final = 300  # The number of draws that estimate the share of members
+LEAST_VIOLATION: Final = 1e-9
+"""The least amount of a violation; without it, equal sides of a strict comparison would have the amount 0."""
 _HEAD: Final = '''\
 def violations(found):
     """Return by how much each constraint is violated, 0 where it holds."""
@@ -35,6 +48,53 @@ def suggest(trial):
     if any(amounts):
         raise TrialPruned("a constraint of the search space is violated")
     return found'''
+
+
+@dataclass(frozen=True)
+class RejectedRelations:
+    """The constraints of a space by which configurations are rejected."""
+
+    space: Space
+    constraints: tuple[Constraint, ...]
+
+    @cached_property
+    def rows(self) -> Sequence[tuple[Inequality, ...]]:
+        """The inequalities that each constraint stands for; none if it is no conjunction of inequalities."""
+        return tuple(inequalities_of(rule, self.space) or () for rule in self.constraints)
+
+    def violations(self, configuration: Configuration) -> list[float]:
+        """Return the amount by which each constraint is violated, 0 where it holds."""
+        assignment = Assignment.from_configuration(self.space, configuration)
+        told = zip(self.constraints, self.rows, strict=True)
+        return [_amount(rows, assignment) if is_violated(rule, assignment) else 0.0 for rule, rows in told]
+
+    def member_share(self, questions: Questions) -> float:
+        """Estimate the share of random answers to the questions that satisfy the constraints; 0 if it is tiny."""
+        rng, found, tried = Random(0), 0, 0
+        while tried < MAX_DRAWS and (tried < MIN_DRAWS or not found):
+            tried += 1
+            found += not any(self.violations(Configuration(questions.ask_values(_random_answer(rng)))))
+        return found / tried
+
+
+def _amount(rows: Sequence[Inequality], assignment: Assignment) -> float:
+    """Return the greatest violation of an inequality, at least `LEAST_VIOLATION`; 1 without inequalities."""
+    if not rows:
+        return 1.0
+    exceeded = [LEAST_VIOLATION]
+    for row in rows:
+        terms = (factor * to_fraction(assignment(a)) for a, factor in row.factors.items())
+        exceeded.append(float(row.constant + sum(terms)))
+    return max(exceeded)
+
+
+def _random_answer(rng: Random) -> Any:
+    def answer(_: str, question: Question) -> Any:
+        if isinstance(question, DrawnPiece):
+            return from_unit_function(question.domain)(rng.random())
+        return rng.randrange(len(question.cases if isinstance(question, Fork) else question.pieces))
+
+    return answer
 
 
 def can_be_written(rule: Constraint, space: Space) -> bool:

@@ -51,11 +51,15 @@ def to_json(value: Value) -> object:
 
 
 class DuplicateKeyError(ValueError):
-    """Exception for a JSON object that repeats a key, which `json` would drop."""
+    """Exception for a JSON object that repeats a key, which `json` would drop; the argument is the key."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(f"duplicate key `{key}`")
-        self.key = key
+    @property
+    def key(self) -> str:
+        """The repeated key."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return f"duplicate key `{self.key}`"
 
 
 def object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

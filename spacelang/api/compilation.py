@@ -139,7 +139,8 @@ def verify(
 ) -> Verification:
     """Check the laws of compilation on a compiled space.
 
-    All configurations are tried if there are at most `count`, otherwise the default one and `count` - 1 random ones.
+    All configurations are tried if there are at most `count` and they can be numbered, otherwise the default one and
+    `count` - 1 random ones.
     Each configuration must equal the decoding of its encoding, and the form must accept the encoding. Each of `count`
     encodings that the form draws must decode to a member, and the form must accept it. If a library draws for the
     target, `draws` of its random draws are compared with the law of the space, unless `draws` is 0. Raises ValueError
@@ -155,7 +156,7 @@ def verify(
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
     space, rng, number = structures.space, default_rng(seed), structures.configuration_count
-    if is_all := number is not None and number <= count:
+    if is_all := number is not None and number <= count and structures.model.has_numbered_values:
         members = [*map(ConfigurationNumbers(structures).configuration_at, range(number or 0))]
     else:
         members = [default_configuration(space), *Sampler(structures).configurations(count - 1, rng)]

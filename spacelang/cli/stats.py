@@ -73,6 +73,9 @@ def _size(found: "Statistics") -> str:
     if estimate is None:
         return "finite, but too complex to count exactly"
     value, low, high = map(_round, (estimate.value, estimate.low, estimate.high))
+    if not estimate.kept:
+        none = f"none of {estimate.draws:,} draws satisfies the constraints"
+        return f"finite, at most {high} with {estimate.confidence:.0%} confidence ({none})"
     interval = f"{low} to {high} with {estimate.confidence:.0%} confidence"
     return f"about {value} (an estimate from {estimate.draws:,} draws: {interval})"
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 100  # The maximum length of a line; longer lines are cut
 MAX_LINES: Final = 12  # The maximum number of lines of one kind
-INFINITE: Final = "infinitely many"
+INFINITE: Final = "infinitely many configurations"
+UNCOUNTED: Final = "finitely many configurations (not counted exactly)"
 Row = tuple[str, str]  # A label and its text
 
 
@@ -122,11 +123,17 @@ def _branch_text(branch: Branch, *, is_default: bool) -> str:
 
 
 def _counts(space: Space, structures: int, configurations: int | None) -> str:
-    members = INFINITE if configurations is None else _number(configurations)
+    members = _members(space, configurations)
     space = replace(space, root=with_each_use_once(space.root), constraints=merge_constraints(space))
     others = {"hyperparameter": space.hyperparameters, "condition": space.conditions, "constraint": space.constraints}
-    counts = [_count(structures, "structure"), f"{members} configuration{'' if configurations == 1 else 's'}"]
+    counts = [_count(structures, "structure"), members]
     return ", ".join([*counts, *(_count(len(parts), noun) for noun, parts in others.items())])
+
+
+def _members(space: Space, configurations: int | None) -> str:
+    if configurations is not None:
+        return _count(configurations, "configuration")
+    return INFINITE if any(each.domain.size is None for each in space.hyperparameters) else UNCOUNTED
 
 
 def _count(number: int, what: str) -> str:

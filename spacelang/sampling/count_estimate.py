@@ -53,7 +53,7 @@ def estimate_count(structures: Structures) -> CountEstimate | None:
     kept = draws.count_kept(number, np.random.default_rng(1))
     low, high = score_interval(kept, number)
     return CountEstimate(
-        max(draws.total * kept // number, 1),
+        max(round(Fraction(draws.total * kept, number)), 1),
         max(floor(draws.total * Fraction(low)), 1),
         max(ceil(draws.total * Fraction(high)), 1),
         CONFIDENCE,
@@ -81,7 +81,8 @@ class _UniformDraws:
         self._variables = model.variables
         self._samplers = {
             context: [_NetworkDraws(solver, network) for network in networks if _matters(solver, network)]
-            for context, networks in (model.by_context.items() if self.total else ())
+            for context, networks in model.by_context.items()
+            if solver.total_weight(context)
         }
 
     def count_kept(self, number: int, rng: Generator) -> int:

@@ -1,7 +1,8 @@
 """Default configurations of a space and of any structure, and values near defaults that satisfy all constraints."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, islice, product
 from math import exp, log
@@ -13,7 +14,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, Simpl
 from spacelang.ir.domain_questions import nearest_value
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
-from spacelang.ir.value import Value, are_same
+from spacelang.ir.value import Value, are_same, to_fraction
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, rebuild_tree, walk_reached
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
@@ -21,6 +22,8 @@ from spacelang.solver.elimination import State, draw_states
 from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
 from spacelang.solver.model import Solver, Weights
 from spacelang.solver.network import UNREACHED, Network, SamplingFailedError
+from spacelang.solver.ordered_relations import allowed_cells, required_inequalities
+from spacelang.solver.summed_ranges import counted_ranges
 
 
 def default_configuration(space: Space) -> Configuration:
@@ -117,6 +120,8 @@ class DefaultCompleter:
                     continue
                 if network.tested:
                     moved.update(self._tried_values(space, network))
+                elif counted_ranges(network) is not None:
+                    moved.update(_related_values(network))
                 else:
                     moved.update(self._changed_values(network, draw_states(solution.solve(network), _index_of_maximum)))
         return dict(assemble(space, {}, lambda node: moved.get(node.address, node.default)))
@@ -152,6 +157,43 @@ def _nearest_values(
     found = find_feasible_values(settled, needed)
     assert found is not None
     return found
+
+
+def _related_values(network: Network) -> dict[str, Value]:
+    """Return values of a network of `counted_ranges`; earlier hyperparameters keep their defaults first.
+
+    The factors of such a network do not tell in which cells joint values lie. The cells of one range after another are
+    therefore tried, from the default outwards, as long as the whole ranges of the others leave a solution.
+    """
+    nodes = {member.address: member.hyperparameter for member in network.members}
+    rows, cells = required_inequalities(network), allowed_cells(network)
+    assert rows is not None
+    assert cells is not None
+    needed = [(tuple(rows),)]
+    whole = {address: part for address, node in nodes.items() for part in parts(node.domain)}
+    waiting: list[dict[str, SimpleDomain]] = [{}]
+    while waiting:
+        settled = waiting.pop()
+        if is_feasible_system({**whole, **settled}, needed):
+            if len(settled) == len(nodes):
+                break
+            node = next(each for address, each in nodes.items() if address not in settled)
+            options = _cells_from_default(cells[node.address], node.default)
+            waiting += [{**settled, node.address: each} for each in reversed(options)]
+    found = find_feasible_values(settled, needed)
+    assert found is not None
+    return found
+
+
+def _cells_from_default(cells: Iterable[SimpleDomain], default: Value) -> list[SimpleDomain]:
+    """Return the cells of a range, the nearest one to the default first, and before it the default if it lies in it."""
+
+    def distance(cell: SimpleDomain) -> Fraction:
+        near = default if contains(cell, default) else nearest_value(default, cell)
+        return abs(to_fraction(near) - to_fraction(default))
+
+    ordered = sorted(cells, key=distance)
+    return [*(Categorical((default,)) for cell in ordered[:1] if contains(cell, default)), *ordered]
 
 
 class DefaultPreference(Weights):

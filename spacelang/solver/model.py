@@ -77,8 +77,6 @@ def _compile_network(tied: VariableGroup) -> Network:
             if not compiler.tabulated or _can_eliminate(found, found.existential_variables):
                 return found
         except UndecidableError as error:
-            if error.atom in tested:
-                raise
             tested[error.atom] = None
             continue
         except TooManyConnectedVariablesError:
@@ -224,9 +222,10 @@ class SolverModel:
         return {member.address: network for network in deciding for member in network.members}
 
     @cached_property
-    def has_uncounted_comparisons(self) -> bool:
-        """True if some comparison of ranges is decided without counting its solutions."""
-        return any(network.ranges or network.tested for networks in self.by_context.values() for network in networks)
+    def has_numbered_values(self) -> bool:
+        """True if eliminations count all joint values, which can then be numbered: no range is compared or tested."""
+        networks = (network for several in self.by_context.values() for network in several)
+        return not any(network.ranges or network.tested for network in networks)
 
 
 class Solver:

@@ -42,7 +42,7 @@ class ConfigurationNumbers:
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
             raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
-        if structures.model.has_uncounted_comparisons:
+        if not structures.model.has_numbered_values:
             reason = "a constraint relates large ranges or is too complex to be counted, so draw random ones instead"
             raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:

@@ -29,6 +29,7 @@ class CountEstimate:
     """An estimate of a number of configurations: `value`, with an interval from `low` to `high`, both included.
 
     The interval covers the number with the probability `confidence`. `kept` of `draws` random draws passed the tests.
+    If none did, `value` is 1, and only `high` says something about the number.
     """
 
     value: int

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from math import log
 from typing import Any
 
@@ -52,6 +53,14 @@ def assert_draws_follow_the_law(
     drawn = Counter(tuple(each[key] for key in keys) for each in space.sample(DRAWS, seed=0, advised=advised))
     assert drawn.keys() <= shares.keys()
     assert chi_square_p_value(drawn, shares) > LEAST_P_VALUE
+
+
+def assert_nearest_are_members(space: sl.Space) -> None:
+    """Ask for the member that is nearest to each combination of ends of the ranges."""
+    nodes = space.checked.hyperparameters
+    for ends in product(*((each.domain.lower, each.domain.upper) for each in nodes)):
+        given = {each.key: end for each, end in zip(nodes, ends, strict=True)}
+        assert space.nearest({**space.default(), **given}).member in space
 
 
 def chi_square_p_value(drawn: Mapping[Any, int], shares: Mapping[Any, float]) -> float:

@@ -20,7 +20,7 @@ from spacelang.testing.small_spaces import draw_integer, draw_one
 
 from .crafted import forbid, require, x
 from .crafted import one as one_stage
-from .related_draws import assert_draws_follow_the_law, prior_or_none
+from .related_draws import assert_draws_follow_the_law, assert_nearest_are_members, prior_or_none
 from .settings import LAW
 
 BODY = "abstract made\nstage estimator = made {{\n{}\n}}\n"
@@ -75,12 +75,14 @@ def related(draw: st.DrawFn) -> tuple[str, set[tuple[int, ...]]]:
     ]
     rows = [f"  x{place} : int[{low}, {high}]" for place, (low, high) in enumerate(ends)]
     rows += [f"  require {factor} * x{one} {sign} x{other} + {shift}" for one, other, factor, shift, sign in terms]
-    least = draw_integer(draw, -3, 1)
-    rows.append(f"  require x1 >= {least}")
+    least, hole = draw_integer(draw, -3, 1), draw_integer(draw, -2, 3)
+    rows.append(f"  require x1 >= {least}\n  forbid x0 == {hole}")
     members = {
         values
         for values in product(*(range(low, high + 1) for low, high in ends))
-        if values[1] >= least and all(SIGNS[s](f * values[i], values[j] + c) for i, j, f, c, s in terms)
+        if values[1] >= least
+        and values[0] != hole
+        and all(SIGNS[s](f * values[i], values[j] + c) for i, j, f, c, s in terms)
     }
     return "\n".join(rows), members
 
@@ -96,7 +98,8 @@ def test_small_spaces_agree_with_brute_force(written: tuple[str, set[tuple[int, 
         space = sl.parse(BODY.format(lines))
         assert space.configurations == len(members)
         drawn = {tuple(each[f"estimator.x{place}"] for place in range(3)) for each in space.sample(30, seed=0)}
-    assert drawn <= members
+        assert drawn <= members
+        assert_nearest_are_members(space)
 
 
 @st.composite

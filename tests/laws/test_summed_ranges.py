@@ -18,7 +18,7 @@ from spacelang.solver import network_compiler
 from spacelang.testing.small_spaces import draw_integer, draw_one
 from spacelang.text import Source
 
-from .related_draws import assert_draws_follow_the_law, prior_or_none
+from .related_draws import assert_draws_follow_the_law, assert_nearest_are_members, prior_or_none
 from .settings import LAW
 
 BODY = "abstract made\nstage estimator = made {{\n{}\n}}\n"
@@ -65,6 +65,7 @@ def limited(draw: st.DrawFn) -> tuple[str, list[tuple[Fraction, ...]]]:
         (draw_one(draw, ("<", "<=", ">", ">=", "==")), draw_integer(draw, -4, 4))
         for _ in range(draw_integer(draw, 1, 2))
     ]
+    hole = draw_integer(draw, -2, 3)
     values = [
         [start + step * i for i in range(size + 1)] for start, step, size in zip(starts, steps, sizes, strict=True)
     ]
@@ -72,6 +73,7 @@ def limited(draw: st.DrawFn) -> tuple[str, list[tuple[Fraction, ...]]]:
         each
         for each in product(*values)
         if each[0] <= starts[0] + 1
+        and each[1] != hole
         and all(
             COMPARISON_FUNCTIONS[sign](sum(f * v for f, v in zip(factors, each, strict=True)), limit)
             for sign, limit in limits
@@ -86,7 +88,7 @@ def limited(draw: st.DrawFn) -> tuple[str, list[tuple[Fraction, ...]]]:
         rows.append(f"x{place} : {kind}[{shown[0]}, {shown[1]}] step {shown[2]} = {shown[3]}")
     total = " + ".join(f"{factor} * x{place}" for place, factor in enumerate(factors))
     rows += [f"require {total} {sign} {limit}" for sign, limit in limits]
-    return "\n".join([*rows, f"require x0 <= {starts[0] + 1}"]), members
+    return "\n".join([*rows, f"require x0 <= {starts[0] + 1}\nforbid x1 == {hole}"]), members
 
 
 @given(limited())
@@ -101,6 +103,7 @@ def test_small_spaces_agree_with_brute_force(written: tuple[str, list[tuple[Frac
         assert space.configurations == len(members)
         for each in space.sample(30, seed=0):
             assert tuple(each[f"estimator.x{place}"] for place in range(3)) in members
+        assert_nearest_are_members(space)
 
 
 @st.composite

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import spacelang
 from hypothesis import assume, given, settings
 from scipy import stats
 
@@ -162,6 +164,32 @@ def test_counts_of_large_spaces_are_close_to_closed_forms() -> None:
     assert space.statistics.to_json()["configurations_estimate"] == estimate.to_json()
     with pytest.raises(ValueError, match="too complex to be counted"):
         space.configuration(0)
+
+
+def test_an_excluded_alternative_of_a_chain_is_not_counted() -> None:
+    operators = "\n".join(f"abstract {name}" for name in "ABCPQ")
+    space = sl.parse(
+        f"space chained\n{operators}\n"
+        "stage inner = P { n : int[2, 100000] = 31, d : int[1, 30] = 6, require n <= 2 ** d } | Q\n"
+        "stage step = (inner -> A) as both | B\npipeline = repeat(step, 1, 2) -> C\n"
+        "forbid step[2].inner is P\nforbid step[2].inner is Q\n"
+    )
+    estimate = space.configurations_estimate
+    assert estimate is not None
+    assert estimate.low <= 2 * (2 + sum(min(100_000, 2**d) - 1 for d in range(1, 31))) <= estimate.high
+    assert "finitely many configurations (not counted exactly)" in repr(space)
+    assert "finitely many configurations (not counted exactly)" in space._repr_html_()
+
+
+def test_a_count_that_no_draw_tells_has_an_upper_limit(tmp_path: Path) -> None:
+    body = "".join(f"{name} : int[0, 2000] = {value}\n" for name, value in zip("abc", (30, 30, 40), strict=True))
+    text = f"{HEAD}{body}require a <= b\nrequire a + b + c == 100\n}}\n"
+    estimate = sl.parse(text).configurations_estimate
+    assert estimate is not None
+    assert not estimate.kept
+    assert estimate.low <= sum(101 - 2 * a for a in range(51)) <= estimate.high
+    ended = spacelang("stats", "-", folder=tmp_path, stdin=text)
+    assert "finite, at most 308,000 with 95% confidence (none of 100,000 draws" in ended.stdout
 
 
 def test_eight_different_integers() -> None:

@@ -33,6 +33,16 @@ def test_the_targets_hold_the_laws_on_all_configurations(target: str) -> None:
     assert {*found.preserved} <= {"exact", "rewritten", "approximated"}
 
 
+def test_few_members_that_are_counted_but_not_numbered_are_drawn() -> None:
+    space = sl.parse(
+        "abstract Model\nstage e = Model { lo : int[1, 100000] = 99995, hi : int[lo, 100000], require lo >= 99990 }"
+    )
+    assert space.configurations == sum(range(1, 12))
+    found = space.verify("random", count=100)
+    assert found.holds
+    assert not found.is_all
+
+
 def test_structures_that_differ_in_a_nested_decision_are_told_apart() -> None:
     nested = "BaggingClassifier { estimator : GaussianNB | SVC | LogisticRegression } | SVC"
     found = sl.parse(f"stage scaler = none | PCA\nstage e = {nested}").verify("random", count=200)

@@ -12,20 +12,19 @@ from graphlib import TopologicalSorter
 from typing import Final, Literal
 
 from spacelang.analysis.arithmetic import VERY_LARGE, with_whole_infinities
+from spacelang.analysis.bounded_ranges import (
+    default_between,
+    evaluate_bound,
+    tests_of_other_parts,
+    to_plain_number,
+    with_fitting_upper_end,
+)
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.ranges import is_named_bound
-from spacelang.analysis.value_intervals import (
-    End,
-    default_between,
-    evaluate_bound,
-    interval_of,
-    tests_of_other_parts,
-    to_plain_number,
-    with_fitting_upper_end,
-)
+from spacelang.analysis.value_intervals import End, interval_of
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import BadBound, BoundCycle, EmptyDomain
 from spacelang.diagnostics.names import UnknownName

@@ -14,7 +14,6 @@ from spacelang.text import Source, Span
 
 T = TypeVar("T")
 MAX_COMBINATIONS: Final = 1_000  # The maximal number of combinations that one forbidden clause may expand to
-_Order: TypeAlias = Literal["<", "<=", ">", ">="]
 _TESTS: Final[dict[str, Literal["in", "!=", "<", "<=", ">", ">="]]] = {
     "EQ": "in", "EQUALS": "in", "IN": "in", "NEQ": "!=", "LT": "<", "GT": ">",
     "CLAUSE_LT": "<", "CLAUSE_LE": "<=", "CLAUSE_GT": ">", "CLAUSE_GE": ">=",

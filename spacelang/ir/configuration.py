@@ -1,13 +1,12 @@
 """The `Configuration` class: an immutable mapping from decisions and active hyperparameters to values."""
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.ir.value import Value, canonical_json, from_json, to_json
+from spacelang.ir.value import Value, canonical_json, from_json, object_without_duplicates, to_json
 
 MAX_LINE_LENGTH: Final = 100
 """The maximum length of a configuration shown on one line; longer ones have one line per key."""
@@ -47,7 +46,7 @@ class Configuration(Mapping[str, Value]):
     @classmethod
     def from_json(cls, text: str) -> "Configuration":
         """Parse one JSON object; raise ValueError for invalid JSON and TypeError for any other document."""
-        document: Any = json.loads(text, object_pairs_hook=_object_without_duplicates)
+        document: Any = json.loads(text, object_pairs_hook=object_without_duplicates)
         if not isinstance(document, dict):
             raise TypeError("a configuration must be one JSON object")
         return cls({key: from_json(value) for key, value in document.items()})
@@ -125,11 +124,3 @@ class Configuration(Mapping[str, Value]):
             return line
         inside = ",\n".join(f"  {canonical_json({key: value})[1:-1]}" for key, value in sorted(self._values.items()))
         return f"Configuration({{\n{inside}\n}})"
-
-
-def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs of a JSON object as a dictionary; raise ValueError if a key appears twice."""
-    repeated = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
-    if repeated:
-        raise ValueError(f"duplicate key `{repeated[0]}`")
-    return dict(pairs)

@@ -55,6 +55,11 @@ def index_of_part(several: Sequence[SimpleDomain], value: Value) -> int:
     raise ValueError("the value does not belong to the domain")
 
 
+def has_distinct_scalars(part: Categorical) -> bool:
+    """Return True for a set without tuples whose values differ in Python, where `true` equals 1."""
+    return len(set(part.values)) == len(part.values) and not any(isinstance(value, tuple) for value in part.values)
+
+
 def contains_numbers(domain: Domain) -> bool:
     """Return True if at least one value of a domain is a number."""
     return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))

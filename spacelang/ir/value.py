@@ -50,6 +50,28 @@ def to_json(value: Value) -> object:
     return [to_json(item) for item in value] if isinstance(value, tuple) else value
 
 
+class DuplicateKeyError(ValueError):
+    """Exception for a JSON object that repeats a key, which `json` would drop; the argument is the key."""
+
+    @property
+    def key(self) -> str:
+        """The repeated key."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return f"duplicate key `{self.key}`"
+
+
+def object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dictionary; raise DuplicateKeyError if a key appears twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise DuplicateKeyError(key)
+        found[key] = value
+    return found
+
+
 def from_json(value: object) -> Value:
     """Return the value that parsed JSON stands for; raise TypeError for objects, which no value serializes to."""
     if isinstance(value, list | tuple):

@@ -14,7 +14,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from spacelang.analysis.diagnostic_collector import BindingError, check_bindings
-from spacelang.language_server import completions, hovers, navigation, presentation, problems
+from spacelang.language_server import completions, hovers, navigation, problems, whole_document
 from spacelang.language_server.documents import Document, Documents, PositionEncoding
 
 QUIET_SECONDS: Final = 0.005
@@ -150,7 +150,7 @@ OPTIONS: Final[Mapping[str, object]] = {
     types.TEXT_DOCUMENT_COMPLETION: types.CompletionOptions(trigger_characters=COMPLETION_CHARACTERS),
     types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
     types.TEXT_DOCUMENT_RENAME: types.RenameOptions(prepare_provider=True),
-    types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: types.SemanticTokensRegistrationOptions(presentation.LEGEND, full=True),
+    types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: types.SemanticTokensRegistrationOptions(whole_document.LEGEND, full=True),
 }
 """The options of features, which clients are told, by method."""
 
@@ -180,15 +180,15 @@ def _answers(documents: Documents) -> dict[str, Answer]:
         types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: lambda each, given, unit: navigation.highlights(
             each, given.position, unit
         ),
-        types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: lambda each, _, unit: presentation.document_symbols(each, unit),
-        types.TEXT_DOCUMENT_FORMATTING: lambda each, _, __: presentation.formatting(each),
+        types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: lambda each, _, unit: whole_document.document_symbols(each, unit),
+        types.TEXT_DOCUMENT_FORMATTING: lambda each, _, __: whole_document.formatting(each),
         types.TEXT_DOCUMENT_CODE_ACTION: lambda each, given, unit: problems.quick_fixes(each, given.range, unit),
         types.TEXT_DOCUMENT_PREPARE_RENAME: renamed_range,
         types.TEXT_DOCUMENT_RENAME: rename,
         types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lambda each, _, unit: types.SemanticTokens(
-            presentation.semantic_tokens(each, unit)
+            whole_document.semantic_tokens(each, unit)
         ),
-        types.TEXT_DOCUMENT_FOLDING_RANGE: lambda each, _, __: presentation.folding_ranges(each),
+        types.TEXT_DOCUMENT_FOLDING_RANGE: lambda each, _, __: whole_document.folding_ranges(each),
         types.TEXT_DOCUMENT_INLAY_HINT: lambda each, given, unit: hovers.inlay_hints(each, given.range, unit),
     }
 
@@ -203,4 +203,4 @@ def _add_answers(server: SpaceLanguageServer) -> None:
 
     @server.feature(types.WORKSPACE_SYMBOL)
     def workspace_symbols(parameters: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
-        return presentation.workspace_symbols(server.documents, parameters.query, server.encoding)
+        return whole_document.workspace_symbols(server.documents, parameters.query, server.encoding)

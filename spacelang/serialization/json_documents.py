@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -12,7 +11,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 from spacelang.ir.expr import Active, BranchTest, Expr, Reference, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
 from spacelang.ir.tuple_parameters import length_name
-from spacelang.ir.value import Value
+from spacelang.ir.value import DuplicateKeyError, Value, object_without_duplicates
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter_name_problem
 
@@ -216,9 +215,9 @@ def parse_document(text: str, name: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{") or not all(f'"{mark}"' in text for mark in REQUIRED_KEYS):
         return None
     try:
-        document = json.loads(text, object_pairs_hook=_object_without_duplicates, parse_constant=_reject_constant)
-    except _DuplicateKeyError as error:
-        raise DefinitionError(name, f"gives the key `{error}` twice in one object") from None
+        document = json.loads(text, object_pairs_hook=object_without_duplicates, parse_constant=_reject_constant)
+    except DuplicateKeyError as error:
+        raise DefinitionError(name, f"gives the key `{error.key}` twice in one object") from None
     except RecursionError:
         raise DefinitionError(name, "is nested too deeply") from None
     except ValueError as error:
@@ -233,19 +232,6 @@ def is_compiled_space(text: str) -> bool:
         return parse_document(text, "") is not None
     except DefinitionError:
         return True
-
-
-class _DuplicateKeyError(ValueError):
-    """Exception for a JSON object that repeats a key; the argument is the key."""
-
-
-def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object as a dictionary; raise _DuplicateKeyError for a repeated key, which `json` would drop."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        raise _DuplicateKeyError(next(key for key, count in counts.items() if count > 1))
-    return found
 
 
 def _reject_constant(constant: str) -> NoReturn:

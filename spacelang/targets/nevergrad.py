@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
+from spacelang.ir.domain_questions import has_distinct_scalars
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
@@ -54,8 +55,8 @@ def accepts(part: SimpleDomain) -> bool:
     Sets with tuples are not accepted, and none that has both `true` and 1, which Nevergrad confuses.
     """
     match part:
-        case Categorical(values=values):
-            return len(set(values)) == len(values) and not any(isinstance(value, tuple) for value in values)
+        case Categorical():
+            return has_distinct_scalars(part)
         case Grid():
             return part.log or (part.is_consecutive and (part.lower == 0 or _is_exact(part)))
         case Real():

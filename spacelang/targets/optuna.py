@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.domain_questions import has_distinct_scalars
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.plugins import option
 from spacelang.reductions.domains import split_into_simple
@@ -101,8 +102,8 @@ def accepts(part: SimpleDomain) -> bool:
     match part:
         case Ordinal():
             return False
-        case Categorical(values=values):
-            return len(set(values)) == len(values) and not any(isinstance(value, tuple) for value in values)
+        case Categorical():
+            return has_distinct_scalars(part)
         case Grid():
             return part.is_integral or part.size <= MAX_FLOAT_STEPS
         case Real():

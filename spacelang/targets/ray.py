@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
+from spacelang.ir.domain_questions import has_distinct_scalars
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
@@ -53,8 +54,8 @@ def accepts(part: SimpleDomain) -> bool:
     match part:
         case Ordinal():
             return False
-        case Categorical(values=values):
-            return len(set(values)) == len(values) and not any(isinstance(value, tuple) for value in values)
+        case Categorical():
+            return has_distinct_scalars(part)
         case Grid():
             return part.log or part.is_consecutive
         case Real():

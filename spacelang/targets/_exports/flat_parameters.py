@@ -199,11 +199,6 @@ class FlatParameters(LibraryFunctionForm):
         return self.make_number(name, domain)
 
 
-def is_log_step(part: SimpleDomain) -> bool:
-    """Return True for numbers with steps on a log scale, which are drawn as floats and rounded."""
-    return isinstance(part, Grid) and part.log and part.step != 1
-
-
 def clipped(number: py.Code, part: Grid | Real) -> py.Code:
     """Return the code of a number, or of the end of its range that is nearest."""
     return py.call("min", py.call("max", number, part.least), part.greatest)

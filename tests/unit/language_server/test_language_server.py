@@ -10,7 +10,7 @@ from lsprotocol import types
 from spacelang.analysis import check
 from spacelang.files import resource_folder
 from spacelang.ir.expr import Reference, nodes
-from spacelang.language_server import completions, hovers, navigation, presentation, problems
+from spacelang.language_server import completions, hovers, navigation, problems, whole_document
 from spacelang.language_server.cursor import find_cursor
 from spacelang.language_server.documents import Document, Documents, PositionEncoding
 from spacelang.language_server.names import SymbolKind
@@ -85,13 +85,13 @@ def test_references_in_expressions_lead_to_the_declarations_of_the_checked_space
 def test_decorations_of_bundled_spaces_are_within_their_text(name: str) -> None:
     _, document = opened(BUNDLED[name])
     assert not problems.diagnostics(document, UTF16)
-    assert not presentation.formatting(document)
-    data = presentation.semantic_tokens(document, UTF16)
+    assert not whole_document.formatting(document)
+    data = whole_document.semantic_tokens(document, UTF16)
     assert len(data) % 5 == 0
-    assert all(data[place + 3] < len(presentation.LEGEND.token_types) for place in range(0, len(data), 5))
+    assert all(data[place + 3] < len(whole_document.LEGEND.token_types) for place in range(0, len(data), 5))
     last = document.source.text.count("\n")
-    assert all(fold.start_line < fold.end_line <= last for fold in presentation.folding_ranges(document))
-    for symbol in presentation.document_symbols(document, UTF16):
+    assert all(fold.start_line < fold.end_line <= last for fold in whole_document.folding_ranges(document))
+    for symbol in whole_document.document_symbols(document, UTF16):
         assert symbol.range.start <= symbol.selection_range.start <= symbol.selection_range.end <= symbol.range.end
 
 
@@ -121,10 +121,10 @@ def test_no_text_makes_a_feature_fail() -> None:
         navigation.highlights(document, at, UTF16)
         problems.quick_fixes(document, whole, UTF16)
         hovers.inlay_hints(document, whole, UTF16)
-        presentation.document_symbols(document, UTF16)
-        presentation.folding_ranges(document)
-        presentation.semantic_tokens(document, UTF16)
-        presentation.formatting(document)
+        whole_document.document_symbols(document, UTF16)
+        whole_document.folding_ranges(document)
+        whole_document.semantic_tokens(document, UTF16)
+        whole_document.formatting(document)
 
 
 @pytest.mark.parametrize("name", ["mosaic", "tabular_classification"])
@@ -360,7 +360,7 @@ def test_all_independent_mistakes_are_shown_in_a_text_with_syntax_errors() -> No
 def test_formatting_edits_only_the_lines_that_change() -> None:
     text = SPACE.replace("forbid scaler", "forbid   scaler")
     _, document = opened(text)
-    (edit,) = presentation.formatting(document)
+    (edit,) = whole_document.formatting(document)
     assert edit.range.start.line == SPACE.count("\n", 0, SPACE.index("forbid"))
     assert applied(text, types.WorkspaceEdit({document.uri: [edit]})) == SPACE
 

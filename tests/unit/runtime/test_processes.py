@@ -652,22 +652,24 @@ def test_a_killed_search_leaves_nothing(tmp_path: Path, marked: MarkedProcesses)
 
 def test_a_search_that_is_killed_while_it_loads_leaves_nothing(tmp_path: Path, marked: MarkedProcesses) -> None:
     text = """
-    import ctypes, time
+    import ctypes, pathlib, sys, time
     from spacelang.runtime.executors.processes import Processes
 
     class Slow:
         def __reduce__(self):
-            return (hang, ())
+            return (hang, (sys.argv[1],))
 
-    def hang():
+    def hang(path):
+        pathlib.Path(path).touch()
         ctypes.PyDLL(None).sleep(30)
 
     executor = Processes(Slow())
-    time.sleep(0.5)
+    while not pathlib.Path(sys.argv[1]).exists():
+        time.sleep(0.01)
     print("now", flush=True)
     time.sleep(30)
     """
-    command = [sys.executable, "-c", textwrap.dedent(text)]
+    command = [sys.executable, "-c", textwrap.dedent(text), str(tmp_path / "loading")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "now\n"

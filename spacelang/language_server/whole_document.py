@@ -1,4 +1,4 @@
-"""The presentation of a whole document: its layout, its symbols, what can be folded, and the colours of its names."""
+"""Features of a whole document, not of one place: formatting, symbols, folding and semantic tokens."""
 
 import re
 from collections.abc import Iterator

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spacelang.api.run_options import RunOptions, target_of
+from spacelang.api.run_options import RunOptions, target_column_or_columns
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import CodeOption, JsonOption, complete_spaces
 from spacelang.cli._run_options import TargetColumnsOption
@@ -57,4 +57,6 @@ def command(
     """
     steps.require_store_for_resume(options)
     choose = partial(steps.choose_space, space, options=options)
-    raise typer.Exit(search(choose, data, target_of(target_column), options, as_json=json, with_code=code))
+    raise typer.Exit(
+        search(choose, data, target_column_or_columns(target_column), options, as_json=json, with_code=code)
+    )

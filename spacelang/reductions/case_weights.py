@@ -11,7 +11,7 @@ from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, Unfo
 from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
-from spacelang.solver.model import Solver
+from spacelang.solver.model import WeightedModelSolver
 
 Count: TypeAlias = Fraction | int
 Weight: TypeAlias = Count | float
@@ -30,7 +30,7 @@ class CaseWeights:
         space = structures.space
         self._alternatives = DeclaredAlternativeWeights(with_annotations=with_annotations)
         if space.chains:
-            solver = Solver(structures.structure_model, self._alternatives)
+            solver = WeightedModelSolver(structures.structure_model, self._alternatives)
             self._alternatives = self._alternatives.with_even_chains(solver, space.chains)
         self._structures: dict[int, tuple[Count, ...]] = {}
         self._probabilities: dict[int, tuple[float, ...]] = {}

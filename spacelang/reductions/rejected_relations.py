@@ -24,7 +24,7 @@ LEAST_VIOLATION: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class RejectedRelations:
+class RejectionConstraints:
     """The constraints of a space by which configurations are rejected."""
 
     space: Space

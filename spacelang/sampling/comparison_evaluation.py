@@ -8,7 +8,7 @@ import numpy as np
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real
-from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
+from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.ir.value import is_number
 from spacelang.sampling.value_codes import (
     Array,

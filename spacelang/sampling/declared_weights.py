@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from spacelang.ir.space import Choice
 from spacelang.ir.value import to_fraction
-from spacelang.solver.model import Solver, Weights
+from spacelang.solver.model import WeightedModelSolver, Weights
 from spacelang.solver.network import UNREACHED
 
 
@@ -21,7 +21,7 @@ class DeclaredAlternativeWeights(Weights):
         """
         self._factors, self._with_annotations = factors or {}, with_annotations
 
-    def with_even_chains(self, solver: Solver, chains: Collection[str]) -> "DeclaredAlternativeWeights":
+    def with_even_chains(self, solver: WeightedModelSolver, chains: Collection[str]) -> "DeclaredAlternativeWeights":
         """Return weights that make all numbers of uses of a chain equally likely, if no constraint relates chains.
 
         The total weight of each chain remains the same.

@@ -21,7 +21,7 @@ ENOUGH_KEPT: Final = 100  # A share is known as soon as this number of draws is 
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredShare:
+class AcceptanceShare:
     """A number of draws, and how many of them were `kept` because they pass all tests."""
 
     kept: int

@@ -36,7 +36,7 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import EVENLY, preserved_by_reductions
-from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantiles
+from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantile_verdicts
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -76,7 +76,7 @@ class Nevergrad:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "`ng.p.Choice`"),
             Construct.FLOATS: (exact("`ng.p.Scalar`; very small or large numbers are scaled by a power of two"),),

@@ -22,7 +22,7 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import split_into_simple
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.quantile_relations import QuantileReduction
-from spacelang.reductions.rejected_relations import RejectedRelations
+from spacelang.reductions.rejected_relations import RejectionConstraints
 from spacelang.reductions.relation_groups import without_constraints
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import (
@@ -72,7 +72,7 @@ from spacelang.targets._relations import (
     refuse_other_relations,
     relations_entry,
     report_of_original,
-    with_quantiles,
+    with_quantile_verdicts,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Optuna:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "`suggest_categorical`"),
             Construct.FLOATS: (exact("`suggest_float`"),),
@@ -182,7 +182,7 @@ class Optuna:
     def _reject(self, reduction: QuantileReduction) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function that prunes trials that violate a relation."""
         space = reduction.structures.space
-        rejected = RejectedRelations(space, tuple(filter(is_relation, space.constraints)))
+        rejected = RejectionConstraints(space, tuple(filter(is_relation, space.constraints)))
         untestable = [rule for rule in rejected.constraints if not can_be_written(rule, space)]
         if untestable:
             _lowering.make_report(space, self.preserves, constraint_findings(untestable, NOT_IN_PYTHON))
@@ -212,7 +212,7 @@ class OptunaFunction(LibraryFunctionForm):
     """A function that asks trials of optuna for configurations."""
 
     def __init__(
-        self, named: Questions, reduction: QuantileReduction, rejected: RejectedRelations | None = None
+        self, named: Questions, reduction: QuantileReduction, rejected: RejectionConstraints | None = None
     ) -> None:
         """Make the function from the questions of a reduced space; trials that violate `rejected` are pruned."""
         super().__init__(named, reduction)

@@ -36,7 +36,7 @@ from spacelang.targets._lowering import (
     rewritten,
 )
 from spacelang.targets._reduction_chain import preserved_by_reductions
-from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantiles
+from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantile_verdicts
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -69,7 +69,7 @@ class Ray:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "`tune.choice`"),
             Construct.FLOATS: (exact("`tune.uniform`"),),

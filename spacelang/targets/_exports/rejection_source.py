@@ -8,13 +8,13 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Constraint, Space
-from spacelang.reductions.rejected_relations import LEAST_VIOLATION, RejectedRelations
+from spacelang.reductions.rejected_relations import LEAST_VIOLATION, RejectionConstraints
 from spacelang.reductions.space_questions import VariableNames
 from spacelang.solver.linear import Inequality, difference
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.optuna_bounds import exact_decimal_code, exact_number_code, plain_number, sum_code
 from spacelang.targets._exports.python_conditions import FoundValueTests, combined
-from spacelang.targets._exports.value_tests import is_pair, is_testable
+from spacelang.targets._exports.value_tests import compares_two_hyperparameters, is_testable
 
 _HEAD: Final = '''\
 def violations(found):
@@ -42,7 +42,7 @@ def can_be_written(rule: Constraint, space: Space) -> bool:
     return all(_is_sum(atom, space) or is_testable(atom, space) for atom in expr.logical_atoms(rule.expression))
 
 
-def violations_source(rejected: RejectedRelations, names: VariableNames) -> str:
+def violations_source(rejected: RejectionConstraints, names: VariableNames) -> str:
     """Return the source of a function `violations(found)`."""
     tests = _SumTests(rejected.space, names)
     lines = []
@@ -81,7 +81,7 @@ class _SumTests(FoundValueTests):
         return sum_code(self._terms(row.factors), row.constant, plain_number)
 
     def _atom(self, atom: Expr, known: frozenset[str], *, truth: bool) -> py.Code:
-        if is_pair(atom) or not _is_sum(atom, self._space):
+        if compares_two_hyperparameters(atom) or not _is_sum(atom, self._space):
             return super()._atom(atom, known, truth=truth)
         assert isinstance(atom, expr.Compare)
         form = difference(atom)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacelang.bench.comparison import IncumbentCandidates, Results, RunKey, RunResult, incumbent_curve
+from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, RunResult, incumbent_curve
 
 Score = tuple[float, float]
 
@@ -27,7 +27,7 @@ def made(
     seeds: int = 4,
     end: float = 60.0,
     trials: int = 30,
-) -> Results:
+) -> ComparisonResults:
     """A comparison in which everybody finds better models in the course of time, the first optimizers sooner."""
     rng = np.random.default_rng(0)
     runs = []
@@ -38,7 +38,7 @@ def made(
                 losses = (0.01 + 0.5 * rng.uniform(0, 1, trials) ** 3).tolist()
                 scores = list(zip(seconds, losses, strict=True))
                 runs.append(run(RunKey(name, optimizer, seed), scores[5:], scores[:5], end))
-    return Results.from_runs(
+    return ComparisonResults.from_runs(
         "blds_table1",
         tuple(data),
         tuple(optimizers),

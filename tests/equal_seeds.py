@@ -14,7 +14,7 @@ from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._scheduling import with_initial_trials
+from spacelang.optimizers._scheduling import search_after_initial_trials
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Outcome
 from spacelang.testing.memory_storage import MemoryTrialStorage
@@ -48,7 +48,7 @@ def evaluate_slowly(salt: int) -> Callable[[Request], Trial]:
 
 def searched(name: str, space: str, executor: Executor, trials: int, journal: Any = None) -> Outcome:
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), MODELS.get(name, {}))
-    search = with_initial_trials(optimizer, Problem(SPACES[space](), SIZE, np.random.default_rng(0)))
+    search = search_after_initial_trials(optimizer, Problem(SPACES[space](), SIZE, np.random.default_rng(0)))
     return run_search(search, executor, trials, journal=journal, route=configuration_prefix)
 
 

@@ -18,7 +18,7 @@ from spacelang.analysis.stages import StageReader
 from spacelang.catalog.catalogue import Catalogue, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import load
-from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
+from spacelang.diagnostics.diagnostic import Diagnostic, sort_without_duplicates
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn, possible_columns
@@ -89,13 +89,13 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     if draft.is_whole:
         roles.check(draft.root, catalogue, report)
     if not module.is_torn:
-        declarations.check_unused(used, declarations.mentioned_names(module), catalogue, report)
+        declarations.check_unused_catalogues(used, declarations.mentioned_names(module), catalogue, report)
     task = None if module.task is None else _task(module.task, draft, catalogue, report)
     bare = Space(module.name, draft.root, title=module.title, task=task)
     space = resolve(bare, draft, report)
     structures = None if report.has_errors else consistency.check(space, draft, report)
     sound = not report.has_errors
-    diagnostics, symbols = sorted_unique(report.found), report.symbols.used
+    diagnostics, symbols = sort_without_duplicates(report.found), report.symbols.used
     counted = structures if sound else None
     provisional = bare if report.has_only_data_dependent_errors else None
     return CheckResult(
@@ -127,7 +127,7 @@ def _check_compiled(
     own = load(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
     _check_catalogue(own, bare, report)
     structures, found, bound = compiled_documents.check(document, bare, surroundings)
-    diagnostics = sorted_unique([*report.found, *found])
+    diagnostics = sort_without_duplicates([*report.found, *found])
     symbols = {name: number for name, number in bound.items() if number is not None}
     vast = tuple(name for name, number in bound.items() if number is None)
     return CheckResult(None if structures is None else structures.space, structures, diagnostics, symbols, vast)

@@ -13,7 +13,7 @@ from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.frozen import frozen
 from spacelang.ir.domain import KEYWORDS, contains, literal
 from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter
-from spacelang.ir.value import Value, are_same
+from spacelang.ir.value import Value, are_same_value
 from spacelang.ir.walk import value_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import structure_title
@@ -32,7 +32,7 @@ class Alternative:
     value: Value = None  # The plain value of a parameter that the alternative stands for, if it is no structure
 
 
-def alternatives_of(structure: ast.Structure) -> list[Alternative]:
+def alternatives_of_structure(structure: ast.Structure) -> list[Alternative]:
     """Return the alternatives of a structure, also those in plain brackets; any number of `?` signs adds one `none`."""
     found: list[Alternative] = []
     optional = False
@@ -56,7 +56,7 @@ def without_brackets(structure: ast.Structure) -> ast.Structure:
     return structure
 
 
-def is_joined(structure: ast.Structure, sign: str) -> bool:
+def is_joined_by(structure: ast.Structure, sign: str) -> bool:
     """Return True if a structure, inside its plain brackets, consists of parts joined by `sign` (`|`, `->` or `&`)."""
     structure = without_brackets(structure)
     return isinstance(structure, ast.JoinedStructures) and structure.sign == sign
@@ -214,23 +214,23 @@ def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
             return False
 
 
-def alternatives_in(domain: ast.Domain, known: IsOperator, report: DiagnosticCollector) -> list[Alternative]:
+def alternatives_of_domain(domain: ast.Domain, known: IsOperator, report: DiagnosticCollector) -> list[Alternative]:
     """Return the alternatives of a domain that is a decision.
 
     Each value of a set is an alternative; a value that cannot be one is reported. All ranges are one alternative.
     """
     match domain:
         case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
-            return alternatives_of(domain)
+            return alternatives_of_structure(domain)
         case ast.UnionDomain(parts=parts):
             structures = tuple(
                 part for part in parts if isinstance(part, ast.OperatorReference | ast.NoneStep | ast.Parenthesised)
             )
             if len(structures) == len(parts):
-                return alternatives_of(ast.JoinedStructures("|", structures, domain.span))
+                return alternatives_of_structure(ast.JoinedStructures("|", structures, domain.span))
             ranges = [part for part in parts if _is_range(part)]
             kept = [part for part in parts if not _is_range(part) or part is ranges[0]]
-            return [each for part in kept for each in alternatives_in(part, known, report)]
+            return [each for part in kept for each in alternatives_of_domain(part, known, report)]
         case ast.ValueSet(ordered=False):
             return [*_member_alternatives(domain, known, report)]
         case ast.BooleanDomain():
@@ -250,7 +250,7 @@ def check_duplicate_values(branches: Sequence[Branch], report: DiagnosticCollect
     """Report plain values that are listed twice, or listed and also contained in a range."""
     for place, branch in enumerate(branches):
         for other in branches[:place] if branch.value is not None else ():
-            if other.value is not None and are_same(other.value, branch.value):
+            if other.value is not None and are_same_value(other.value, branch.value):
                 related = (Related(other.span, "first listed here"),)
                 report.add(DuplicateValue(branch.span, value=literal(branch.value), related=related))
         for other in branches if branch.node == SKIPPED_STEP else ():
@@ -272,7 +272,7 @@ def _member_alternatives(
 ) -> Iterator[Alternative]:
     for value in written.values:
         if isinstance(value, ast.OperatorValue) or (isinstance(value, ast.DottedName) and known(value)):
-            yield from alternatives_of(to_operator_reference(value))
+            yield from alternatives_of_structure(to_operator_reference(value))
             continue
         found = literal_value(value, report)
         if not isinstance(found, InvalidValue):

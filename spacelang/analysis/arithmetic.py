@@ -7,10 +7,10 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import BadBound
+from spacelang.diagnostics.domains import InvalidBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
-from spacelang.ir.data_binding import DATA_SIZE_NAMES, size_of_shape
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, data_size_for_array_shape
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.spelling_suggestions import nearest_name
@@ -61,7 +61,7 @@ def read_arithmetic(
 
 
 def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: str) -> None:
-    near = size_of_shape(written.text) or nearest_name(written.text, DATA_SIZE_NAMES)
+    near = data_size_for_array_shape(written.text) or nearest_name(written.text, DATA_SIZE_NAMES)
     listed = ", ".join(f"`{name}`" for name in DATA_SIZE_NAMES)
     others = "relate hyperparameters with `require`"
     if reason == FIXED_VALUE_REASON:
@@ -89,7 +89,7 @@ def read_call(
     fits = len(arguments) >= 2 if name in expr.VARIADIC_FUNCTIONS else len(arguments) == 1
     if not fits:
         expected = "expected two arguments or more" if name in expr.VARIADIC_FUNCTIONS else "expected one argument"
-        report.add(BadBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
+        report.add(InvalidBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return expr.Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def replace_infinities(expression: expr.Expr) -> expr.Expr | None:
     return expr.with_children(expression, lambda _: next(remaining))
 
 
-def with_whole_infinities(expression: expr.Expr) -> expr.Expr | None:
+def replace_infinities_by_integers(expression: expr.Expr) -> expr.Expr | None:
     """Return the expression with very large integers in place of infinite parts; None if a part is undefined.
 
     Unlike the floats of `replace_infinities`, they do not make the value of the expression a float.

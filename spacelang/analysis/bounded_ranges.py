@@ -8,7 +8,7 @@ from math import ceil, floor
 from spacelang.analysis.arithmetic import evaluate, read_arithmetic
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
-from spacelang.ir.domain_questions import subgrid
+from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.value import Value, is_number, to_fraction
 from spacelang.syntax import ast
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from graphlib import TopologicalSorter
 from typing import Final, Literal
 
-from spacelang.analysis.arithmetic import VERY_LARGE, with_whole_infinities
+from spacelang.analysis.arithmetic import VERY_LARGE, replace_infinities_by_integers
 from spacelang.analysis.bounded_ranges import (
     default_between,
     evaluate_bound,
@@ -24,9 +24,9 @@ from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.ranges import is_named_bound
-from spacelang.analysis.value_intervals import End, interval_of
+from spacelang.analysis.value_intervals import IntervalEnd, interval_of
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import BadBound, BoundCycle, EmptyDomain
+from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidBound
 from spacelang.diagnostics.names import UnknownName
 from spacelang.diagnostics.reading import NotSupportedYet
 from spacelang.frozen import frozen
@@ -65,7 +65,7 @@ class _BoundedParameter:
     pending: PendingRange
     bounds: tuple[_NamedBound, ...]
     needs: frozenset[str]
-    ends: dict[tuple[int, Side], End] = field(default_factory=dict)
+    ends: dict[tuple[int, Side], IntervalEnd] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class NamedBoundReader:
 
     def _attribute_to_import(self, before: int, pending: PendingRange) -> None:
         if pending.scope.through is not None:
-            self._report.attribute_to(before, pending.scope.through)
+            self._report.add_related_place(before, pending.scope.through)
 
     def _discard(self, pending: PendingRange) -> None:
         self._found[pending.address] = None
@@ -148,9 +148,9 @@ class NamedBoundReader:
             if word is not None:
                 self._refuse(written, f"`{self._variables[address].node.name}` can be {word}, which is no number")
                 return None
-        finite = with_whole_infinities(found)
+        finite = replace_infinities_by_integers(found)
         if finite is None:
-            self._report.report_unbound(written.span)
+            self._report.report_unbound_symbol(written.span)
             return None
         return _NamedBound(part, side, written, finite)
 
@@ -166,7 +166,7 @@ class NamedBoundReader:
     def _refuse(self, written: ast.Expression, expected: str) -> None:
         remedy = "a bound is a number in every configuration with the range; relate other values by `forbid`"
         self._report.add(
-            BadBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
+            InvalidBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
         )
 
     # ---- the order in which ranges can be read
@@ -245,16 +245,16 @@ class NamedBoundReader:
         written = each.pending.written.domain
         return replace(written, parts=known) if isinstance(written, ast.UnionDomain) else known[0]
 
-    def _end(self, bound: _NamedBound) -> End | None:
+    def _end(self, bound: _NamedBound) -> IntervalEnd | None:
         interval = interval_of(bound.expression, self._variables)
         if interval is None:
             self._refuse(bound.written, "its values have no smallest and greatest number")
             return None
         end = interval.lower if bound.side == "lower" else interval.upper
-        if abs(end.number) >= VERY_LARGE**0.5 and self._report.symbols.unbound_in(bound.written.span):
+        if abs(end.number) >= VERY_LARGE**0.5 and self._report.symbols.unbound_symbols_in(bound.written.span):
             before = len(self._report.found)
             function = "max" if bound.side == "lower" else "min"
-            self._report.report_unbound(bound.written.span, limit=f"{function}(…, {bound.written.span.text})")
+            self._report.report_unbound_symbol(bound.written.span, limit=f"{function}(…, {bound.written.span.text})")
             self._report.mark_data_dependent(before)
             return None
         return end

@@ -12,7 +12,7 @@ from itertools import product
 from typing import TypeAlias, TypeVar
 
 from spacelang.analysis import drafts
-from spacelang.analysis.alternatives import alternatives_of
+from spacelang.analysis.alternatives import alternatives_of_structure
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import InvalidChain
 from spacelang.frozen import frozen
@@ -34,7 +34,7 @@ def chain_diagnostics(written: ast.Repeat, stage: ast.Stage, around: Sequence[st
     if around:
         problem, remedy = f"a chain cannot be inside `{around[-1]}`", "move it before or after, joined by `->`"
         yield InvalidChain(written.span, problem=problem, remedy=remedy)
-    for alternative in alternatives_of(stage.structure):
+    for alternative in alternatives_of_structure(stage.structure):
         if isinstance(alternative.structure, ast.NoneStep):
             problem = f"the stage `{name}` of a chain has the alternative `none`"
             reason = "a smaller number of uses says the same"
@@ -68,7 +68,7 @@ def chain_diagnostics(written: ast.Repeat, stage: ast.Stage, around: Sequence[st
         yield InvalidChain(written.counts[1].span, problem=problem, remedy=remedy)
 
 
-def no_stage_diagnostic(part: ast.Structure) -> InvalidChain:
+def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidChain:
     """Return the diagnostic that a chain does not consist of a stage."""
     text = structure_title(part)
     return InvalidChain(
@@ -79,7 +79,7 @@ def no_stage_diagnostic(part: ast.Structure) -> InvalidChain:
     )
 
 
-def whole_space_diagnostic(written: ast.OperatorReference) -> InvalidChain:
+def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> InvalidChain:
     """Return the diagnostic that a stage of a chain contains the pipeline of another file."""
     return InvalidChain(
         written.span,
@@ -130,7 +130,7 @@ class ChainExpansion:
 
     def expand_condition(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
         """Return the expanded condition of a node that exists only for the numbers of uses in `numbers`."""
-        others = self.chains_in(expression) - numbers.keys()
+        others = self.chains_mentioned_in(expression) - numbers.keys()
         cases: list[expr.Expr] = []
         for more in self._assignments(others):
             known = {**numbers, **more}
@@ -150,7 +150,7 @@ class ChainExpansion:
         """
         own = () if branch is None else self._space_addresses(branch[0])
         at_own = {tuple(numbers.items()): address for address, numbers in own if numbers}
-        named = self.chains_in(expression) | {name for numbers in at_own for name, _ in numbers}
+        named = self.chains_mentioned_in(expression) | {name for numbers in at_own for name, _ in numbers}
         if not named:
             yield ExpandedConstraint(expression, () if branch is None else (branch,))
             return
@@ -167,12 +167,12 @@ class ChainExpansion:
                     tests = tuple((name, str(n)) for name, n in numbers.items())
                     yield ExpandedConstraint(replace(left, span=expression.span), (*around, *tests))
 
-    def chains_in(self, expression: expr.Expr) -> set[str]:
+    def chains_mentioned_in(self, expression: expr.Expr) -> set[str]:
         """Return the addresses of the chains whose uses an expression names."""
         stages = {drafts.stage_of(address) for address in expr.mentioned_addresses(expression)}
         return {self._places[stage][0] for stage in stages if stage in self._places}
 
-    def is_inside_use(self, expression: expr.Expr, address: str) -> bool:
+    def mentions_only_own_use(self, expression: expr.Expr, address: str) -> bool:
         """Return True if an expression names no other use of a chain than the one that contains the address."""
         own = drafts.stage_of(address)
         named = {drafts.stage_of(each) for each in expr.mentioned_addresses(expression)}

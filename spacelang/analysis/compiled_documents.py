@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from spacelang.analysis import computed_checks, declarations, operator_lists, parameter_checks, roles, tasks
 from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckContext, DiagnosticCollector
-from spacelang.analysis.domains import common_value
+from spacelang.analysis.domains import value_in_both_domains
 from spacelang.analysis.goals import ScorerReader
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import reading as problems
-from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
+from spacelang.diagnostics.diagnostic import Diagnostic, sort_without_duplicates
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, NotFound, Real, SimpleDomain, describe, literal, parts
@@ -62,8 +62,14 @@ def check(
             report.add(to_diagnostic(each, start))
     free = [symbol for symbol, number in bound.items() if number is None]
     if free and not report.has_errors:
-        report.add(problems.CompiledUnbound(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
-    return None if report.has_errors else structures, sorted_unique([*_with_positions(report.found, start)]), bound
+        report.add(
+            problems.CompiledWithoutBinding(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0])
+        )
+    return (
+        None if report.has_errors else structures,
+        sort_without_duplicates([*_with_positions(report.found, start)]),
+        bound,
+    )
 
 
 def to_diagnostic(error: DefinitionError, start: Span) -> problems.InvalidCompiledDocument:
@@ -221,7 +227,7 @@ class _CatalogueChecker:
         for parameter in operator.tuples:
             self._tuple(parameter, operator, judges[parameter.name])
         parameter_checks.check_tuple_and_elements(entry, given, self._report)
-        parameter_checks.check_required(called, entry, given, self._catalogue, self._report)
+        parameter_checks.check_required_parameters_given(called, entry, given, self._catalogue, self._report)
 
     def _entry(self, operator: Operator) -> CatalogueEntry | None:
         return self._catalogue.entry(operator.catalogue, operator.name)
@@ -293,7 +299,7 @@ def _check_disjoint(hyperparameters: Iterable[Hyperparameter]) -> None:
             problem = f"has unions with too many parts, such as the domain of `{node.address}`"
             raise DefinitionError("definition", problem)
         for one, other in combinations(found, 2):
-            shared = common_value(one, other)
+            shared = value_in_both_domains(one, other)
             if not isinstance(shared, NotFound):
                 problem = f"has the value `{literal(shared)}` in two parts of the domain of `{node.address}`"
                 raise DefinitionError("definition", problem)

@@ -9,14 +9,14 @@ from typing import Final
 from spacelang.analysis.arithmetic import VERY_LARGE
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.value_intervals import End, ValueInterval, interval_of
+from spacelang.analysis.value_intervals import IntervalEnd, ValueInterval, interval_of
 from spacelang.catalog.rules import NumberRange
 from spacelang.diagnostics.conditions import NeverComputed
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.computed import computed_value, has_float
 from spacelang.ir.computed_numbers import to_value
 from spacelang.ir.domain import Grid, Real, literal, members, parts
-from spacelang.ir.domain_questions import is_finite
+from spacelang.ir.domain_properties import is_finite
 from spacelang.ir.expr import (
     INACTIVE,
     Active,
@@ -53,7 +53,7 @@ def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], re
         before = len(report.found)
         if computed.address in written:
             _Check(space, computed, owners, *written[computed.address], report).run()
-        if report.symbols.unbound_in(computed.expression.span):
+        if report.symbols.unbound_symbols_in(computed.expression.span):
             report.mark_data_dependent(before)
         else:
             report.mark_possibly_caused_by_bindings(before)
@@ -133,7 +133,7 @@ class _Check:
                 continue
             is_defined = True
             if self._is_vast(value):
-                self._report.report_unbound(self._span)
+                self._report.report_unbound_symbol(self._span)
                 return
             if self._rejects(value):
                 rejected.setdefault(identity_key(value), (value, taken))
@@ -156,7 +156,7 @@ class _Check:
 
     def _report_value(self, value: Value, taken: Mapping[str, ExpressionValue]) -> None:
         silent = DiagnosticCollector(self._report.symbols)
-        self._judge.reporting_to(silent).check_value(value, self._span, self._rounding(value))
+        self._judge.with_collector(silent).check_value(value, self._span, self._rounding(value))
         shown = [
             f"`{address.rpartition('.')[2]}` is {literal(each)}"
             for address, each in taken.items()
@@ -180,7 +180,7 @@ class _Check:
             return
         ends = _ends(found)
         if any(map(self._is_vast, ends)):
-            self._report.report_unbound(self._span)
+            self._report.report_unbound_symbol(self._span)
             return
         refusal = self._judge.range_rejection(_domain(found))
         if refusal is None:
@@ -200,7 +200,10 @@ class _Check:
                 domain=self._span.text,
                 expected=expected,
                 part="some values of",
-                notes=(note, *self._report.symbols.binding_notes(self._report.symbols.mentioned_in(self._span))),
+                notes=(
+                    note,
+                    *self._report.symbols.binding_notes(self._report.symbols.symbols_mentioned_in(self._span)),
+                ),
             )
         )
 
@@ -223,7 +226,7 @@ class _Check:
     def _is_vast(self, value: object) -> bool:
         """Return True if a value is as large as an unbound symbol of the data."""
         is_large = isinstance(value, int | float) and abs(value) >= VERY_LARGE**0.5
-        return is_large and bool(self._report.symbols.unbound_in(self._span))
+        return is_large and bool(self._report.symbols.unbound_symbols_in(self._span))
 
     def _is_possible(self, test: Expr) -> bool:
         """Return False if no configuration with the operator has values of which a test is true."""
@@ -254,5 +257,5 @@ def _domain(found: ValueInterval) -> Grid | Real:
     return Real(_float(found.lower), _float(found.upper), found.lower.is_open, found.upper.is_open)
 
 
-def _float(end: End) -> float:
+def _float(end: IntervalEnd) -> float:
     return float(Fraction(end.number))

@@ -7,12 +7,12 @@ from typing import Final
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.analysis.domains import widest_domain
 from spacelang.analysis.drafts import ConstraintWithBranches
-from spacelang.analysis.truths import ORDER_OPERATORS
-from spacelang.diagnostics.conditions import RemovedValue
+from spacelang.analysis.truth_values import ORDER_OPERATORS
+from spacelang.diagnostics.conditions import UnmentionedValueRemoved
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS, Categorical, literal, parts
-from spacelang.ir.domain_questions import contains_numbers
+from spacelang.ir.domain_properties import contains_numbers
 from spacelang.ir.expr import (
     NEGATED_SIGNS,
     And,
@@ -32,7 +32,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Constraint, Hyperparameter, Product, ProductKind, Space
-from spacelang.ir.value import Value, are_same, is_number
+from spacelang.ir.value import Value, are_same_value, is_number
 from spacelang.ir.walk import rebuild_tree, with_dependencies
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
@@ -171,7 +171,7 @@ def _relaxations(
         written = symbols.data_dependent_domain(node.span)
         wide = None if written is None else widest_domain(written)
         if written is not None and wide is not None and wide != node.domain:
-            for_bindings = symbols.spell_bindings(symbols.mentioned_in(written.span)).rstrip()
+            for_bindings = symbols.spell_bindings(symbols.symbols_mentioned_in(written.span)).rstrip()
             message = f"the domain of `{node.name}` {for_bindings}"
             yield node, replace(node, domain=wide, default=wide.representative), Related(written.span, message)
 
@@ -217,7 +217,9 @@ def _switch_name(address: str) -> str:
     return f"{address} is active"
 
 
-def check_removed_values(space: Space, written: Sequence[ConstraintWithBranches], report: DiagnosticCollector) -> None:
+def check_accidentally_removed_words(
+    space: Space, written: Sequence[ConstraintWithBranches], report: DiagnosticCollector
+) -> None:
     """Warn about each constraint that excludes all string values of a hyperparameter without mentioning one of them."""
     for constraint, as_written in zip(space.constraints, written, strict=False):
         for address in constraint.scope:
@@ -258,7 +260,7 @@ def _mentions(expression: Expr, address: str, word: Value) -> bool:
             return True
         if isinstance(node, Compare) and Reference(address) in (node.left, node.right):
             sides = (node.left, node.right)
-            if any(isinstance(side, Constant) and are_same(side.value, word) for side in sides):
+            if any(isinstance(side, Constant) and are_same_value(side.value, word) for side in sides):
                 return True
     return False
 
@@ -277,4 +279,4 @@ def _report(constraint: Constraint, expression: Expr, address: str, word: Value,
     if isinstance(expression, Compare) and expression.relation in ORDER_OPERATORS and not constraint.forbidden:
         opposite = f"{expression.left.span.text} {NEGATED_SIGNS[expression.relation]} {expression.right.span.text}"
     name = next(node.span.text for node in nodes(expression) if node == Reference(address))
-    report.add(RemovedValue(constraint.span, name=name, value=literal(word), opposite=opposite))
+    report.add(UnmentionedValueRemoved(constraint.span, name=name, value=literal(word), opposite=opposite))

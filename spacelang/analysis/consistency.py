@@ -8,7 +8,7 @@ from typing import Final
 from spacelang.analysis import draw_checks, operator_lists
 from spacelang.analysis.conflicts import (
     Conflict,
-    check_removed_values,
+    check_accidentally_removed_words,
     data_dependent_addresses,
     depends_on_data,
     find_conflict,
@@ -28,7 +28,7 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
-from spacelang.solver.summed_ranges import equations_with_continuous_members, shares_of_whole
+from spacelang.solver.summed_ranges import equations_with_continuous_members, names_of_simplex_shares
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"
@@ -51,7 +51,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
         if not report.has_errors:
             operator_lists.check(space, report)
-            check_removed_values(space, draft.written_constraints, report)
+            check_accidentally_removed_words(space, draft.written_constraints, report)
             draw_checks.check(structures, report)
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
@@ -137,20 +137,22 @@ class _TruthChecks:
         span, reason, related = statement.expression.span, self._reason(statement), self._related(statement)
         if can_be_true:
             remedy = "remove the condition"
-            found = problems.AlwaysTrue(span, kind="condition", reason=reason, remedy=remedy, related=related)
+            found = problems.ConditionAlwaysTrue(span, kind="condition", reason=reason, remedy=remedy, related=related)
             self._report.add(found)
         else:
             presence = self._present.get(address)
             always = "never active" if presence is None else f"always `{presence.left}`"
             notes = (f"`{self._name(address)}` is {always}",)
-            self._report.add(problems.NeverTrue(span, kind="condition", reason=reason, notes=notes, related=related))
+            self._report.add(
+                problems.ConditionNeverTrue(span, kind="condition", reason=reason, notes=notes, related=related)
+            )
 
     def _check_equation(self, constraint: Constraint) -> None:
         """Report an equation of continuous ranges that must hold wherever the constraint applies."""
         for equation, continuous in equations_with_continuous_members(self._space.variables, constraint):
             names = " and ".join(f"`{self._name(address)}`" for address in continuous)
             reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
-            shares = shares_of_whole(self._space.variables, equation)
+            shares = names_of_simplex_shares(self._space.variables, equation)
             self._report.add(problems.EquationOfRanges(equation.span, reason=reason, shares=shares))
 
     def _check_constraint(
@@ -167,7 +169,7 @@ class _TruthChecks:
             return
         says_nothing = can_be_true != constraint.forbidden
         remedy = "remove it" if says_nothing and can_be_true else None
-        found = problems.AlwaysTrue if can_be_true else problems.NeverTrue
+        found = problems.ConditionAlwaysTrue if can_be_true else problems.ConditionNeverTrue
         notes = () if says_nothing else (self._exclusion_note(statement),)
         reason, related = self._reason(statement), self._related(statement)
         self._report.add(found(span, kind=kind, reason=reason, remedy=remedy, notes=notes, related=related))
@@ -301,7 +303,7 @@ def _is_bound(found: Conflict, report: DiagnosticCollector) -> bool:
 
 def _symbols(found: Conflict, report: DiagnosticCollector) -> list[str]:
     lines = (*(each.span for each in found.constraints), *(each.span for each in found.others))
-    return [name for line in lines for name in report.symbols.mentioned_in(line)]
+    return [name for line in lines for name in report.symbols.symbols_mentioned_in(line)]
 
 
 def _dead_branches(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
@@ -390,7 +392,7 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
         for variable in named
         if variable.key in choices
     ]
-    premises = report.symbols.binding_notes(report.symbols.mentioned_in(constraint.span))
+    premises = report.symbols.binding_notes(report.symbols.symbols_mentioned_in(constraint.span))
     member = next((variable.node.name for variable in named if _is_present_by_default(variable.node)), None)
     report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises), member=member))
 

@@ -159,7 +159,7 @@ def read_catalogues(
     return FileCatalogues(own, used | known, frozenset(refused))
 
 
-def check_unused(
+def check_unused_catalogues(
     uses: Sequence[ast.CatalogueUse], names: Iterable[str], catalogues: FileCatalogues, report: DiagnosticCollector
 ) -> None:
     """Report each accepted `use` of a package without an operator among the `names` of the text."""

@@ -44,7 +44,7 @@ class DataSymbols:
 
     def copy_mentions(self, source_span: Span, place: Span) -> None:
         """Record that the text at `place` stands for that at `source_span`, so that it mentions the same symbols."""
-        for name in self.mentioned_in(source_span):
+        for name in self.symbols_mentioned_in(source_span):
             self.record_mention(name, place)
 
     @property
@@ -56,7 +56,7 @@ class DataSymbols:
         names = {name for mentions in self._mentions.values() for _, name in mentions} | self._counted
         return {name: self._bindings.get(name) for name in sorted(names)}
 
-    def mentioned_in(self, span: Span) -> tuple[str, ...]:
+    def symbols_mentioned_in(self, span: Span) -> tuple[str, ...]:
         """Return the symbols that are mentioned inside a span, each once."""
         mentions = self._mentions.get(span.source) if self._mentions else None
         if not mentions:
@@ -64,26 +64,26 @@ class DataSymbols:
         start, end = bisect_left(mentions, (span.start, "")), bisect_left(mentions, (span.end, ""))
         return tuple(dict.fromkeys(name for _, name in mentions[start:end]))
 
-    def unbound_in(self, span: Span) -> tuple[str, ...]:
+    def unbound_symbols_in(self, span: Span) -> tuple[str, ...]:
         """Return the symbols inside a span that are not bound."""
-        return tuple(name for name in self.mentioned_in(span) if name not in self._bindings)
+        return tuple(name for name in self.symbols_mentioned_in(span) if name not in self._bindings)
 
     def is_fully_bound_in(self, span: Span) -> bool:
         """Return True if a text mentions symbols of the data, and all of them are bound."""
-        return bool(self.mentioned_in(span)) and not self.unbound_in(span)
+        return bool(self.symbols_mentioned_in(span)) and not self.unbound_symbols_in(span)
 
     def record_column_count_symbol(self, name: str) -> None:
         """Record that the space depends on a bound symbol that counts the columns of a kind."""
         if name in self._bindings:
             self._counted.add(name)
 
-    def record_simplified(self, span: Span) -> None:
+    def record_simplification(self, span: Span) -> None:
         """Record that the expression at a span was simplified because of the columns of the data."""
         self._simplified.add(span)
 
     def depends_on_data(self, span: Span) -> bool:
         """Return True if the text at a span mentions symbols of the data, or was simplified because of its columns."""
-        return span in self._simplified or bool(self.mentioned_in(span))
+        return span in self._simplified or bool(self.symbols_mentioned_in(span))
 
     def first_mention(self, span: Span, names: Iterable[str]) -> Span:
         """Return the first place inside a span that mentions one of the symbols by its name, or the span itself."""
@@ -97,7 +97,7 @@ class DataSymbols:
 
     def record_domain(self, name: Span, domain: "ast.Domain") -> None:
         """Store, by the span of its name, the written domain of a hyperparameter if it depends on the data."""
-        if self.mentioned_in(domain.span):
+        if self.symbols_mentioned_in(domain.span):
             self._domains[name] = domain
 
     def data_dependent_domain(self, name: Span) -> "ast.Domain | None":
@@ -106,7 +106,7 @@ class DataSymbols:
 
     def record_default(self, name: Span, default: Span) -> None:
         """Record, by the span of a hyperparameter's name, that its default (a span) depends on the data, if so."""
-        if self.mentioned_in(default):
+        if self.symbols_mentioned_in(default):
             self._defaults.add(name)
 
     def has_data_dependent_default(self, name: Span) -> bool:
@@ -143,7 +143,7 @@ class DiagnosticCollector:
         """Add a diagnostic."""
         self.found.append(diagnostic)
 
-    def attribute_to(self, first_diagnostic: int, through: Related) -> None:
+    def add_related_place(self, first_diagnostic: int, through: Related) -> None:
         """Add the related place `through` to the diagnostics from index `first_diagnostic` on.
 
         Drop diagnostics that an earlier call of this method has already attributed.
@@ -152,12 +152,12 @@ class DiagnosticCollector:
         self._brought.update(new)
         self.found[first_diagnostic:] = [problem.with_related(through) for problem in new]
 
-    def report_unbound(self, span: Span, limit: str | None = None) -> None:
+    def report_unbound_symbol(self, span: Span, limit: str | None = None) -> None:
         """Report the first unbound symbol in a span.
 
         `limit` describes what is infinite because of it, for the message.
         """
-        free = self.symbols.unbound_in(span)
+        free = self.symbols.unbound_symbols_in(span)
         at = self.symbols.first_mention(span, free)
         self.add(UnboundSymbol(at, symbol=at.text if at.text in free else free[0], limit=limit))
 
@@ -194,7 +194,7 @@ LARGE_SIZES: Final[Mapping[str, int]] = {**dict.fromkeys(DATA_SIZE_NAMES, 10**12
 """A number for each symbol that is larger than that of realistic data."""
 
 
-def extreme_sizes(names: Iterable[str]) -> Iterator[Mapping[str, int]]:
+def extreme_data_sizes(names: Iterable[str]) -> Iterator[Mapping[str, int]]:
     """Yield the smallest and largest numbers of the named symbols, in all combinations.
 
     Bounds rise or fall with each size, so they have their extreme values at these sizes.

@@ -27,7 +27,7 @@ from spacelang.ir.domain import (
     describe,
     literal,
 )
-from spacelang.ir.value import Value, are_same, identity_key, to_fraction
+from spacelang.ir.value import Value, are_same_value, identity_key, to_fraction
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -100,7 +100,7 @@ class DomainReader:
         sound = True
         for place, part in enumerate(found):
             for before, earlier in enumerate(found[:place]):
-                shared = common_value(earlier, part)
+                shared = value_in_both_domains(earlier, part)
                 if not isinstance(shared, NotFound):
                     self._report_shared(shared, written.parts[before], written.parts[place])
                     sound = False
@@ -117,13 +117,15 @@ class DomainReader:
             reason, at, other = f"`{first.span.text}` contains this value too", second.span, first
         related = () if at.line == other.span.line else (Related(other.span, "the other part"),)
         symbols = self._report.symbols
-        notes = symbols.binding_notes((*symbols.mentioned_in(first.span), *symbols.mentioned_in(second.span)))
+        notes = symbols.binding_notes(
+            (*symbols.symbols_mentioned_in(first.span), *symbols.symbols_mentioned_in(second.span))
+        )
         self._report.add(DuplicateValue(at, value=literal(shared), reason=reason, related=related, notes=notes))
 
 
 def _has_value(written: ast.Value, value: Value) -> bool:
     found = literal_value(written, DiagnosticCollector())
-    return not isinstance(found, InvalidValue) and are_same(found, value)
+    return not isinstance(found, InvalidValue) and are_same_value(found, value)
 
 
 def domain_text(span: Span, domain: Domain) -> str:
@@ -164,7 +166,7 @@ class _Grid:
     last: Fraction
 
 
-def common_value(left: SimpleDomain, right: SimpleDomain) -> Value | NotFound:
+def value_in_both_domains(left: SimpleDomain, right: SimpleDomain) -> Value | NotFound:
     """Return a value that two domains share, or `NOT_FOUND` if there is none."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Categorical):

@@ -311,7 +311,7 @@ def stage_of(address: str) -> str:
     return address.split(".", 1)[0]
 
 
-def with_expressions(node: Node, conditions: Mapping[str, Expr], computations: Mapping[str, Expr]) -> Node:
+def attach_expressions(node: Node, conditions: Mapping[str, Expr], computations: Mapping[str, Expr]) -> Node:
     """Return the tree with the conditions of hyperparameters and the expressions of computed parameters, by address."""
 
     def with_condition(leaf: Hyperparameter) -> Hyperparameter:

@@ -13,11 +13,11 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import atoms_of
 from spacelang.solver.network import Network
 from spacelang.solver.network_compiler import MAX_EXACT_RANGES, connected_comparisons
-from spacelang.solver.summed_ranges import exactly_drawn_ranges
+from spacelang.solver.summed_ranges import ranges_with_exact_draws
 from spacelang.text import Span
 
 if TYPE_CHECKING:
-    from spacelang.sampling.draw_tests import MeasuredShare
+    from spacelang.sampling.draw_tests import AcceptanceShare
 
 STRUCTURES_TRIED: Final = 64
 STRUCTURES_MEASURED: Final = 4_096  # The number of random structures in whose situations the shares are measured
@@ -59,7 +59,7 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
         {address for name in names for address in references(network.ranges[name])}
         for networks in structures.structure_model.by_context.values()
         for network in networks
-        if exactly_drawn_ranges(network) is None
+        if ranges_with_exact_draws(network) is None
         for names in connected_comparisons(network.ranges)
     ]
 
@@ -71,7 +71,7 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
     """
     from spacelang.sampling.sampler import Sampler
 
-    least: dict[tuple[_Statement, ...], tuple[Network, Structure, MeasuredShare]] = {}
+    least: dict[tuple[_Statement, ...], tuple[Network, Structure, AcceptanceShare]] = {}
     for network, taken, share in Sampler(structures).measured_shares(STRUCTURES_MEASURED):
         statements = tuple(_tested_statements(network))
         if statements not in least or share.share < least[statements][2].share:
@@ -90,7 +90,7 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
 
 
 def _rarely_satisfied(
-    space: Space, statements: Sequence["_Statement"], network: Network, taken: Structure, share: "MeasuredShare"
+    space: Space, statements: Sequence["_Statement"], network: Network, taken: Structure, share: "AcceptanceShare"
 ) -> RarelySatisfied:
     first, *others = statements
     names = _names(space, [member.address for member in network.members])

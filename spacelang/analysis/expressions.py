@@ -8,13 +8,13 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.operands import OperandReader
-from spacelang.analysis.operator_lists import presence_of_members
-from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
+from spacelang.analysis.operator_lists import member_presence_conditions
+from spacelang.analysis.truth_values import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownAlternative
-from spacelang.diagnostics.reading import TooLarge
+from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
 from spacelang.ir.expr import (
@@ -111,7 +111,7 @@ class ExpressionReader:
 
     def _report_long_chain(self, definition: Definition) -> None:
         what = "the number of definitions of which each uses the next one"
-        self._report.add(TooLarge(definition.name.span, what=what, limit=str(MAX_DEFINITIONS)))
+        self._report.add(TextTooLarge(definition.name.span, what=what, limit=str(MAX_DEFINITIONS)))
 
     def _report_cycle(self, definition: Definition) -> None:
         cycle = self._open[self._open.index(definition) :]
@@ -123,7 +123,7 @@ class ExpressionReader:
     def _limited(self, found: Expr | None, written: ast.Expression) -> Expr | None:
         """Return an expression, or None after reporting that it has too many parts, as definitions can multiply."""
         if found is not None and sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
-            self._report.add(TooLarge(written.span, what="this expression", limit=f"{MAX_NODES:,} parts"))
+            self._report.add(TextTooLarge(written.span, what="this expression", limit=f"{MAX_NODES:,} parts"))
             return None
         return found
 
@@ -276,7 +276,7 @@ class ExpressionReader:
         terms = And((left, same), written.span), And((Not(left, written.left.span), opposite), written.span)
         found = Or(terms, written.span)
         if sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
-            self._report.add(TooLarge(written.span, what="the comparison of truth values", limit=LIMIT))
+            self._report.add(TextTooLarge(written.span, what="the comparison of truth values", limit=LIMIT))
             return None
         return found
 
@@ -296,7 +296,7 @@ class ExpressionReader:
             if isinstance(side, Choice):
                 test = f"{side.key} is {other.span.text}"
                 remedy = {"==": f"write `{test}`", "!=": f"write `not {test}`"}.get(written.operator)
-                if presence_of_members(side, written.span) and not isinstance(other, ast.DottedName | ast.Text):
+                if member_presence_conditions(side, written.span) and not isinstance(other, ast.DottedName | ast.Text):
                     place = written.left if side is left else written.right
                     remedy = f"count the members of a list: `count({place.span.text})`"
                 self._operands.refuse(written, f"`{side.key}` is a decision: test it with `is`", remedy)

@@ -99,12 +99,12 @@ class GoalReader:
         if isinstance(goal, ir_task.CostGoal):
             names = [each.formula for each in further if isinstance(each, ir_task.ScorerGoal)] or [self.example_loss]
             remedy = f"write a score first: `minimize {names[0]}, {goal.formula}`"
-            self._report.add(problems.GoalForm(first.span, remedy=remedy))
+            self._report.add(problems.InvalidGoal(first.span, remedy=remedy))
             return None, ()
         found = [each for each in (goal, *further) if each is not None]
         for each in found:
             if (wrong := ir_task.function_goal_problem(each, found)) is not None:
-                self._report.add(problems.FunctionGoalForm(each.span, problem=wrong[0], remedy=wrong[1]))
+                self._report.add(problems.InvalidFunctionGoal(each.span, problem=wrong[0], remedy=wrong[1]))
         seen: dict[str, Span] = {}
         for each in found:
             name = each.name if isinstance(each, ir_task.FunctionGoal) else each.formula
@@ -129,7 +129,7 @@ class GoalReader:
                 if direction == "minimize":
                     return ir_task.CostGoal(ir_task.Cost(cost), span)
                 remedy = f"a cost is minimized: write `minimize {self.example_loss}, {cost}`"
-                self._report.add(problems.GoalForm(written.span, remedy=remedy))
+                self._report.add(problems.InvalidGoal(written.span, remedy=remedy))
                 return None
             case ast.Text(name):
                 return ir_task.FunctionGoal(direction, name, span=written.span)
@@ -144,10 +144,10 @@ class GoalReader:
             ):
                 other = "maximize" if direction == "minimize" else "minimize"
                 remedy = f"write `{other} {spell_arithmetic(negated)}`"
-                self._report.add(problems.GoalForm(written.span, remedy=remedy))
+                self._report.add(problems.InvalidGoal(written.span, remedy=remedy))
                 return None
             case _:
-                self._report.add(problems.GoalForm(written.span, remedy=self._scorer_remedy(written, direction)))
+                self._report.add(problems.InvalidGoal(written.span, remedy=self._scorer_remedy(written, direction)))
                 return None
         scorer = self._scorers.read(name, COSTS)
         if scorer is None:
@@ -163,7 +163,7 @@ class GoalReader:
         return f"write `{direction} {name}`" if self._scorers.is_scorer(name) else None
 
 
-def is_for_function(root: Node) -> bool:
+def is_evaluated_by_user_function(root: Node) -> bool:
     """Return True if the user's own function evaluates the space: it has abstract operators, or no operators at all."""
     catalogues = {operator.catalogue for operator in operators(root)}
     return not catalogues or ABSTRACT_CATALOGUE in catalogues
@@ -178,7 +178,7 @@ def check_function_goal(goal: ir_task.FunctionGoal, catalogue: FileCatalogues, r
         if scorer is None
         else f"write `maximize {scorer}`"
     )
-    report.add(problems.FunctionGoalForm(goal.span, problem=problem, remedy=remedy))
+    report.add(problems.InvalidFunctionGoal(goal.span, problem=problem, remedy=remedy))
 
 
 def _corrected_goal(goal: ir_task.ScorerGoal) -> str:

@@ -10,8 +10,14 @@ from typing import Final, TypeAlias
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.modules import Module, index_by_name
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import AmbiguousInclude, RecursiveInclude, SharesDoNotFit, SimplexOfOne, UnknownGroup
-from spacelang.diagnostics.reading import TooLarge
+from spacelang.diagnostics.names import (
+    AmbiguousInclude,
+    InvalidSimplexDefault,
+    RecursiveInclude,
+    SimplexOfOne,
+    UnknownGroup,
+)
+from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.frozen import frozen
 from spacelang.ir.computed_numbers import exact
 from spacelang.spelling_suggestions import nearest_name
@@ -101,7 +107,7 @@ class GroupReader:
             return False
         if given.through is not None and self._depth >= MAX_DEPTH:
             what = "the nesting depth of `include`"
-            self._report.add(TooLarge(span, what=what, limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, what=what, limit=str(MAX_DEPTH)))
             return False
         return True
 
@@ -115,7 +121,7 @@ class GroupReader:
         self._depth -= given.through is not None
         self._reading.pop()
         if given.through is not None:
-            self._report.attribute_to(before, given.through)
+            self._report.add_related_place(before, given.through)
 
     def _members(self, body: ast.Body, module: Module) -> Iterator[BodyMember]:
         members = [each for member in body.members for each in expand_simplex(member, self._report)]
@@ -157,7 +163,7 @@ class GroupReader:
             yield from brought
         elif self._brought - len(brought) <= MAX_MEMBERS:
             what, limit = "the number of members that `include` adds", f"{MAX_MEMBERS:,}"
-            self._report.add(TooLarge(through.span, what=what, limit=limit))
+            self._report.add(TextTooLarge(through.span, what=what, limit=limit))
 
     def _group(self, include: ast.ParameterGroupInclusion, module: Module) -> tuple[BodyMember, ...]:
         home, name = module.resolve_module_prefix(include.name)
@@ -170,7 +176,9 @@ class GroupReader:
             return ()
         if len(self._open) == MAX_CHAIN and id(group) not in self._opened:
             self._report.add(
-                TooLarge(include.span, what="the chain of groups that include each other", limit=f"{MAX_CHAIN} groups")
+                TextTooLarge(
+                    include.span, what="the chain of groups that include each other", limit=f"{MAX_CHAIN} groups"
+                )
             )
             return ()
         return self.group_members(group, home)
@@ -266,7 +274,7 @@ def _shares(simplex: ast.Simplex, report: DiagnosticCollector) -> list[ast.Numbe
         reason = f"the sum of the shares is {float(total)!r}, not 1"
     if reason is None:
         return given
-    report.add(SharesDoNotFit(default.span, reason=reason))
+    report.add(InvalidSimplexDefault(default.span, reason=reason))
     return equal
 
 

@@ -6,17 +6,17 @@ from typing import Final, assert_never
 
 from spacelang.analysis.arithmetic import FIXED_VALUE_REASON, evaluate, read_arithmetic
 from spacelang.analysis.arithmetic import to_number as plain_number
-from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
+from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_data_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
 from spacelang.analysis.ranges import LARGEST
 from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import DefaultOutside
+from spacelang.diagnostics.domains import DefaultOutsideDomain
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import NOT_FOUND, Domain, NotFound, contains, is_bare_word, literal, parts
-from spacelang.ir.domain_questions import nearest_value
+from spacelang.ir.domain_properties import nearest_value
 from spacelang.ir.space import Branch, Hyperparameter
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import index_of_value_branch, is_value_branch
@@ -67,11 +67,11 @@ def _moved_default(
         wide = widest_domain(written.domain)
         if wide is not None and contains(wide, value):
             return nearest_value(value, domain)
-    mentioned = report.symbols.mentioned_in(written.default.span)
+    mentioned = report.symbols.symbols_mentioned_in(written.default.span)
     if not mentioned:
         return NOT_FOUND
     wide = widest_domain(written.domain) or domain
-    reports = (DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_sizes(mentioned))
+    reports = (DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_data_sizes(mentioned))
     values = [_value(written.default, domain, each) for each in reports]
     least, greatest = nearest_value(-math.inf, wide), nearest_value(math.inf, wide)
     numbers = [each for each in values if not isinstance(each, InvalidValue | NotFound) and is_number(each)]
@@ -118,7 +118,7 @@ def read_decision_default(
     if is_known and branches and not isinstance(value, InvalidValue):
         near = nearest_name(word, names) if isinstance(word, str) else None
         parameter, shown, domain = written.name.text, default.span.text, " | ".join(names)
-        report.add(DefaultOutside(default.span, value=shown, parameter=parameter, domain=domain, near=near))
+        report.add(DefaultOutsideDomain(default.span, value=shown, parameter=parameter, domain=domain, near=near))
     return 0
 
 
@@ -152,7 +152,7 @@ def _report_outside(
     # On the same line the label is enough.
     related = () if at.line == default.span.line else (Related(at, "the domain"),)
     report.add(
-        DefaultOutside(
+        DefaultOutsideDomain(
             default.span,
             value=default.span.text,
             parameter=written.name.text,
@@ -161,7 +161,9 @@ def _report_outside(
             related=related,
             notes=(
                 *_result_note(default, value),
-                *symbols.binding_notes((*symbols.mentioned_in(at), *symbols.mentioned_in(default.span))),
+                *symbols.binding_notes(
+                    (*symbols.symbols_mentioned_in(at), *symbols.symbols_mentioned_in(default.span))
+                ),
             ),
         )
     )
@@ -221,9 +223,9 @@ def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticColl
         return found
     if abs(found.value) <= LARGEST:
         return ast.Number(float(found.value), found.span) if _is_float(written) else found
-    if not report.symbols.unbound_in(written.span):
+    if not report.symbols.unbound_symbols_in(written.span):
         return _report_unexpected(written, report, "the result is not a finite number")
-    report.report_unbound(written.span)
+    report.report_unbound_symbol(written.span)
     return NO_VALUE
 
 
@@ -233,8 +235,8 @@ def _read_arithmetic(written: ast.Expression, report: DiagnosticCollector, what:
     if expression is None:
         return NO_VALUE
     number = evaluate(expression)
-    if isinstance(number, float) and math.isnan(number) and report.symbols.unbound_in(written.span):
-        report.report_unbound(written.span)
+    if isinstance(number, float) and math.isnan(number) and report.symbols.unbound_symbols_in(written.span):
+        report.report_unbound_symbol(written.span)
         return NO_VALUE
     return ast.Number(plain_number(number), written.span)
 

@@ -17,7 +17,7 @@ from spacelang.diagnostics.reading import (
     MissingSeparator,
     NamelessImport,
     RepeatedTopLevelItem,
-    TooLarge,
+    TextTooLarge,
 )
 from spacelang.ir.domain import KEYWORDS
 from spacelang.syntax import ast
@@ -248,15 +248,15 @@ class _ModuleReader:
         if cycle is not None:
             return ImportCycle(at, path=path, cycle=cycle)
         if len(chain) > MAX_CHAIN:
-            return TooLarge(at, what="the chain of files that import each other", limit=f"{MAX_CHAIN} files")
+            return TextTooLarge(at, what="the chain of files that import each other", limit=f"{MAX_CHAIN} files")
         if len(self._modules) >= MAX_FILES:
-            return TooLarge(at, what="the number of imported files", limit=str(MAX_FILES))
+            return TextTooLarge(at, what="the number of imported files", limit=str(MAX_FILES))
         source = self._files.read_import(place, path, at)
         if isinstance(source, Diagnostic):
             return source
         self._characters += len(source.text)
         if self._characters > MAX_BYTES:
-            return TooLarge(at, what="the total size of all imported files", limit="1 MiB")
+            return TextTooLarge(at, what="the total size of all imported files", limit="1 MiB")
         found = self._modules[place.origin.path] = self.module(source, chain)
         return found
 

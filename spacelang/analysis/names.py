@@ -10,7 +10,7 @@ from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
 from spacelang.grouping import group_by_key
-from spacelang.ir.data_binding import DATA_SIZE_NAMES, size_of_shape
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, data_size_for_array_shape
 from spacelang.ir.domain import Domain, describe, is_bare_word, literal, spell_parameter_name
 from spacelang.ir.expr import Constant, Reference
 from spacelang.ir.space import Choice, Hyperparameter, Space, TupleParameter, Variable
@@ -203,7 +203,7 @@ class NameResolver:
             reason = "several alternatives contain this name"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
-        near = size_of_shape(name) or self._near(name, scope)
+        near = data_size_for_array_shape(name) or self._near(name, scope)
         module = scope.names.module
         if module is not None and name in module.values:
             # A hyperparameter or `let` that could not be read.

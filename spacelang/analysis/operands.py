@@ -7,7 +7,7 @@ from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, re
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
-from spacelang.analysis.operator_lists import presence_of_members
+from spacelang.analysis.operator_lists import member_presence_conditions
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -15,7 +15,7 @@ from spacelang.diagnostics.names import UnknownFunction, UnknownValue
 from spacelang.diagnostics.structure import AmbiguousStageUse
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import Categorical, contains, is_bare_word, literal, parts
-from spacelang.ir.domain_questions import contains_numbers
+from spacelang.ir.domain_properties import contains_numbers
 from spacelang.ir.expr import Arithmetic, Call, Constant, Expr, Reference, nodes
 from spacelang.ir.space import Choice
 from spacelang.ir.tuple_parameters import length_name
@@ -92,7 +92,7 @@ class OperandReader:
         match written.arguments:
             case (ast.DottedName() as name,) if self.is_known(name):
                 found = self._names.resolve(name, self.scope)
-                return presence_of_members(found, written.span) or None if isinstance(found, Choice) else None
+                return member_presence_conditions(found, written.span) or None if isinstance(found, Choice) else None
             case _:
                 return None
 
@@ -227,7 +227,7 @@ class OperandReader:
         """Return one side of a comparison without infinite constants, or None after reporting an undefined part."""
         found = replace_infinities(side)
         if found is None:
-            self._report.report_unbound(written.span)
+            self._report.report_unbound_symbol(written.span)
         return found
 
     def check_at_most_one_infinity(self, written: ast.Expression, *sides: Expr) -> bool:
@@ -236,14 +236,14 @@ class OperandReader:
         Otherwise report an unbound symbol.
         """
         large = [node for side in sides for node in nodes(side) if is_infinity_placeholder(node)]
-        is_known = sum(bool(self._report.symbols.mentioned_in(node.span)) for node in large) < 2
+        is_known = sum(bool(self._report.symbols.symbols_mentioned_in(node.span)) for node in large) < 2
         if not is_known:
-            self._report.report_unbound(written.span)
+            self._report.report_unbound_symbol(written.span)
         return is_known
 
     def mentions_data(self, written: ast.Expression) -> bool:
         """Return True if an expression mentions a symbol of the data."""
-        return bool(self._report.symbols.mentioned_in(written.span))
+        return bool(self._report.symbols.symbols_mentioned_in(written.span))
 
     def refuse(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
         """Report an expression that cannot be compared or has no meaning at its place."""

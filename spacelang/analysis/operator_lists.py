@@ -25,7 +25,7 @@ from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 
 
-def presence_of_members(decision: Choice, span: Span) -> tuple[Expr, ...]:
+def member_presence_conditions(decision: Choice, span: Span) -> tuple[Expr, ...]:
     """Return one condition for each member of the lists of a decision, which is true where the list has the member.
 
     An alternative that is no list counts as one member, if it is not `none` or a plain value. Return nothing for a
@@ -39,7 +39,7 @@ def presence_of_members(decision: Choice, span: Span) -> tuple[Expr, ...]:
         if not members and branch.node != SKIPPED_STEP and not isinstance(branch.node, Hyperparameter):
             found.append(BranchTest(decision.address, (branch.name,), span))
         for member in members:
-            optional = optional_member(member)
+            optional = decision_of_optional_member(member)
             if optional is None:
                 found.append(BranchTest(decision.address, (branch.name,), span))
             else:
@@ -54,7 +54,7 @@ def members_of(branch: Branch) -> tuple[Node, ...]:
     return branch.node.children if isinstance(branch.node, Product) and is_list else ()
 
 
-def optional_member(member: Node) -> Choice | None:
+def decision_of_optional_member(member: Node) -> Choice | None:
     """Return the decision of a member that may be left out, or None if a list always has the member."""
     return member if isinstance(member, Choice) and any(map(_is_none, member.branches)) else None
 
@@ -64,7 +64,7 @@ def check(space: Space, report: DiagnosticCollector) -> None:
     for decision in _list_decisions(space):
         for branch in decision.branches:
             members = members_of(branch)
-            optional = [each for each in map(optional_member, members) if each is not None]
+            optional = [each for each in map(decision_of_optional_member, members) if each is not None]
             left_out = {each.address: inner.name for each in optional for inner in each.branches if _is_none(inner)}
             owners = space.variables[decision.address].owners
             taken = {**dict(owners), decision.address: branch.name, **left_out}

@@ -73,7 +73,7 @@ class OperatorReader:
         self.reader_of_module: Callable[[Module], OperatorReader] | None = None
         """A function that returns the reader of another module, set by the reader of stages."""
 
-    def reader_of(self, home: Module) -> "OperatorReader":
+    def reader_for_module(self, home: Module) -> "OperatorReader":
         """Return the reader for the text of another module."""
         return self if home is self._module or self.reader_of_module is None else self.reader_of_module(home)
 
@@ -119,7 +119,7 @@ class OperatorReader:
         reader.read(() if body is None else self.groups.members(body, self._module))
         if entry is not None:
             parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
-            parameter_checks.check_required(name, entry, reader.names, self._catalogue, self.report)
+            parameter_checks.check_required_parameters_given(name, entry, reader.names, self._catalogue, self.report)
         word, library = (name.text, self._catalogue.default_name) if entry is None else (entry.name, entry.catalogue)
         return reader.build_operator(word, library, name.span)
 
@@ -153,7 +153,7 @@ class OperatorReader:
         if home is self._module:
             return self.finder.find(name, hint, others)
         if not home.is_possibly_declared(word):
-            self.report.add(unknown_import_diagnostic(name, home, word))
+            self.report.add(undeclared_imported_name_diagnostic(name, home, word))
         return None
 
     def entry_of(self, operator: ir.Operator) -> CatalogueEntry | None:
@@ -165,7 +165,7 @@ class OperatorReader:
         return name in self._catalogue.used
 
 
-def unknown_import_diagnostic(written: ast.DottedName, home: Module, word: str) -> UnknownImported:
+def undeclared_imported_name_diagnostic(written: ast.DottedName, home: Module, word: str) -> UnknownImported:
     """Return the diagnostic that an imported file does not declare a name."""
     names = [*home.stages, *home.abstracts]
     near = nearest_name(word, names)
@@ -228,7 +228,7 @@ class BodyReader:
 
     def _set_module(self, given: BodyMember) -> None:
         """Set the module by which names in a member are resolved; siblings are always those of the body."""
-        self._operators = self._body.reader_of(given.home)
+        self._operators = self._body.reader_for_module(given.home)
         self._place, self.scope = self._body_place, self._body_scope
         if self._operators is not self._body:
             self._place = replace(self._place, names=self._place.names.in_module(given.home))
@@ -356,9 +356,9 @@ class BodyReader:
     ) -> ir.Hyperparameter | None:
         before, draft = len(self._report.found), self._operators.draft
         domain = DomainReader(judge, self._report).read(written.domain)
-        if self._report.symbols.unbound_in(written.domain.span):
+        if self._report.symbols.unbound_symbols_in(written.domain.span):
             self._report.mark_data_dependent(before)
-        elif domain is None and self._report.symbols.mentioned_in(written.domain.span):
+        elif domain is None and self._report.symbols.symbols_mentioned_in(written.domain.span):
             self._report.mark_possibly_caused_by_bindings(before)
         self._report.symbols.record_domain(written.name.span, written.domain)
         advice = read_annotations(written.annotations, "hyperparameters", self._report)
@@ -370,7 +370,9 @@ class BodyReader:
         if domain is None:
             scope.dubious.add(written.name.text)
             draft.dubious.add(place.address)
-            return _placeholder(written, place) if self._report.symbols.mentioned_in(written.domain.span) else None
+            return (
+                _placeholder(written, place) if self._report.symbols.symbols_mentioned_in(written.domain.span) else None
+            )
         scope.addresses[written.name.text] = place.address
         draft.domains[place.address] = domain_text(written.domain.span, domain)
         found = ir.Hyperparameter(
@@ -385,14 +387,14 @@ class BodyReader:
             span=written.name.span,
             is_var=written.is_var,
         )
-        if self._report.symbols.mentioned_in(written.span):
+        if self._report.symbols.symbols_mentioned_in(written.span):
             self._report.mark_possibly_caused_by_bindings(before)
         return found
 
     def _fixed(self, written: ast.FixedParameter) -> None:
         before = len(self._report.found)
         value = hyperparameter_defaults.read_fixed_value(written.value, self._report)
-        if self._report.symbols.mentioned_in(written.value.span):
+        if self._report.symbols.symbols_mentioned_in(written.value.span):
             self._report.mark_possibly_caused_by_bindings(before)
         if isinstance(value, InvalidValue):
             self._checker_of(written.name)
@@ -416,9 +418,9 @@ class BodyReader:
             return
         found, before = literal_value(value, self._report), len(self._report.found)
         is_taken = not isinstance(found, InvalidValue) and judge.check_value(found, value.span)
-        if self._report.symbols.unbound_in(value.span):
+        if self._report.symbols.unbound_symbols_in(value.span):
             self._report.mark_data_dependent(before)
-        elif self._report.symbols.mentioned_in(value.span):
+        elif self._report.symbols.symbols_mentioned_in(value.span):
             self._report.mark_possibly_caused_by_bindings(before)
         if isinstance(found, InvalidValue) or not is_taken:
             self.scope.dubious.add(name)
@@ -450,7 +452,7 @@ class BodyReader:
         read_annotations(written.annotations, "choices of operators", self._report)
         read = partial(self._operators.read_value, parameter=judge.parameter)
         stands = partial(self._names_alternative, parameter=judge.parameter)
-        several = alternatives.alternatives_in(written.domain, stands, self._report)
+        several = alternatives.alternatives_of_domain(written.domain, stands, self._report)
         columns = self._operators.draft.columns
         if columns:
             self._operators.draft.columns = None  # an operator may pass other columns to those inside it
@@ -481,7 +483,7 @@ class BodyReader:
         """Return the branches with a hyperparameter as the node of the branch that is a range."""
         part, before = alternatives.ranges_as_one_domain(written.domain), len(self._report.found)
         domain = None if part is None else DomainReader(judge, self._report).read(part)
-        if part is not None and self._report.symbols.mentioned_in(part.span):
+        if part is not None and self._report.symbols.symbols_mentioned_in(part.span):
             self._report.mark_possibly_caused_by_bindings(before)
             domain = widest_domain(part) if domain is None and self._operators.draft.columns == () else domain
         if part is None or domain is None:

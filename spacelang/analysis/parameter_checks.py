@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.operator_lists import members_of, optional_member
+from spacelang.analysis.operator_lists import decision_of_optional_member, members_of
 from spacelang.analysis.values import suggest_value
 from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, FileCatalogues, NoDefault, Parameter, Role
 from spacelang.catalog.rules import ANOTHER_NAME_OF, spell_value
@@ -37,7 +37,7 @@ class ParameterChecker:
         self._known = None if entry is None or parameter is None else (entry, parameter)
         self._report = report
 
-    def reporting_to(self, report: DiagnosticCollector) -> "ParameterChecker":
+    def with_collector(self, report: DiagnosticCollector) -> "ParameterChecker":
         """Return the checker of the same parameter that reports to another collector."""
         entry, parameter = self._known or (None, None)
         return ParameterChecker(report, entry, parameter)
@@ -66,7 +66,7 @@ class ParameterChecker:
                 near=suggest_value(value, parameter.accepted_values) or _meant_value(value, span.text, parameter),
                 hint=_list_hint(value, parameter) if parameter.takes_operator_list else hint,
                 instead=f"{parameter.name} : A | B" if parameter.takes_operators and _looks_like_class(value) else None,
-                notes=self._report.symbols.binding_notes(self._report.symbols.mentioned_in(span)),
+                notes=self._report.symbols.binding_notes(self._report.symbols.symbols_mentioned_in(span)),
             )
         )
         return False
@@ -159,7 +159,7 @@ class ParameterChecker:
 
     def _check_member(self, member: Node, branch: Branch, entry_of: EntryOf) -> None:
         """Report the operators that a member of a list (in `branch`) may become and that the parameter rejects."""
-        optional = optional_member(member)
+        optional = decision_of_optional_member(member)
         if optional is None:
             self._check_node(member, branch, entry_of)
             return
@@ -306,10 +306,12 @@ def check_tuple_and_elements(entry: CatalogueEntry, given: Mapping[str, ast.Word
         if whole in given and part is not None:
             related = (Related(given[part].span, "its part"),)
             primary, operator = given[whole].span, entry.name
-            report.add(problems.TupleAndElement(primary, operator=operator, whole=whole, part=part, related=related))
+            report.add(
+                problems.TupleAndElementGiven(primary, operator=operator, whole=whole, part=part, related=related)
+            )
 
 
-def check_required(
+def check_required_parameters_given(
     name: ast.DottedName,
     entry: CatalogueEntry,
     given: Mapping[str, ast.Word],

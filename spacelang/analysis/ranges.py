@@ -11,10 +11,10 @@ from spacelang.analysis.arithmetic import (
     read_arithmetic,
     to_number,
 )
-from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
+from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_data_sizes
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.catalog.rules import NumberRange, spell_value
-from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
+from spacelang.diagnostics.domains import EmptyDomain, InvalidBound, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
@@ -100,7 +100,7 @@ class RangeReader:
         mentions = DiagnosticCollector()
         for bound in (written.lower, written.upper):
             read_arithmetic(bound, mentions, _BOUNDS, lambda _: None)
-        reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_sizes(mentions.symbols.used)]
+        reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_data_sizes(mentions.symbols.used)]
         readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
@@ -119,7 +119,7 @@ class RangeReader:
         expression = read_arithmetic(bound, self._report, _BOUNDS, self._refuse)
         if expression is None:
             return None
-        number, symbols = evaluate(expression), self._report.symbols.mentioned_in(bound.span)
+        number, symbols = evaluate(expression), self._report.symbols.symbols_mentioned_in(bound.span)
         value = to_number(number)
         is_open = written.lower_open if is_lower else written.upper_open
         if not _is_finite(value, written.kind):
@@ -142,7 +142,7 @@ class RangeReader:
     def _report_infinite(
         self, bound: ast.Expression, expression: Expr, written: ast.Range, symbols: tuple[str, ...]
     ) -> None:
-        free = self._report.symbols.unbound_in(bound.span)
+        free = self._report.symbols.unbound_symbols_in(bound.span)
         if free:
             place = find_infinite_constant(expression)
             at = (
@@ -160,17 +160,19 @@ class RangeReader:
             "a range of integers" if written.kind == "int" else "a range",
             self._report.symbols.binding_notes(symbols),
         )
-        self._report.add(BadBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, notes=notes))
+        self._report.add(InvalidBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, notes=notes))
 
     def _report_fraction(self, bound: ast.Expression, value: float) -> None:
         takes_floats = self._judge.range_rejection(Real(value, value)) is None
         remedy = f"write {'`float[…]`, or ' if takes_floats else ''}{math.floor(value)} or {math.ceil(value)}"
         domain, expected = "a range of integers", "expected an integer"
-        self._report.add(BadBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, remedy=remedy))
+        self._report.add(
+            InvalidBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, remedy=remedy)
+        )
 
     def _refuse(self, bound: ast.Expression) -> None:
         expected = "expected a number or arithmetic over numbers"
-        self._report.add(BadBound(bound.span, bound=bound.span.text, domain="a range", expected=expected))
+        self._report.add(InvalidBound(bound.span, bound=bound.span.text, domain="a range", expected=expected))
 
     # ---- empty ranges, and logarithmic ranges that reach 0 or below
 
@@ -197,9 +199,9 @@ class RangeReader:
 
     def _report_log(self, lower: _End) -> None:
         symbols = self._report.symbols
-        if symbols.unbound_in(lower.span) and not lower.value:
+        if symbols.unbound_symbols_in(lower.span) and not lower.value:
             # The bound tends to 0, but is positive for data of any size.
-            self._report.report_unbound(lower.span, limit=f"max(…, {lower.span.text})")
+            self._report.report_unbound_symbol(lower.span, limit=f"max(…, {lower.span.text})")
             return
         notes = symbols.binding_notes(lower.symbols)
         self._report.add(LogNotPositive(lower.span, lower=literal(lower.value), notes=notes))
@@ -215,7 +217,7 @@ class RangeReader:
             return None
         number = evaluate(expression)
         value = to_number(number)
-        if self._report.symbols.mentioned_in(step.span):
+        if self._report.symbols.symbols_mentioned_in(step.span):
             self._report_step(written, step, "a step cannot depend on the data", _NO_STEP)
         elif not math.isfinite(value):
             self._report_step(written, step, "the step is not a finite number")

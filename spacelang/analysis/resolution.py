@@ -14,7 +14,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnusedValue
 from spacelang.diagnostics.structure import NoColumnSelected
 from spacelang.grouping import find_cycles
-from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn, LostParts, bind_to_columns
+from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn, RemovedParts, bind_to_columns
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
 from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
@@ -56,7 +56,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     computations = _computations(draft, reader, expansion, report)
     if draft.chains:
         conditions, computations = _expand_chains(draft, conditions, computations, expansion)
-    root = drafts.with_expressions(space.root, conditions, computations)
+    root = drafts.attach_expressions(space.root, conditions, computations)
     found = Space(space.name, root, constraints, space.title, space.task)
     if not report.has_errors:
         if draft.computations:
@@ -142,13 +142,13 @@ def _computations(
         if isinstance(expression, Choice):
             problem, remedy = f"`{pending.definition.expression.span.text}` is a decision", "test it: `… is …`"
             report.add(WrongComparison(pending.definition.expression.span, problem=problem, remedy=remedy))
-        elif expression is not None and not expansion.is_inside_use(expression, pending.address):
+        elif expression is not None and not expansion.mentions_only_own_use(expression, pending.address):
             problem = "a computed value cannot name a use of a chain, which may have fewer uses"
             report.add(WrongComparison(pending.definition.expression.span, problem=problem))
         elif expression is not None:
-            finite = arithmetic.with_whole_infinities(expression)
+            finite = arithmetic.replace_infinities_by_integers(expression)
             if finite is None:
-                report.report_unbound(pending.definition.expression.span)
+                report.report_unbound_symbol(pending.definition.expression.span)
             else:
                 found[pending.address] = finite
     for definition in draft.lets:
@@ -162,7 +162,7 @@ def _read_definition(
     before = len(report.found)
     found = reader.read_definition(definition)
     if definition.scope.through is not None:
-        report.attribute_to(before, definition.scope.through)
+        report.add_related_place(before, definition.scope.through)
     return found
 
 
@@ -274,7 +274,7 @@ def _read(
     before = len(report.found)
     found = reader.read(expression, scope)
     if scope.through is not None:
-        report.attribute_to(before, scope.through)
+        report.add_related_place(before, scope.through)
     return found
 
 
@@ -371,10 +371,10 @@ def prune_for_columns(
     ]
     for place, constraint in bound.constraints.items():
         if constraint is not space.constraints[place]:
-            symbols.record_simplified(constraint.span)
+            symbols.record_simplification(constraint.span)
     for address, condition in bound.space.conditions.items():
         if condition != space.conditions[address]:
-            symbols.record_simplified(condition.span)
+            symbols.record_simplification(condition.span)
     draft.decision_conditions = {
         address: replace(each, condition=_simplified(each.condition, bound.lost, report))
         for address, each in draft.decision_conditions.items()
@@ -383,8 +383,8 @@ def prune_for_columns(
     return bound.space
 
 
-def _simplified(condition: Expr, lost: LostParts, report: DiagnosticCollector) -> Expr:
-    if not lost.are_in(condition):
+def _simplified(condition: Expr, lost: RemovedParts, report: DiagnosticCollector) -> Expr:
+    if not lost.are_mentioned_in(condition):
         return condition
-    report.symbols.record_simplified(condition.span)
+    report.symbols.record_simplification(condition.span)
     return lost.simplify(condition)

@@ -10,7 +10,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import ColumnsAfterChange, MixedEstimators, NotAnEstimator, NotATransformer
 from spacelang.ir import space as ir
 from spacelang.ir.space import operators
-from spacelang.ir.walk import last_operators, products
+from spacelang.ir.walk import possible_last_operators, products
 
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
 _TRANSFORMERS = frozenset({Role.TRANSFORMER})
@@ -113,14 +113,14 @@ class _RoleChecker:
 
     def _has_none(self, step: ir.Choice, roles: frozenset[Role]) -> bool:
         """Return True if all alternatives of a step are known operators and none of them can have one of the roles."""
-        used = [[*last_operators(branch.node)] for branch in step.branches if branch.node != ir.SKIPPED_STEP]
+        used = [[*possible_last_operators(branch.node)] for branch in step.branches if branch.node != ir.SKIPPED_STEP]
         entries = [self._entry(operator) for operators in used for operator in operators]
         if not used or not all(used):
             return False
         return all(entry is not None and not entry.roles & roles for entry in entries)
 
     def _description(self, step: ir.Choice, predicts_or_transforms: str) -> str:
-        entries = [entry for operator in last_operators(step) if (entry := self._entry(operator))]
+        entries = [entry for operator in possible_last_operators(step) if (entry := self._entry(operator))]
         if len(entries) == 1:
             return f"`{entries[0].name}` {_describe_roles(entries[0].roles).removeprefix('it ')}"
         return f"none of its alternatives {predicts_or_transforms}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis import alternatives, chains, declarations
-from spacelang.analysis.alternatives import alternatives_of, mentioned_operators
+from spacelang.analysis.alternatives import alternatives_of_structure, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix, Chain, Definition, Draft, PendingConstraint, Scope, StageNames
 from spacelang.analysis.groups import BodyMember, GroupReader
@@ -16,7 +16,7 @@ from spacelang.analysis.values import read_annotations, span_of
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
-from spacelang.diagnostics.reading import NoStage, TooLarge
+from spacelang.diagnostics.reading import NoPipelineOrStage, TextTooLarge
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
 from spacelang.ir.chains import MAX_USES_IN_CHAIN, name_of_use
@@ -128,7 +128,7 @@ class StageReader:
             spot = StructureContext(AddressPrefix("", "", self._names.in_module(module)), self._top.taken)
             return structures.steps(module.pipeline.structure, spot)
         if not module.stages and not module.is_torn:
-            self._report.add(NoStage(Span(module.source, 0, 0)))
+            self._report.add(NoPipelineOrStage(Span(module.source, 0, 0)))
         inner = {part.name.text for stage in module.stages.values() for part in mentioned_operators(stage.structure)}
         outer = [stage for name, stage in module.stages.items() if name not in inner]
         # If every stage is contained in another one, read the first, to report the cycle.
@@ -145,7 +145,7 @@ class StageReader:
 
     # ---- methods for the reader of structures
 
-    def use_stage(
+    def make_stage_use(
         self, home: Module, stage: ast.Stage, written: ast.OperatorReference, spot: StructureContext
     ) -> ir.Choice | None:
         """Return a further use of a stage as a decision, or None after reporting recursion or too many uses."""
@@ -160,7 +160,7 @@ class StageReader:
             return self._read(home, stage, called, place, is_again=True)
         return self._read_use(home, stage, written)
 
-    def use_chain(
+    def make_chain_use(
         self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
     ) -> ir.Choice | None:
         """Return a chain as a decision without alternatives yet, or None after reporting a mistake."""
@@ -211,21 +211,21 @@ class StageReader:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
         if len(self._open) > MAX_DEPTH:
-            self._report.add(TooLarge(span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
         elif uses > MAX_USES:
-            self._report.add(TooLarge(span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
+            self._report.add(TextTooLarge(span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
         else:
             return False
         self._is_full = self._is_misnamed = True
         self.mark_incomplete()
         return True
 
-    def steps_of(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]:
+    def steps_of_imported_pipeline(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]:
         """Return the steps of the whole pipeline of an imported module."""
         if written.alias is not None:
             self._report.add(StageWithBody(written.alias.span, stage=written.name.text, kind="a whole space"))
         if CHAIN in self.around:
-            self._report.add(chains.whole_space_diagnostic(written))
+            self._report.add(chains.imported_pipeline_in_chain_diagnostic(written))
             self.mark_incomplete()
             return []
         return self._steps(module)
@@ -283,7 +283,9 @@ class StageReader:
         names = self._names.in_module(home).inside_stage(stage.name.text, place.address)
         _, structures = self._readers_of(home)
         self._open.append((home, stage))
-        branches, default = structures.read_alternatives(alternatives_of(stage.structure), replace(place, names=names))
+        branches, default = structures.read_alternatives(
+            alternatives_of_structure(stage.structure), replace(place, names=names)
+        )
         self._open.pop()
         if not branches:
             self.draft.dubious.add(place.address)

@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Final, Protocol
 
 from spacelang.analysis import alternatives, chains
-from spacelang.analysis.alternatives import Alternative, alternatives_of, is_valid_identifier
+from spacelang.analysis.alternatives import Alternative, alternatives_of_structure, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
@@ -16,7 +16,7 @@ from spacelang.analysis.values import read_annotations, span_of
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import (
-    BadPattern,
+    InvalidSelectorPattern,
     RepeatedSelector,
     StageWithBody,
     TooManyPermutedSteps,
@@ -48,15 +48,15 @@ class StructureContext:
 class _Stages(Protocol):
     around: list[str]  # The forms around the structure that is being read, which may not contain every other form
 
-    def use_stage(
+    def make_stage_use(
         self, home: Module, stage: ast.Stage, written: ast.OperatorReference, spot: "StructureContext"
     ) -> ir.Choice | None: ...
 
-    def use_chain(
+    def make_chain_use(
         self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
     ) -> ir.Choice | None: ...
 
-    def steps_of(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]: ...
+    def steps_of_imported_pipeline(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]: ...
 
     def top_level_context(self, spot: StructureContext) -> StructureContext: ...
 
@@ -143,7 +143,7 @@ class StructureReader:
                     self._report.add(alternatives.second_default_diagnostic(mark, default[1]))
                 default = default or (len(branches), mark)
             self._operators.draft.branches.append((place.address, alternative.name))
-            is_list = are_lists and alternatives.is_joined(alternative.structure, "&")
+            is_list = are_lists and alternatives.is_joined_by(alternative.structure, "&")
             spot = StructureContext(place.alternative(alternative.name), is_list=is_list)
             node = self._branch(alternative, spot, read_operator or self._operators.read)
             self._operators.draft.branches.pop()
@@ -202,10 +202,10 @@ class StructureReader:
         if stage is not None or imported is not None:
             self._check_no_body(written, "a stage" if stage is not None else "an import")
         if stage is not None:
-            used = self._stages.use_stage(*stage, written, spot)
+            used = self._stages.make_stage_use(*stage, written, spot)
             return [] if used is None else [used]
         if imported is not None:
-            return self._stages.steps_of(imported, written)
+            return self._stages.steps_of_imported_pipeline(imported, written)
         if not self._operators.is_operator(written.name):
             self._stages.report_unknown_step(self._module, written)
             return []
@@ -243,7 +243,7 @@ class StructureReader:
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
             read_annotations(group.annotations, STEPS, self._report)
             return self.steps(part, self._stages.top_level_context(spot))
-        if isinstance(part, ast.OptionalStructure) or alternatives.is_joined(part, "|"):
+        if isinstance(part, ast.OptionalStructure) or alternatives.is_joined_by(part, "|"):
             advice = read_annotations(group.annotations, "stages", self._report)
             return [replace(self._choice(part, spot, group.alias), first=advice.first)]
         read_annotations(group.annotations, STEPS, self._report)
@@ -279,7 +279,7 @@ class StructureReader:
             alias = part.alias
             part = alternatives.without_brackets(part.part)
         is_present = isinstance(part, ast.OptionalStructure)
-        if not is_present and not alternatives.is_joined(part, "|"):
+        if not is_present and not alternatives.is_joined_by(part, "|"):
             return self.node(written, spot)
         found = self._choice(part, spot, alias, name_of_single_step(part))
         return replace(found, default=1) if is_present and found.default == 0 and len(found.branches) > 1 else found
@@ -293,7 +293,7 @@ class StructureReader:
         else:
             called = self.assign_name(wanted or structure_title(structure), alias, structure.span, spot)
         place = spot.place.child(called)
-        branches, default = self.read_alternatives(alternatives_of(structure), place)
+        branches, default = self.read_alternatives(alternatives_of_structure(structure), place)
         span = structure.span if alias is None else alias.span
         return ir.Choice(called, place.address, place.key, branches, default, span=span)
 
@@ -311,15 +311,15 @@ class StructureReader:
         used = alternatives.without_brackets(written.part)
         found: ir.Choice | None = None
         if not isinstance(used, ast.OperatorReference):
-            self._report.add(chains.no_stage_diagnostic(used))
+            self._report.add(chains.chain_without_stage_diagnostic(used))
         elif not self._is_damaged(used):
             stage = self._stage_of(used)
             if stage is not None:
                 self._check_no_body(used, "a stage")
                 read_annotations(used.annotations, STEPS, self._report)
-                found = self._stages.use_chain(*stage, written, used.alias if alias is None else alias)
+                found = self._stages.make_chain_use(*stage, written, used.alias if alias is None else alias)
             elif self._operators.is_operator(used.name) or self._imported_module(used) is not None:
-                self._report.add(chains.no_stage_diagnostic(used))
+                self._report.add(chains.chain_without_stage_diagnostic(used))
             else:
                 self._stages.report_unknown_step(self._module, used)
         if found is None:
@@ -370,7 +370,7 @@ class StructureReader:
         try:
             re.compile(written.value)
         except re.error as error:
-            self._report.add(BadPattern(written.span, reason=str(error)))
+            self._report.add(InvalidSelectorPattern(written.span, reason=str(error)))
             return None
         return ir.ColumnSelector("pattern", written.value)
 

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.goals import GoalReader, ScorerReader, check_function_goal, is_for_function
+from spacelang.analysis.goals import GoalReader, ScorerReader, check_function_goal, is_evaluated_by_user_function
 from spacelang.catalog.catalogue import FileCatalogues, Role
 from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
@@ -15,7 +15,7 @@ from spacelang.ir import task as ir_task
 from spacelang.ir import validation
 from spacelang.ir.space import Node
 from spacelang.ir.validation import DeclaredValidation
-from spacelang.ir.walk import last_operators
+from spacelang.ir.walk import possible_last_operators
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_arithmetic, spell_expression
@@ -34,15 +34,19 @@ def read(
 
     `root` is the checked space, if it is known.
     """
-    return _TaskReader(written, catalogue, report, has_function=root is not None and is_for_function(root)).read()
+    return _TaskReader(
+        written, catalogue, report, has_function=root is not None and is_evaluated_by_user_function(root)
+    ).read()
 
 
 def check(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report a task of another kind than the estimators of the space, and goals in quotes that it cannot have."""
-    if task.function_goals and not is_for_function(root):
+    if task.function_goals and not is_evaluated_by_user_function(root):
         check_function_goal(task.function_goals[0], catalogue, report)
     wanted = ESTIMATOR_ROLES[task.kind]
-    entries = [(operator, catalogue.entry(operator.catalogue, operator.name)) for operator in last_operators(root)]
+    entries = [
+        (operator, catalogue.entry(operator.catalogue, operator.name)) for operator in possible_last_operators(root)
+    ]
     last = [(operator, entry.roles) for operator, entry in entries if entry is not None and entry.roles & _ESTIMATORS]
     if not last or any(wanted in roles for _, roles in last):
         return
@@ -257,12 +261,12 @@ class BoundReader:
                 pass
             case ast.Logical():
                 problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
-                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
+                self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None
             case _:
                 problem = "this is not a bound of a measure"
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
+                self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _MIRRORED.get(relation, relation)
@@ -272,7 +276,7 @@ class BoundReader:
         if relation not in ("<=", "<"):
             shown = spell_expression(left)
             problem = f"`{shown}` can only be bounded from above"
-            self._report.add(problems.BoundForm(written.span, problem=problem, remedy=f"write `{shown} <= …`"))
+            self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=f"write `{shown} <= …`"))
             return None
         scorer, column = self._arguments(left) if measure is ir_task.BoundedMeasure.DISPARITY else ("", "")
         limit = self._limit(measure, right)
@@ -295,7 +299,7 @@ class BoundReader:
             case _:
                 problem = "expected the name of a measure on the left of the limit"
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
+                self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
@@ -307,7 +311,7 @@ class BoundReader:
             return measure
         problem = f"`{name}` needs arguments" if takes_arguments else f"`{name}` takes no arguments"
         remedy = "write `disparity(scorer, column)`" if takes_arguments else f"write `{name}`"
-        self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
+        self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
         return None
 
     def _arguments(self, written: ast.Expression) -> tuple[str | None, str | None]:
@@ -319,7 +323,7 @@ class BoundReader:
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
                 remedy = "write `disparity(roc_auc, age_group)`, or the column in quotes"
-                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
+                self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None, None
 
     def _limit(self, measure: ir_task.BoundedMeasure, written: ast.Expression) -> float | None:
@@ -336,11 +340,11 @@ class BoundReader:
                 self._report.add(_wrong_unit(measure, written))
                 return None
             case _:
-                self._report.add(problems.BoundForm(written.span, problem="this bound is not a number"))
+                self._report.add(problems.InvalidTaskBound(written.span, problem="this bound is not a number"))
                 return None
         if isfinite(value):
             return value
-        self._report.add(problems.BoundForm(written.span, problem="this bound is not finite"))
+        self._report.add(problems.InvalidTaskBound(written.span, problem="this bound is not finite"))
         return None
 
 

@@ -13,9 +13,9 @@ from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.domains import BadBound, DefaultOutside, EmptyDomain
+from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidBound
 from spacelang.diagnostics.names import DuplicateValue
-from spacelang.diagnostics.reading import TooLarge, UnexpectedText
+from spacelang.diagnostics.reading import TextTooLarge, UnexpectedText
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
 from spacelang.ir.domain import (
@@ -31,7 +31,7 @@ from spacelang.ir.domain import (
     literal,
     parts,
 )
-from spacelang.ir.domain_questions import nearest_value
+from spacelang.ir.domain_properties import nearest_value
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
@@ -139,9 +139,9 @@ class TupleReader:
 
     def _mark_data_dependent(self, written: ast.Parameter, before: int) -> None:
         symbols = self._report.symbols
-        if symbols.unbound_in(written.domain.span):
+        if symbols.unbound_symbols_in(written.domain.span):
             self._report.mark_data_dependent(before)
-        elif symbols.mentioned_in(written.span):
+        elif symbols.symbols_mentioned_in(written.span):
             self._report.mark_possibly_caused_by_bindings(before)
 
     # ---- the domain
@@ -172,7 +172,7 @@ class TupleReader:
             self._report.add(EmptyDomain(_ends(written), domain="the tuple", reason=reason, near=near))
             return None
         if greatest > MAX_LENGTH:
-            self._report.add(TooLarge(written.greatest.span, what="the length of a tuple", limit=str(MAX_LENGTH)))
+            self._report.add(TextTooLarge(written.greatest.span, what="the length of a tuple", limit=str(MAX_LENGTH)))
             return None
         found = TupleParameterDomain(least, greatest, element)
         return found if judge.check_tuple(least, greatest, _ends(written)) else None
@@ -187,7 +187,7 @@ class TupleReader:
                 "and relate it to others with `require length(…) <= …`"
             )
         self._report.add(
-            BadBound(
+            InvalidBound(
                 bound.span,
                 bound=bound.span.text,
                 domain="the length of a tuple",
@@ -252,7 +252,7 @@ class TupleReader:
     def _clipped_default(self, written: ast.Parameter, value: Value, domain: TupleParameterDomain) -> Value | NotFound:
         """Return the default with its elements clipped to a domain whose bounds depend on the data, else NOT_FOUND."""
         (part,) = tuple_parts(written.domain)
-        wide = widest_domain(part.element) if self._report.symbols.mentioned_in(part.element.span) else None
+        wide = widest_domain(part.element) if self._report.symbols.symbols_mentioned_in(part.element.span) else None
         if wide is None or not isinstance(value, tuple) or not all(contains(wide, each) for each in value):
             return NOT_FOUND
         moved = (each if contains(domain.element, each) else nearest_value(each, domain.element) for each in value)
@@ -264,14 +264,17 @@ class TupleReader:
         is_one = not isinstance(value, tuple) and not isinstance(domain.find((value,)), NotFound)
         problem = domain.problem(value)
         self._report.add(
-            DefaultOutside(
+            DefaultOutsideDomain(
                 default.span,
                 value=default.span.text,
                 parameter=written.name.text,
                 domain=_text(written.domain),
                 near=literal((value,)) if is_one else None,
                 related=() if at.line == default.span.line else (Related(at, "the domain"),),
-                notes=(*(() if problem is None else (problem,)), *symbols.binding_notes(symbols.mentioned_in(at))),
+                notes=(
+                    *(() if problem is None else (problem,)),
+                    *symbols.binding_notes(symbols.symbols_mentioned_in(at)),
+                ),
             )
         )
 

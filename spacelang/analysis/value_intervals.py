@@ -16,7 +16,7 @@ from spacelang.ir.value import is_number
 
 
 @frozen
-class End:
+class IntervalEnd:
     """An end of an interval; it is `is_open` if the number itself cannot be reached."""
 
     number: Fraction
@@ -27,8 +27,8 @@ class End:
 class ValueInterval:
     """The numbers between two ends, only the whole ones if `is_integral`."""
 
-    lower: End
-    upper: End
+    lower: IntervalEnd
+    upper: IntervalEnd
     is_integral: bool
 
 
@@ -43,7 +43,7 @@ def interval_of(expression: expr.Expr, variables: Mapping[str, Variable]) -> Val
         case expr.Reference(address=address):
             return _of_domain([*parts(variables[address].hyperparameter.domain)])
         case expr.Call(function="count", arguments=terms):
-            return ValueInterval(End(Fraction(0)), End(Fraction(len(terms))), is_integral=True)
+            return ValueInterval(IntervalEnd(Fraction(0)), IntervalEnd(Fraction(len(terms))), is_integral=True)
         case expr.Arithmetic() | expr.Call():
             found = [interval_of(each, variables) for each in expr.children(expression)]
             known = [each for each in found if each is not None]
@@ -53,7 +53,7 @@ def interval_of(expression: expr.Expr, variables: Mapping[str, Variable]) -> Val
 
 
 def _point(number: Fraction) -> ValueInterval:
-    return ValueInterval(End(number), End(number), is_integral=number.denominator == 1)
+    return ValueInterval(IntervalEnd(number), IntervalEnd(number), is_integral=number.denominator == 1)
 
 
 def _of_domain(several: list[SimpleDomain]) -> ValueInterval | None:
@@ -66,9 +66,16 @@ def _of_part(part: SimpleDomain) -> list[ValueInterval]:
         case Categorical() | Ordinal():
             return [_point(exact(value)) for value in part.values if is_number(value)]
         case Grid():
-            return [ValueInterval(End(exact(part.lower)), End(exact(part.greatest)), is_integral=part.is_integral)]
+            return [
+                ValueInterval(
+                    IntervalEnd(exact(part.lower)), IntervalEnd(exact(part.greatest)), is_integral=part.is_integral
+                )
+            ]
         case Real():
-            lower, upper = End(exact(part.lower), part.lower_open), End(exact(part.upper), part.upper_open)
+            lower, upper = (
+                IntervalEnd(exact(part.lower), part.lower_open),
+                IntervalEnd(exact(part.upper), part.upper_open),
+            )
             return [ValueInterval(lower, upper, is_integral=False)]
 
 
@@ -80,11 +87,11 @@ def _hull(found: list[ValueInterval]) -> ValueInterval:
     )
 
 
-def _least(ends: list[End]) -> End:
+def _least(ends: list[IntervalEnd]) -> IntervalEnd:
     return min(ends, key=lambda end: (end.number, end.is_open))
 
 
-def _greatest(ends: list[End]) -> End:
+def _greatest(ends: list[IntervalEnd]) -> IntervalEnd:
     return max(ends, key=lambda end: (end.number, not end.is_open))
 
 
@@ -101,13 +108,13 @@ def _combined(expression: expr.Arithmetic | expr.Call, sides: list[ValueInterval
     corners = []
     choices = [[side.lower, side.upper] for side in sides]
     if name == "**" and sides[0].lower.number < 0 < sides[0].upper.number:
-        choices[0].append(End(Fraction(0)))
+        choices[0].append(IntervalEnd(Fraction(0)))
     for ends in product(*choices):
         try:
             number = function(*(end.number for end in ends))
         except UNDEFINED:
             return None
-        corners.append(End(number, _is_unreachable(name, ends, number)))
+        corners.append(IntervalEnd(number, _is_unreachable(name, ends, number)))
     is_integral = name in {"ceil", "floor"} or (name in _WHOLE and all(side.is_integral for side in sides))
     if name == "**":
         is_integral = all(side.is_integral for side in sides) and sides[1].lower.number >= 0
@@ -124,7 +131,7 @@ def _is_continuous(name: str, sides: list[ValueInterval]) -> bool:
     return True
 
 
-def _is_unreachable(name: str, ends: tuple[End, ...], number: Fraction) -> bool:
+def _is_unreachable(name: str, ends: tuple[IntervalEnd, ...], number: Fraction) -> bool:
     """Return True if `number`, the result of operation `name` on `ends`, needs an open end and so is not a result."""
     match name:
         case "*" if number == 0:

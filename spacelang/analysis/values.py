@@ -11,7 +11,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.names import UnknownAnnotation, UnknownOperator
 from spacelang.diagnostics.parameters import AmbiguousOperator
 from spacelang.diagnostics.reading import UnexpectedText
-from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
+from spacelang.diagnostics.structure import MisplacedAnnotation, WrongAnnotationArguments
 from spacelang.frozen import frozen
 from spacelang.ir.domain import literal
 from spacelang.ir.prior import PRIORS, Prior, expected_arguments, make_prior, usage
@@ -182,7 +182,9 @@ def read_annotations(
         elif (wanted := _CHECKS[name](annotation.arguments)) is not None:
             expected = f"expected {wanted}"
             report.add(
-                AnnotationArguments(annotation.span, name=name, problem="has the wrong arguments", expected=expected)
+                WrongAnnotationArguments(
+                    annotation.span, name=name, problem="has the wrong arguments", expected=expected
+                )
             )
         else:
             known[name] = annotation

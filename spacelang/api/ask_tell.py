@@ -73,7 +73,7 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
     if options["resume"] and store is None:
         raise ValueError("nothing to resume: give the `store` of the run")
     sizes = None if fidelities is None else validate_fidelities(fidelities)
-    evaluation = ExternalEvaluation(sizes, constraints or {}, options["scale"])
+    evaluation = CallerEvaluatedData(sizes, constraints or {}, options["scale"])
     loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=options["allow"])
     budget, workers = Budget(trials=options["trials"]), WorkerSettings(options["batch"])
     experiment = Experiment(space=loaded, data=evaluation, budget=budget, workers=workers, **experiment_fields(options))
@@ -94,7 +94,7 @@ def start_ask_and_tell(
 
 
 @dataclass(frozen=True, eq=False)
-class ExternalEvaluation(EvaluationData):
+class CallerEvaluatedData(EvaluationData):
     """The data of a search whose black box is evaluated by the calling program."""
 
     fidelities: tuple[int, ...] | None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.other_tools import ApproximatedConstruct, RefusedConstruct
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Real
@@ -70,11 +70,11 @@ def python_module(name: str, lowered: "LoweringResult[Any, Any]", space: "Space"
 
         found = module_with_builder(found, space, is_estimator=name == "sklearn")
     lost = (entry for entry in lowered.report if entry.status is Preservation.APPROXIMATED)
-    losses = [f"# {make_visible(f'{entry.construct}{entry.lines_text}: {entry.message}')}" for entry in lost]
+    losses = [f"# {replace_unprintable(f'{entry.construct}{entry.lines_text}: {entry.message}')}" for entry in lost]
     return "\n".join([found, *(["", "# Only approximated in this form:", *losses] if losses else [])])
 
 
-def length_warning(lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
+def code_length_warning(lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
     """Return a warning if the generated function has very many lines for the size of the space, else an empty text."""
     lines, variables = getattr(lowered.form, "function_line_count", 0), len(space.variables)
     if lines <= MAX_LINES_PER_VARIABLE * variables:

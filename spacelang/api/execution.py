@@ -10,7 +10,7 @@ from spacelang.deprecation import plugin_attribute
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
 from spacelang.runtime.budget import parse_trial_limits
 from spacelang.runtime.ensembles import DEFAULT_VOTES
-from spacelang.runtime.executors import EXECUTORS, ONE_WORKER, WorkerSettings
+from spacelang.runtime.executors import EXECUTORS, ONE_WORKER, WorkerSettings, wait_until_ready
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
@@ -48,7 +48,7 @@ def make_executor(objective: "Evaluator", workers: WorkerSettings = ONE_WORKER, 
             name = "dask"  # anything that is not a name is the address of a scheduler
         made = plugin_attribute(EXECUTORS.load(name), *creates)(objective.evaluate, workers, forks=forks)
     try:
-        made.ready()
+        wait_until_ready(made)
     except BaseException:
         made.close()
         raise

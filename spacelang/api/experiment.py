@@ -203,7 +203,7 @@ class Experiment:
     def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
         assert self.optimizer is not None
-        chosen = with_fidelity(self.optimizer, self.data.fidelity_grid(space, objective))
+        chosen = with_fidelity_options(self.optimizer, self.data.fidelity_grid(space, objective))
         return PreparedExperiment(replace(self, optimizer=chosen), space, objective, chosen)
 
 
@@ -256,7 +256,7 @@ class PreparedExperiment:
         """Create the executor of the trials and return it when it is ready, to be closed; raises as `make_executor`."""
         return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
 
-    def make_answer_time(self, started: float) -> RunDeadline | None:
+    def make_run_deadline(self, started: float) -> RunDeadline | None:
         """Return the deadline of a run for its search and final fits; None without a time, or without final fits.
 
         The caller closes it at the end. `started` is the reading of `perf_counter` when the run was started. Call this
@@ -321,7 +321,7 @@ def stored_header(path: Path) -> RunHeader | None:
         return None
 
 
-def check_rungs(prepared: PreparedExperiment) -> None:
+def check_rungs_available(prepared: PreparedExperiment) -> None:
     """Raise InputError if an optimizer will request fidelities that the objective does not have.
 
     The rungs are those of the grid of `b` and `eta`, or those that the method `rungs` of the optimizer returns. Other
@@ -365,7 +365,7 @@ def run_time_limit(space: Space, given: str | float | None) -> float | None:
     return parse_duration(given) if isinstance(given, str) else given
 
 
-def budget_of(
+def make_budget(
     space: Space, given: str | float | None, trials: int | None, search_time: str | float | None = None
 ) -> Budget:
     """Return the budget of a run: the time until its answer, the number of trials, and the time of the search alone.
@@ -378,7 +378,7 @@ def budget_of(
     return Budget(of_search, trials, 60.0 if is_unlimited else seconds)
 
 
-def with_fidelity(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:
+def with_fidelity_options(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:
     """Return the optimizer with the options `b` and `eta` set from a fidelity.
 
     Options that were given explicitly, and optimizers without these options, are unchanged. Nested plug-ins are treated
@@ -389,6 +389,8 @@ def with_fidelity(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedP
     parameters: dict[str, object] = {"b": fidelity.first, "eta": fidelity.factor}
     plugin = optimizer.plugin
     own = {option.name: getattr(plugin, option.name) for option in OPTIMIZERS.options(type(plugin))}
-    inner = {name: with_fidelity(value, fidelity) for name, value in own.items() if isinstance(value, NestedPlugin)}
+    inner = {
+        name: with_fidelity_options(value, fidelity) for name, value in own.items() if isinstance(value, NestedPlugin)
+    }
     grown = {name: parameters[name] for name in parameters.keys() & own.keys() - optimizer.given}
     return replace(optimizer, plugin=replace(plugin, **inner, **grown))

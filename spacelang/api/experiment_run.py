@@ -8,14 +8,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.experiment import PreparedExperiment, check_rungs
+from spacelang.api.experiment import PreparedExperiment, check_rungs_available
 from spacelang.api.result import Result
-from spacelang.api.several_objectives import check_objectives
+from spacelang.api.several_objectives import check_supports_several_objectives
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace
-from spacelang.optimizers._scheduling import with_initial_trials
+from spacelang.optimizers._scheduling import search_after_initial_trials
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
@@ -107,8 +107,8 @@ def open_run_store(
     the optimizer will request a fidelity that the objective does not have, or cannot search the space. Raises
     OptionError if the optimizer cannot start from the initial configurations.
     """
-    check_rungs(prepared)
-    check_objectives(prepared)
+    check_rungs_available(prepared)
+    check_supports_several_objectives(prepared)
     _ = prepared.search_coverage  # raises if the optimizer cannot search the space
     if (check := getattr(prepared.optimizer.plugin, "check_initial", None)) is not None and not resume:
         check(terms.initial or ())
@@ -153,7 +153,7 @@ def _run_loop(
     of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
     problem = Problem(space, size, default_rng(seed), *of_run, objectives=len(objective_names(objective)) or 1)
     return steps(
-        with_initial_trials(optimizer, problem),
+        search_after_initial_trials(optimizer, problem),
         executor,
         budget if answer_time is not None else budget.with_merged_time_limits(),
         clock=clock,

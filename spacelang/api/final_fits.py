@@ -67,7 +67,7 @@ class FinalFits:
             self.outcome, objective, executor, limits=limits, form=form, is_wanted=True, answer_time=answer_time
         )
         if self.store is not None:
-            store_score(self.store, found)
+            store_test_score(self.store, found)
         return found
 
     def fit_trial(self, record: "TrialRecord") -> "FinalFit":
@@ -169,7 +169,7 @@ def check_ensemble(found: "Ensemble") -> "Ensemble | None":
     return found
 
 
-def store_score(store: Path, finale: "FinalFit") -> None:
+def store_test_score(store: Path, finale: "FinalFit") -> None:
     """Save the score on the test rows, if there is one, in the store of the run; raises StoreError."""
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 

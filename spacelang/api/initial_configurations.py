@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from spacelang.api.space import Space, SpaceError, load, to_configuration
-from spacelang.diagnostics.diagnostic import Diagnostic, Related, sorted_unique
+from spacelang.diagnostics.diagnostic import Diagnostic, Related, sort_without_duplicates
 from spacelang.diagnostics.other_tools import (
     InvalidConfigurationFile,
     NotInSpace,
@@ -102,7 +102,7 @@ def validate_initial_configurations(
         else:
             found[member] = each
     if mistakes:
-        raise InitialConfigurationError(sorted_unique(mistakes))
+        raise InitialConfigurationError(sort_without_duplicates(mistakes))
     return tuple(found)
 
 

@@ -37,7 +37,7 @@ def _is_space(value: object) -> bool:
     return isinstance(value, (str, PathLike)) or hasattr(value, "checked")
 
 
-def is_validation(value: object) -> bool:
+def is_validation_text_or_splitter(value: object) -> bool:
     """Return True if the value is a text, or has the methods of a splitter of scikit-learn."""
     is_splitter = all(callable(getattr(value, name, None)) for name in ("split", "get_n_splits"))
     return isinstance(value, str) or (is_splitter and not isinstance(value, type))
@@ -180,7 +180,7 @@ def accept_options(group: Any, *, name: str = "", is_checked: bool = True) -> Ca
         listed = [*positional, *_parameters(group)]
         known = {each.name for each in listed}
         call.__signature__ = own.replace(parameters=listed)  # type: ignore[attr-defined]
-        call.__doc__ = with_parameters(function.__doc__, group, name or function.__name__)
+        call.__doc__ = with_parameters_section(function.__doc__, group, name or function.__name__)
         return call  # type: ignore[return-value]
 
     return decorate
@@ -192,7 +192,7 @@ def _parameters(group: Any) -> Iterator[Parameter]:
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=entry.__metadata__[0].default, annotation=kind)
 
 
-def with_parameters(doc: str | None, group: Any, name: str) -> str | None:
+def with_parameters_section(doc: str | None, group: Any, name: str) -> str | None:
     """Return a docstring with the options of a group in its section "Parameters", before the section "Notes"."""
     if doc is None:
         return None

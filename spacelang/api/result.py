@@ -98,9 +98,9 @@ class Result:
         and hyperparameter. Only trials on all training rows that satisfy all constraints are considered. Raises
         ValueError if the run has one objective.
         """
-        from spacelang.api.result_views import front_table
+        from spacelang.api.result_views import pareto_front_table
 
-        return front_table(pareto_front_of(self.outcome, self.objective), objective_names(self.objective))
+        return pareto_front_table(pareto_front_of(self.outcome, self.objective), objective_names(self.objective))
 
     def pipeline_of(self, trial: int) -> Any:
         """Return the pipeline of a trial, numbered from 1, fitted on all rows; it takes data as `best_pipeline` does.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from spacelang.api.experiment import Experiment
-from spacelang.api.final_fits import FinalFits, store_score
+from spacelang.api.final_fits import FinalFits, store_test_score
 from spacelang.api.several_objectives import check_single_objective, pareto_front_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
@@ -78,7 +78,7 @@ def incumbent_table(outcome: "Outcome") -> pd.DataFrame:
     return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
 
 
-def front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName]") -> pd.DataFrame:
+def pareto_front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName]") -> pd.DataFrame:
     """Return the table of `Result.front`."""
     table, scores = trials_frame(front, objectives=[each.formula for each in names]), score_names(names)
     columns = {
@@ -178,6 +178,6 @@ class ResultViews:
                 store.append(replace(record, trial=replace(record.trial, predictions=None)))
             store.end_session(self.outcome.ended.value, self.outcome.seconds)
         if self.finale is not None:
-            store_score(path, self.finale)
+            store_test_score(path, self.finale)
         if self.time_note:
             save_time_note(path, self.time_note)

@@ -19,8 +19,8 @@ from spacelang.report.next_steps import (
     TABULATE,
     RunLimits,
     is_exhausted,
-    python_call,
     read_run_limits,
+    resume_call_in_python,
     resume_command,
 )
 from spacelang.report.stored_runs import parse_options
@@ -36,9 +36,9 @@ from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
     StoredRun,
     arguments_to_repeat,
+    data_reference,
     has_test_file,
     is_held_by_program,
-    named_data,
     readable_data,
     readable_test_file,
     stored_data_options,
@@ -79,7 +79,7 @@ class ResumableRun:
     @property
     def target_column(self) -> str | tuple[str, ...] | None:
         """The column of labels, or several columns; None without rows."""
-        return None if is_table_reference(self.header) else stored_data_options(self.header).target
+        return None if uses_loss_table(self.header) else stored_data_options(self.header).target
 
     def space(self, allow: Iterable[str]) -> Space:
         """Return the space. Raises InputError if packages of the run are not allowed, and SpaceError for other errors.
@@ -106,12 +106,12 @@ class ResumableRun:
                 what = f"the run in `{self.store}` was on rows of a program, which a store does not contain"
                 call = f"`sl.resume({str(self.store)!r}, features, target)`"
                 raise DataError(what, f"resume it in Python by {call}, or give a file of the same rows by `--data`")
-            named = named_data(self.header)
+            named = data_reference(self.header)
             what = f"the run was on {self.header.data}, and `{named}` is not in this folder or below"
             raise DataError(what, f"say where it is: add `--data {shell_word(named)}`, or its new path")
         return found
 
-    def test_rows(self, given: str | None) -> str | float | None:
+    def given_or_stored_test_rows(self, given: str | None) -> str | float | None:
         """Return the test rows: the given ones, or those of the store. Raises DataError if they are unknown."""
         if given is not None or not has_test_file(self.header):
             return given or stored_data_options(self.header).test
@@ -202,7 +202,7 @@ class ResumableRun:
             "metrics": _metrics(header),
             "training_score": header.settings.get("training_score") == "true",
             "predictions": header.settings.get("predictions") == "true",
-            "test": self.test_rows(given["test"]),
+            "test": self.given_or_stored_test_rows(given["test"]),
             "drop_columns": read.reading.drop_columns,
             **read.reading.non_default_text_file_options,
             "workers": self._workers(stored) if given["workers"] is None else given["workers"],
@@ -252,14 +252,14 @@ class ResumableRun:
         scorers = {each for each in goal.values() if isinstance(each, str)} if isinstance(goal, dict) else set()
         name = LossName.of_formula(header.metric).name
         is_said = {name, LossName.of_formula(header.metric).score_name} & scorers
-        return None if is_said or not header.data.rows or is_table_reference(header) or name == "roc_auc" else name
+        return None if is_said or not header.data.rows or uses_loss_table(header) or name == "roc_auc" else name
 
     def _stored_validation(self) -> str | None:
         """Return the validation of a store of an earlier version, which does not say if the user gave it."""
         validation = self.header.validation
         is_declared = validation.partition("(")[0] in KINDS
         is_earlier = stored_data_options(self.header).reference is None
-        return validation if is_earlier and is_declared and not is_table_reference(self.header) else None
+        return validation if is_earlier and is_declared and not uses_loss_table(self.header) else None
 
 
 def open_resumable_run(store: Path, given: Collection[str] = ()) -> ResumableRun:
@@ -268,7 +268,7 @@ def open_resumable_run(store: Path, given: Collection[str] = ()) -> ResumableRun
     Raises StoreError if the file is no store, or if the run needs more of its program.
     """
     with Store.read(store) as run:
-        call, missing = python_call(run), arguments_to_repeat(run.header)
+        call, missing = resume_call_in_python(run), arguments_to_repeat(run.header)
         absent = [each for each in missing if each.partition("=")[0] not in given]
         if call is not None and not (missing or is_held_by_program(run.header)):
             what = f"the run in `{store}` has functions of a program, which only the program can repeat"
@@ -327,9 +327,9 @@ def _task_limits(header: RunHeader) -> dict[str, float]:
     return {"time": float(seconds)} if isinstance(seconds, int | float) and seconds > 0 else {}
 
 
-def is_table_reference(header: RunHeader) -> bool:
+def uses_loss_table(header: RunHeader) -> bool:
     """Return True if losses were looked up in a table."""
-    return named_data(header).startswith(TABLE_PREFIX)
+    return data_reference(header).startswith(TABLE_PREFIX)
 
 
 def _metrics(header: RunHeader) -> tuple[str, ...]:

@@ -126,8 +126,8 @@ class ScoringOptions(TypedDict, total=False):
         "by default the data's or the task's, or `cv(5)` up to 1,000 rows.", "How rows are held out: a text such as "
         "`holdout(0.3)`, `cv(5)`, `cv(5, group=subject)` (equal values of the column `subject` stay together) or "
         "`time(5, by=date)` (later rows are held out), or a splitter of scikit-learn. By default as the data or the "
-        "task says, or `cv(5)` up to 1,000 rows.", (checks.is_validation, "takes a text such as `cv(5)`, or a splitter "
-        "of scikit-learn"), command=str | None, metavar="SPLIT", scope="scores", is_stored=True,
+        "task says, or `cv(5)` up to 1,000 rows.", (checks.is_validation_text_or_splitter, "takes a text such as "
+        "`cv(5)`, or a splitter of scikit-learn"), command=str | None, metavar="SPLIT", scope="scores", is_stored=True,
         variants={"compare": "`holdout(0.3)`, "
         "`cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar, as text; by default as for `run`."})]
 
@@ -369,7 +369,7 @@ def _texts(value: Any) -> Iterable[str]:
     return map(str, value) if isinstance(value, tuple) else (str(value),)
 
 
-def target_of(columns: str | Iterable[str] | None) -> str | tuple[str, ...] | None:
+def target_column_or_columns(columns: str | Iterable[str] | None) -> str | tuple[str, ...] | None:
     """Return the target column that is given, or several; None without any."""
     found = tuple(dict.fromkeys((columns,) if isinstance(columns, str) else columns or ()))
     return found if len(found) > 1 else found[0] if found else None

@@ -14,7 +14,7 @@ from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperim
 from spacelang.api.experiment_run import check_success, run_experiment
 from spacelang.api.options import PATH, accept_options, check_argument, check_argument_types, options_of
 from spacelang.api.result import Result
-from spacelang.api.resuming import ResumableRun, choose_resumed_space, is_table_reference, open_resumable_run
+from spacelang.api.resuming import ResumableRun, choose_resumed_space, open_resumable_run, uses_loss_table
 from spacelang.api.run_options import RunOptions, SearchOptions, SearchResumeOptions
 from spacelang.api.search_data import (
     BlackBoxData,
@@ -91,7 +91,7 @@ def search(
     if objective is None:
         measured = _check_constraints(constraints)
         _refuse_arguments({name: options[name] for name in ("fidelities", "scale", "objectives")}, "data")
-        data: EvaluationData = table_data(features, target, read_options_of(options), options)
+        data: EvaluationData = make_tabular_data(features, target, read_options_of(options), options)
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
@@ -106,10 +106,10 @@ def search(
         names, limits = tuple(options["objectives"]), _limits_by_name(constraints)
         data = BlackBoxData(objective, sizes, limits, options["scale"], names)
     loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
-    return run_on_data(loaded, data, options, chosen=chosen, features=features, measured=measured, started=started)
+    return search_on_data(loaded, data, options, chosen=chosen, features=features, measured=measured, started=started)
 
 
-def run_on_data(
+def search_on_data(
     loaded: Space,
     data: EvaluationData,
     options: SearchOptions,
@@ -139,7 +139,7 @@ def run_on_data(
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
         warnings.warn(ignored, stacklevel=4)
     with ExitStack() as stack:
-        if (time := prepared.make_answer_time(started)) is not None:
+        if (time := prepared.make_run_deadline(started)) is not None:
             stack.enter_context(time)
         crew = stack.enter_context(closing(prepared.make_executor()))
         with _progress_listener(
@@ -218,7 +218,7 @@ def _space_and_reason(
     return usual.space, usual.reason
 
 
-def table_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
+def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.row_relations import with_groups, with_row_numbers_as_times
@@ -323,7 +323,7 @@ def resume(
     started = perf_counter()
     check_argument("store", store, (PATH, "takes the path of a file"))
     found = open_resumable_run(Path(fspath(store)), [name for name in AGAIN if options[name] is not None])
-    if found.is_table or is_table_reference(found.header):
+    if found.is_table or uses_loss_table(found.header):
         what = f"the run in `{found.store}` is on a table of losses"
         raise StoreError(what, f"resume it by `{found.command}`")
     values = cast(
@@ -335,7 +335,7 @@ def resume(
     space = found.space(options["allow"])
     data = found.add_stored_row_information(_data(found, features, target, options, values))
     rows = data.table.features if isinstance(data, TabularData) and features is None else features
-    return run_on_data(space, data, values, chosen=found.chosen, features=rows, started=started)
+    return search_on_data(space, data, values, chosen=found.chosen, features=rows, started=started)
 
 
 def _data(
@@ -346,7 +346,7 @@ def _data(
     from spacelang.runtime.data.read_options import read_options_of
 
     if features is not None:
-        return table_data(features, target, read_options_of(values), values)
+        return make_tabular_data(features, target, read_options_of(values), values)
     reference = found.data(options["data"])
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)

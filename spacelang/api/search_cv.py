@@ -24,16 +24,16 @@ from sklearn.utils.validation import column_or_1d
 
 from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
 from spacelang.api.execution import trial_limits, unenforced_limits_warning
-from spacelang.api.experiment import Experiment, budget_of
+from spacelang.api.experiment import Experiment, make_budget
 from spacelang.api.initial_configurations import read_initial
-from spacelang.api.options import accept_options, options_of, with_parameters
+from spacelang.api.options import accept_options, options_of, with_parameters_section
 from spacelang.api.run_options import SearchCVOptions
 from spacelang.api.search_data import TabularData
 from spacelang.api.sklearn_search import (
     SINGLE_SCORE,
-    CrossValidatedSearch,
     DeferredErrorEstimator,
     FixedSplitter,
+    SklearnSearchState,
     optimized_scores,
     request_sample_weights,
     task_scorer,
@@ -105,7 +105,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     @property
     def estimator(self) -> SpaceEstimator:
         """The estimator whose parameters are searched, at the default configuration of the space."""
-        run: CrossValidatedSearch | None = getattr(self, "_run", None)
+        run: SklearnSearchState | None = getattr(self, "_run", None)
         return SpaceEstimator(self._space().checked) if run is None else run.estimator
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:  # noqa: N803 - scikit-learn's names
@@ -215,7 +215,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         named = self.scoring if isinstance(self.scoring, str) else several.get(self.refit, self.refit)
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
-    def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int, groups: Any) -> "CrossValidatedSearch":
+    def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int, groups: Any) -> "SklearnSearchState":
         options = {
             name: each.check_value(name, getattr(self, name)) for name, each in options_of(SearchCVOptions).items()
         }
@@ -225,7 +225,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
-        budget = budget_of(space, self.time, options["trials"], self.search_time)
+        budget = make_budget(space, self.time, options["trials"], self.search_time)
         try:
             table = with_row_numbers_as_times(make_table(features, labels), self.cv)
             if groups is not None:
@@ -253,7 +253,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         estimator = kind(prepared.space.checked, None, state, objective.preparation, form)
         data, refits = (features, labels), bool(self.refit)
         of_run = (budget, self._started, refits, self._weights)
-        return CrossValidatedSearch(prepared, estimator, data, self._checked_cv_orig, *of_run)
+        return SklearnSearchState(prepared, estimator, data, self._checked_cv_orig, *of_run)
 
 
-SpaceSearchCV.__doc__ = with_parameters(SpaceSearchCV.__doc__, SearchCVOptions, "SpaceSearchCV")
+SpaceSearchCV.__doc__ = with_parameters_section(SpaceSearchCV.__doc__, SearchCVOptions, "SpaceSearchCV")

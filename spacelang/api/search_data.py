@@ -284,7 +284,7 @@ def choose_default_space(
 
     from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
+    from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space_text
 
     if isinstance(table.target, pd.DataFrame):
         message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
@@ -295,7 +295,7 @@ def choose_default_space(
     found = guess_task_kind(table)
     name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
-    space = parse_for_data(Source(name, tabular_space(found.kind, packages)), allow, bind)
+    space = parse_for_data(Source(name, tabular_space_text(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")
 
 

@@ -30,7 +30,7 @@ def check_single_objective(objective: ObjectiveInfo) -> None:
         raise SeveralObjectivesError(tuple(each.formula for each in names))
 
 
-def check_objectives(prepared: "PreparedExperiment") -> None:
+def check_supports_several_objectives(prepared: "PreparedExperiment") -> None:
     """Raise InputError if a run has several objectives but its optimizer or an option supports only one."""
     objective, experiment, optimizer = prepared.objective, prepared.experiment, prepared.optimizer
     names = objective_names(objective)

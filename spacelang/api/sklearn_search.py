@@ -77,7 +77,7 @@ class FixedSplitter:
 
 
 @dataclass(slots=True)
-class CrossValidatedSearch:
+class SklearnSearchState:
     """The state of a running search whose trials scikit-learn evaluates.
 
     `started` is the reading of `perf_counter` when `fit` was called. If it `refits`, seconds for the final fit of the

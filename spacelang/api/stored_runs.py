@@ -51,7 +51,7 @@ from spacelang.runtime.storage.header import (
     version_changes,
 )
 from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.stored_run import StoredRun, named_data, readable_data
+from spacelang.runtime.storage.stored_run import StoredRun, data_reference, readable_data
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -231,7 +231,7 @@ def _data_reference(header: RunHeader) -> str:
     """Return the data that the store names; raises DataError unless it may be read because of the store alone."""
     if (found := readable_data(header)) is not None:
         return found
-    where = named_data(header)
+    where = data_reference(header)
     where = where if where.startswith("openml") else "FILE"
     remedy = (
         f"give the path of the data: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"

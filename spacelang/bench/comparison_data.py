@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs
+from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs_available
 from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result
 from spacelang.api.search_data import TabularData, needs_training_loss
@@ -91,7 +91,7 @@ class ComparisonDataset:
         if (positive := positive_class_of(objective)) is not None:
             remarks.append(positive.description)
         for each in entered:
-            check_rungs(replace(prepared.experiment, optimizer=each).prepared_for(space, objective))
+            check_rungs_available(replace(prepared.experiment, optimizer=each).prepared_for(space, objective))
         return EvaluationCriteria(
             objective.facts,
             objective.metric.formula,
@@ -104,7 +104,7 @@ class ComparisonDataset:
             space_identity(space.checked) if self.experiment.space.is_provisional else "",
         )
 
-    def facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
+    def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
         """Return the facts that identify the rows that trials of a seed see.
 
         These are `judged.facts`, unless test rows are drawn by the seed.

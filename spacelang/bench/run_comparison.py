@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from spacelang.api.execution import worker_settings
-from spacelang.api.experiment import Experiment, budget_of, experiment_fields
+from spacelang.api.experiment import Experiment, experiment_fields, make_budget
 from spacelang.api.options import TEXT, RunOption, accept_options, check_argument, check_argument_types
-from spacelang.api.run_options import CompareOptions, target_of
+from spacelang.api.run_options import CompareOptions, target_column_or_columns
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
@@ -24,10 +24,10 @@ from spacelang.bench.comparison_data import (
     read_comparison_data,
 )
 from spacelang.bench.runs import (
-    claim_folder,
     execute_runs,
     make_comparison_plan,
     plan_runs,
+    write_plan_and_make_run_folder,
     write_results_and_list_problems,
 )
 from spacelang.runtime.errors import InputError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from spacelang.bench.comparison import Results
+    from spacelang.bench.comparison import ComparisonResults
     from spacelang.bench.comparison.progress import ComparisonListener
 
 __all__ = [
@@ -103,7 +103,7 @@ def compare(
     `search` does; ValueError for texts that are no validation, time or limit, and for numbers out of range; InputError
     of the runtime for folders and workers.
     """
-    from spacelang.bench.comparison import Results
+    from spacelang.bench.comparison import ComparisonResults
     from spacelang.bench.comparison.progress import SILENT
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, read_options_of
 
@@ -118,22 +118,26 @@ def compare(
     entered = parse_optimizers(optimizers)
     loaded = open_space(space, options["allow"], options["bind"])
     # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
-    budget = budget_of(loaded, options["time"], options["trials"]).with_merged_time_limits()
+    budget = make_budget(loaded, options["time"], options["trials"]).with_merged_time_limits()
     workers = worker_settings(loaded, options)
     make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields(options))
     seeds = tuple(range(seed, seed + repeats))
-    read, target_column = read_options_of(options), target_of(options["target_column"])
+    read, target_column = read_options_of(options), target_column_or_columns(options["target_column"])
     datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
     common = datasets[0].experiment
     judged = _check_data(datasets, seeds[0], entered)
     place = None if folder is None else Path(folder)
-    runs = None if place is None else claim_folder(place, make_comparison_plan(common, seeds, judged, entered))
+    runs = (
+        None
+        if place is None
+        else write_plan_and_make_run_folder(place, make_comparison_plan(common, seeds, judged, entered))
+    )
     wanted = plan_runs(seeds, [(each, judged[each.label]) for each in datasets], entered)
     made, complete, interrupted = execute_runs(wanted, runs, SILENT if listener is None else listener)
     formulas, labels = {label: each.formula for label, each in judged.items()}, tuple(each.label for each in entered)
     seconds = common.budget.seconds
     end = seconds if seconds is not None else max(run.seconds for run in made)
-    results = Results.from_runs(loaded.name, tuple(judged), labels, complete, made, formulas, end)
+    results = ComparisonResults.from_runs(loaded.name, tuple(judged), labels, complete, made, formulas, end)
     remarks = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
     comparison = Comparison(results, place, interrupted, remarks)
     if place is None:
@@ -150,7 +154,7 @@ class Comparison:
     be written and why, the positive class of a metric, and suggestions of an archive that were skipped.
     """
 
-    results: "Results" = field(repr=False)
+    results: "ComparisonResults" = field(repr=False)
     folder: Path | None = None
     interrupted: bool = False
     notes: tuple[str, ...] = ()
@@ -252,7 +256,7 @@ class Comparison:
                 figures: dict[str, Any] = {what: found.value.ravel()}
                 figures |= {"low": found.low.ravel(), "high": found.high.ravel()}
                 if what == "difference":
-                    figures["within_noise"] = found.within_noise.ravel()
+                    figures["within_noise"] = found.is_within_noise.ravel()
                 named = pd.DataFrame({"models": models.value, "ranking": ranking.value}, index=who.index)
                 frames.append(pd.concat([named, who, pd.DataFrame(figures)], axis=1))
         return pd.concat(frames, ignore_index=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import quote_plus
 
-from spacelang.api.experiment import Experiment, with_fidelity
+from spacelang.api.experiment import Experiment, with_fidelity_options
 from spacelang.bench.comparison_data import ComparisonDataset, ConfiguredOptimizer, EvaluationCriteria
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.task import describe_limits
@@ -23,7 +23,7 @@ from spacelang.runtime.storage.header import space_identity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spacelang.bench.comparison import Results, RunKey, RunResult
+    from spacelang.bench.comparison import ComparisonResults, RunKey, RunResult
     from spacelang.bench.comparison.progress import ComparisonListener
     from spacelang.ir.trial import Trial
     from spacelang.runtime.history import TrialRecord
@@ -127,7 +127,7 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
     with Store.read(path) as run:
         if run.state is not RunState.FINISHED:
             return None
-        header, facts = run.header, entry.dataset.facts_for_seed(entry.key.seed, entry.criteria)
+        header, facts = run.header, entry.dataset.data_facts_for_seed(entry.key.seed, entry.criteria)
         there = (header.seed, header.optimizer, header.data.fingerprint)
         if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
             raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete the file to repeat the run")
@@ -196,7 +196,7 @@ def make_comparison_plan(
     task, workers = common.space.task, common.workers
     limits = (*describe_limits(workers.limits), *(["isolated trials"] if workers.isolate else []))
     fidelity = None if task is None else task.fidelity
-    optimizers = {each.label: with_fidelity(each.optimizer, fidelity) for each in contestants}
+    optimizers = {each.label: with_fidelity_options(each.optimizer, fidelity) for each in contestants}
     return ComparisonPlan(
         space=common.space.name,
         identity=space_identity(common.space.checked),
@@ -225,7 +225,7 @@ def make_comparison_plan(
     )
 
 
-def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
+def write_plan_and_make_run_folder(folder: Path, plan: "ComparisonPlan") -> Path:
     """Write the plan to the folder and return the subfolder for the runs.
 
     The folder must be empty or hold this comparison. Raises InputError if it holds anything else or is not writable,
@@ -243,7 +243,9 @@ def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
     return runs
 
 
-def write_results_and_list_problems(results: "Results", curves: "pd.DataFrame", folder: Path) -> tuple[str, ...]:
+def write_results_and_list_problems(
+    results: "ComparisonResults", curves: "pd.DataFrame", folder: Path
+) -> tuple[str, ...]:
     """Write JSON, CSV and plots to the folder; return notes on what could not be written. Raises InputError."""
     from spacelang.bench.comparison import summary
     from spacelang.bench.comparison.plots import is_available, render_plots
@@ -280,7 +282,7 @@ def _check_folder(folder: Path, plan: "ComparisonPlan") -> None:
         raise InputError(f"`{folder}` is not empty and contains no comparison", CHOOSE_ANOTHER) from None
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"`{folder / PLAN_FILE}` is damaged", CHOOSE_ANOTHER) from error
-    differences = earlier.blocking_differences(plan)
+    differences = earlier.differences_preventing_resume(plan)
     if differences:
         help_text = f"{CHOOSE_ANOTHER}; only optimizers, data and repeats may be added to a comparison"
         raise StoreError(f"`{folder}` contains another comparison", help_text, tuple(differences))
@@ -322,7 +324,7 @@ class ComparisonPlan:
         facts = {each.name: found[each.name] for each in fields(ComparisonPlan)}
         return ComparisonPlan(**facts | {"seeds": tuple(facts["seeds"])})
 
-    def blocking_differences(self, later: "ComparisonPlan") -> list[str]:
+    def differences_preventing_resume(self, later: "ComparisonPlan") -> list[str]:
         """Return a line for each difference that prevents `later` from resuming in the folder of this plan.
 
         `later` may add seeds, optimizers and data, but must not change or drop any.

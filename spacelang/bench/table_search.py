@@ -133,7 +133,7 @@ def resolve_data(
     return TabularData(table, reference=reference)
 
 
-def tabulation_search(
+def make_tabulation_search(
     space: Space,
     training_size: int,
     *,

@@ -372,7 +372,7 @@ TUPLE_PARAMETERS: Final[Mapping[tuple[str, str], tuple[Parameter, ...]]] = {
 """The elements of each tuple parameter, in order, by operator and parameter; their defaults form the library's."""
 
 
-def join_elements(operator: CatalogueEntry, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def join_tuple_elements(operator: CatalogueEntry, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments for the class of an operator, with tuples in place of their elements.
 
     A missing element has its default. If all elements are missing, the tuple is missing too, so the library's default

@@ -147,8 +147,8 @@ def _kernels() -> Iterator[tuple[str, type]]:
 def _operator(name: str, operator: type, library: str, version: str) -> entries.CatalogueEntry:
     tags = _tags(operator) if library == "sklearn" else _tags_if_any(operator)
     parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
-    removed = sklearn_declarations.removals(name, version) if library == "sklearn" else {}
-    deprecated = sklearn_declarations.deprecated_class(operator.__doc__)
+    removed = sklearn_declarations.removed_parameters(name, version) if library == "sklearn" else {}
+    deprecated = sklearn_declarations.class_deprecation(operator.__doc__)
     return entries.CatalogueEntry(
         name=name,
         module=_public_module(operator),
@@ -277,7 +277,7 @@ def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
 
 def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Parameter]:
     declared = getattr(operator, "_parameter_constraints", {})
-    documented = sklearn_declarations.deprecated_parameters(operator.__doc__)
+    documented = sklearn_declarations.parameter_deprecations(operator.__doc__)
     for parameter, default in _defaults(operator):
         rules = _rules(name, parameter, declared.get(parameter))
         deprecated = documented.get(parameter)

@@ -67,7 +67,7 @@ def open_package(name: str, folder: Path | None = None) -> Catalogue:
 
 
 def _allow_from_folder(name: str, folder: Path) -> None:
-    if not name.isidentifier() or (folder_of(name) is None and find_spec(name) is not None):
+    if not name.isidentifier() or (folder_of_allowed_package(name) is None and find_spec(name) is not None):
         return
     try:
         allow_import(name, folder)
@@ -160,14 +160,14 @@ def allow_import(name: str, folder: Path) -> bool:
     spec = PathFinder.find_spec(name, [str(folder)])
     if spec is None or spec.origin is None or not Path(spec.origin).resolve().is_relative_to(folder.resolve()):
         return False
-    known = folder_of(name)
+    known = folder_of_allowed_package(name)
     if known not in (None, str(folder)):
         raise LookupError(known)
     allow_imports({name: str(folder)})
     return True
 
 
-def folder_of(name: str) -> str | None:
+def folder_of_allowed_package(name: str) -> str | None:
     """Return the folder from which a package was allowed; None for an installed or unknown package."""
     return _FINDER.folders.get(name)
 

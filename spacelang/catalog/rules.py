@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import literal
-from spacelang.ir.value import Value, are_same, is_number
+from spacelang.ir.value import Value, are_same_value, is_number
 
 
 class NumberKind(StrEnum):
@@ -66,7 +66,7 @@ class AllowedValues:
 
     def accepts(self, value: Value) -> bool:
         """Return True if `value` is a member; 1 and `true` are different values here."""
-        return any(are_same(value, option) for option in self.values)
+        return any(are_same_value(value, option) for option in self.values)
 
 
 @frozen

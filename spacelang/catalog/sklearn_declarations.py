@@ -200,16 +200,16 @@ OPERATOR_REMEDIES: Final[Mapping[str, Remedy]] = {
 }
 
 
-def removals(operator: str, version: str) -> dict[str, str]:
+def removed_parameters(operator: str, version: str) -> dict[str, str]:
     """Return the parameters that an operator had in earlier versions, each with what to do instead."""
     return {
         removal.parameter: f"removed in {removal.version}: {removal.remedy}"
         for removal in REMOVALS
-        if operator in removal.operators and parse_release(removal.version) <= parse_release(version)
+        if operator in removal.operators and parse_version_numbers(removal.version) <= parse_version_numbers(version)
     }
 
 
-def parse_release(version: str) -> tuple[int, ...]:
+def parse_version_numbers(version: str) -> tuple[int, ...]:
     """Return the numbers of a version for comparison, without suffixes: "1.9.1rc1" gives (1, 9)."""
     numbers = []
     for part in version.split("."):
@@ -229,7 +229,7 @@ _RENAMED: Final = re.compile(r"(?:Use|use|renamed(?: to)?) `(?P<replacement>\w+)
 _SENTENCE: Final = re.compile(r"(?<=[a-z0-9`])\. +(?=[A-Z`])")
 
 
-def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
+def parameter_deprecations(docstring: str | None) -> dict[str, Deprecation]:
     """Return the deprecation of each parameter deprecated as a whole, not of single values or in the future."""
     found = {}
     for name, entry in _entries(_parameters(docstring)):
@@ -240,7 +240,7 @@ def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
     return found
 
 
-def deprecated_class(docstring: str | None) -> Deprecation | None:
+def class_deprecation(docstring: str | None) -> Deprecation | None:
     """Return the deprecation of the class itself, which comes before the first section; None if there is none."""
     directive = _DIRECTIVE.search(_SECTION.split(inspect.cleandoc(docstring or ""), maxsplit=1)[0])
     return _deprecation(directive["since"], _normalize(directive["body"])) if directive else None

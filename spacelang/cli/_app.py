@@ -211,9 +211,9 @@ def _option_group(group: Any, command: str) -> tuple[list[Parameter], Callable[[
         return [*signature(kind).parameters.values()], lambda values: kind(**{each: values.pop(each) for each in names})
     if not is_typeddict(group):
         return [], lambda _: None
-    from spacelang.cli._run_options import parameters, pop_option_values
+    from spacelang.cli._run_options import parameters, take_option_values
 
-    return [*parameters(group, command)], partial(pop_option_values, group)
+    return [*parameters(group, command)], partial(take_option_values, group)
 
 
 def _exit_for_missing_library(error: ImportError) -> None:

@@ -161,10 +161,10 @@ def standard_input_source(content: bytes) -> "Source | Diagnostic":
     """Return the source of the bytes of standard input; its imports are relative to the current folder."""
     from spacelang.syntax.sources import source_from_bytes
 
-    return source_from_bytes(shown_name(STANDARD_INPUT), content, Path())
+    return source_from_bytes(display_name_of_space(STANDARD_INPUT), content, Path())
 
 
-def shown_name(reference: str) -> str:
+def display_name_of_space(reference: str) -> str:
     """Return the name under which a space is shown: `<stdin>` for the standard input."""
     return "<stdin>" if reference == STANDARD_INPUT else reference
 

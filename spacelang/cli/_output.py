@@ -12,7 +12,7 @@ import typer
 
 from spacelang.cli._process import BAD_INPUT, WRONG_USAGE
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.files import os_error_text
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def fail(
 
 def print_error(message: str, help: str | None = None, notes: Iterable[str] = ()) -> None:  # noqa: A002
     """Print an error without a place in a space to standard error, in the format of a diagnostic."""
-    _print_titled("error", 31, make_visible(message), help, notes)
+    _print_titled("error", 31, replace_unprintable(message), help, notes)
 
 
 def print_note(message: str, help: str = "") -> None:  # noqa: A002
     """Print a note to standard error, in the format of a diagnostic."""
-    _print_titled("note", 36, make_visible(message), help)
+    _print_titled("note", 36, replace_unprintable(message), help)
 
 
 def warn(sentence: str) -> None:
@@ -84,9 +84,9 @@ def _print_titled(
     title = f"\x1b[1;{colour}m{title}\x1b[0m" if should_use_colours(sys.stderr) else title
     print(f"{title}: {message}", file=sys.stderr)
     if help_text:
-        print(f"  = help: {make_visible(help_text)}", file=sys.stderr)
+        print(f"  = help: {replace_unprintable(help_text)}", file=sys.stderr)
     for note in notes:
-        print(f"  = note: {make_visible(note)}", file=sys.stderr)
+        print(f"  = note: {replace_unprintable(note)}", file=sys.stderr)
 
 
 def check_output_is_new(output: Path) -> None:
@@ -142,10 +142,10 @@ def exclusion_document(excluded: "ExclusionReason") -> dict[str, object]:
 
 def print_exclusion(excluded: "ExclusionReason") -> None:
     """Print why a configuration is not a member, with the line of the space that excludes it."""
-    typer.echo(f"no: {make_visible(excluded.reason)}")
+    typer.echo(f"no: {replace_unprintable(excluded.reason)}")
     span = excluded.span
     if span.source.text:
-        typer.echo(f"  --> {make_visible(span.source.name)}:{span.line}:{span.column}")
+        typer.echo(f"  --> {replace_unprintable(span.source.name)}:{span.line}:{span.column}")
 
 
 def print_keys_without_meaning(keys: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TextIO, cast
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 _STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")  # The escape sequence that sets a style on a terminal
 STANDARD_INPUT, STANDARD_OUTPUT, STANDARD_ERROR = range(3)  # The descriptors of the standard streams
@@ -25,8 +25,8 @@ class SanitizedStream:
     """A text stream that writes visible signs instead of characters that could control a terminal or reorder a line.
 
     Colour sequences are written unchanged on a terminal, because those of the program cannot be told from others. Code
-    that prints foreign names therefore calls `make_visible` first. All attributes but the writing methods are those of
-    the underlying stream `raw`.
+    that prints foreign names therefore calls `replace_unprintable` first. All attributes but the writing methods are
+    those of the underlying stream `raw`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -97,7 +97,7 @@ def sanitize_text(text: str, *, styled: bool) -> str:
     # Parts at odd places are the separators, which `split` keeps.
     for place in range(0, len(parts), 2):
         lines = enumerate(_LAYOUT.split(parts[place]))
-        parts[place] = "".join(part if number % 2 else make_visible(part) for number, part in lines)
+        parts[place] = "".join(part if number % 2 else replace_unprintable(part) for number, part in lines)
     return "".join(parts)
 
 
@@ -125,14 +125,14 @@ def ignore_closed_reader() -> Iterator[None]:
             stream.ignores_closed_reader = False
 
 
-def raw_stream(stream: TextIO) -> TextIO:
+def unsanitized_stream(stream: TextIO) -> TextIO:
     """Return the stream below a `SanitizedStream`, for output that moves the cursor and holds no foreign text."""
     return cast(TextIO, getattr(stream, "raw", stream))
 
 
 def print_file_text(text: str) -> None:
     """Write the text of a file to the standard output, unchanged unless that is a terminal."""
-    (sys.stdout if sys.stdout.isatty() else raw_stream(sys.stdout)).write(text)
+    (sys.stdout if sys.stdout.isatty() else unsanitized_stream(sys.stdout)).write(text)
 
 
 def seconds_since_process_start() -> float:

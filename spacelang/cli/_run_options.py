@@ -54,7 +54,7 @@ def _command_type(option: RunOption, kind: Any) -> Any:
     return kind if kind in (int, bool, int | None) else str | None
 
 
-def pop_option_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
+def take_option_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of a group from the arguments of a command; return their values as in Python."""
     return {name: READERS[each.form](given.pop(name)) for name, each in options_of(group).items() if each.help}
 

@@ -17,8 +17,8 @@ from spacelang.cli._output import (
     should_use_colours,
     warn,
 )
-from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, CommandStart, raw_stream
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, CommandStart, unsanitized_stream
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
     from spacelang.api import Result, Space
@@ -55,7 +55,7 @@ def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validat
     if isinstance(data, TabularData):
         used = excluded_columns(validation or (None if space.task is None else space.task.validation))
         for warning in column_warnings(data.table.features, used):
-            warn(make_visible(warning))
+            warn(replace_unprintable(warning))
 
 
 def choose_space(space: str | None, read: "Callable[[], EvaluationData]", options: "RunOptions") -> "tuple[Space, str]":
@@ -79,17 +79,17 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 
 def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
-    from spacelang.api.experiment import check_rungs
+    from spacelang.api.experiment import check_rungs_available
     from spacelang.api.search_data import split_warnings
-    from spacelang.api.several_objectives import check_objectives
+    from spacelang.api.several_objectives import check_supports_several_objectives
     from spacelang.runtime.objective import positive_class_of
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
     for message in split_warnings(prepared):
-        warn(make_visible(message))
-    check_rungs(prepared)
-    check_objectives(prepared)
+        warn(replace_unprintable(message))
+    check_rungs_available(prepared)
+    check_supports_several_objectives(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:
         print_note(
             positive.description,
@@ -133,7 +133,9 @@ def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> 
         use_one_thread()
 
 
-def check_workers(space: "Space", options: "Mapping[str, object]", *, is_table: bool = False) -> "WorkerSettings":
+def checked_worker_settings(
+    space: "Space", options: "Mapping[str, object]", *, is_table: bool = False
+) -> "WorkerSettings":
     """Return the settings of the workers; ends the program for contradictions, and warns of unenforced limits."""
     from spacelang.api.execution import unenforced_limits_warning, worker_settings
 
@@ -168,11 +170,11 @@ def run_search(
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with ExitStack() as stack:
-        if (answer_time := prepared.make_answer_time(CommandStart.read())) is not None:
+        if (answer_time := prepared.make_run_deadline(CommandStart.read())) is not None:
             stack.enter_context(answer_time)
         crew = stack.enter_context(closing(prepared.make_executor(forks=True)))
         place = options["store"] or reserve_default_path(prepared.space.name, datetime.now())
-        with progress_listener(Console(file=raw_stream(sys.stderr)), prepared.objective.metric) as listener:
+        with progress_listener(Console(file=unsanitized_stream(sys.stderr)), prepared.objective.metric) as listener:
             found = run_experiment(
                 prepared,
                 crew,
@@ -185,7 +187,7 @@ def run_search(
         yield found, crew, answer_time
 
 
-def run_facts(found: "Result", preparation: str) -> "RunFacts":
+def make_run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a finished run that its summary needs and that its outcome does not contain."""
     from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.run_facts import RunFacts
@@ -260,7 +262,7 @@ def print_comments(*lines: str) -> None:
 
 def print_comment(line: str) -> None:
     """Print one comment line below printed code, so that the whole output can be run as it is."""
-    print_code(f"# {make_visible(line)}")
+    print_code(f"# {replace_unprintable(line)}")
 
 
 def print_code(text: str) -> None:
@@ -320,7 +322,7 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
 
     outcome, objective = found.outcome, found.objective
     table = objective.table if isinstance(objective, TableObjective) else None
-    facts = run_facts(found, "" if table is None else table.metadata.preparation)
+    facts = make_run_facts(found, "" if table is None else table.metadata.preparation)
     if as_json:
         print_json(document(outcome, facts))
     else:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._output import print_error, print_json
-from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, ignore_closed_reader, raw_stream
-from spacelang.cli._run_steps import print_answer, print_code, print_comments, run_facts
+from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, ignore_closed_reader, unsanitized_stream
+from spacelang.cli._run_steps import make_run_facts, print_answer, print_code, print_comments
 from spacelang.report.run_facts import FinalWorkResult
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def search(
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     from spacelang.api.execution import ensemble_votes
-    from spacelang.api.experiment import Experiment, budget_of, experiment_fields
+    from spacelang.api.experiment import Experiment, experiment_fields, make_budget
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     optimizer, settings = options["optimizer"], options["optimizer_options"]
@@ -61,8 +61,8 @@ def search(
         steps.refuse_row_options(data, target_column, options)
     else:
         OPTIMIZERS.create(optimizer or default_optimizer(), settings or {})  # before rows are read
-    workers = steps.check_workers(loaded, options, is_table=steps.is_loss_table(data))
-    budget = budget_of(loaded, seconds, options["trials"], of_search)
+    workers = steps.checked_worker_settings(loaded, options, is_table=steps.is_loss_table(data))
+    budget = make_budget(loaded, seconds, options["trials"], of_search)
     rows = read()
     steps.warn_of_columns(rows, loaded, described["validation"])
     experiment = Experiment(
@@ -102,7 +102,7 @@ class FinishedSearch:
     @cached_property
     def facts(self) -> "RunFacts":
         """The facts of the run that its summary needs besides the outcome."""
-        return run_facts(self.found, self.objective.preparation.sentence)
+        return make_run_facts(self.found, self.objective.preparation.sentence)
 
     def fit_and_print_result(self, *, as_json: bool, with_code: bool = False) -> int:
         """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
@@ -133,7 +133,7 @@ class FinishedSearch:
 
     def _final_fit(self) -> "tuple[FinalFit | None, int]":
         """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
-        from spacelang.api.final_fits import store_score
+        from spacelang.api.final_fits import store_test_score
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.final_fit import fit_best_pipeline
 
@@ -159,7 +159,7 @@ class FinishedSearch:
             return finale, NOTHING_SUCCEEDED
         assert self.found.store is not None
         try:
-            store_score(self.found.store, finale)
+            store_test_score(self.found.store, finale)
             replace(self.found, finale=finale).store_time_note()
         except InputError as error:
             print_error(error.message, error.help)
@@ -242,6 +242,6 @@ def _status_on_terminal(text: str, *, is_shown: bool) -> Iterator[None]:
     """Show a text while the block runs, if standard error is a terminal and `is_shown` is set."""
     from rich.console import Console
 
-    console = Console(file=raw_stream(sys.stderr))
+    console = Console(file=unsanitized_stream(sys.stderr))
     with console.status(text) if is_shown and console.is_terminal else nullcontext():
         yield

@@ -7,7 +7,7 @@ import typer
 
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import print_json, print_note
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.text import count_with_noun
 
 GROUP = ("Search a space", 3)
@@ -58,7 +58,7 @@ def command(
     data, spaces = {row.data for row in rows}, {row.space.name for row in rows}
     names = ", ".join(f"`{name}`" for name in sorted(spaces))
     written = f"{count_with_noun(len(rows), 'row')} for {count_with_noun(len(data), 'data set')} and {names}"
-    typer.echo(make_visible(f"wrote {written} to {output}"))
+    typer.echo(replace_unprintable(f"wrote {written} to {output}"))
 
 
 def _write_portfolio(runs: list[Path], output: Path, size: int, *, json: bool) -> None:
@@ -73,4 +73,4 @@ def _write_portfolio(runs: list[Path], output: Path, size: int, *, json: bool) -
         return
     written = f"{count_with_noun(len(made.steps), 'configuration')} chosen on {count_with_noun(made.tables, 'table')}"
     left = f"mean regret {made.steps[-1].regret:.3f}, where 1 is the median configuration and 0 the best one"
-    typer.echo(make_visible(f"wrote {written} to {output}: {left}"))
+    typer.echo(replace_unprintable(f"wrote {written} to {output}: {left}"))

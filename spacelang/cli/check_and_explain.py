@@ -8,15 +8,15 @@ from spacelang.cli._options import (
     JsonOption,
     SpaceOptions,
     SpacesArgument,
+    display_name_of_space,
     parse_bindings,
     read_space,
     refuse_shared_input,
-    shown_name,
 )
 from spacelang.cli._output import fail, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 GROUP = ("Write a space", 2)
 
@@ -37,7 +37,7 @@ def check_command(
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
         source = read_space(reference)
-        found[shown_name(reference)] = (
+        found[display_name_of_space(reference)] = (
             (source,) if isinstance(source, Diagnostic) else check(source, surroundings).diagnostics
         )
     diagnostics = tuple(diagnostic for several in found.values() for diagnostic in several)
@@ -51,7 +51,7 @@ def check_command(
         print_diagnostics(diagnostics)
         for reference, several in found.items():
             if not several:
-                typer.echo(f"{make_visible(reference)}: no problems")
+                typer.echo(f"{replace_unprintable(reference)}: no problems")
     if errors:
         raise typer.Exit(BAD_INPUT)
 

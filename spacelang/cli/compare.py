@@ -11,9 +11,9 @@ import typer
 from spacelang.api.run_options import CompareOptions, complete_optimizers
 from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import exit_on_value_error, print_diagnostics, print_error, print_json, print_note
-from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE, raw_stream
-from spacelang.cli._run_steps import check_workers, load_space
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE, unsanitized_stream
+from spacelang.cli._run_steps import checked_worker_settings, load_space
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -56,10 +56,10 @@ def command(
     """
     from rich.console import Console
 
-    from spacelang.api.experiment import budget_of
+    from spacelang.api.experiment import make_budget
     from spacelang.bench.comparison.progress import ComparisonProgress
     from spacelang.bench.comparison.summary import comparison_document
-    from spacelang.bench.comparison.text import print_comparison
+    from spacelang.bench.comparison.text_report import print_comparison
     from spacelang.bench.run_comparison import ComparisonOptions, compare, label_references
     from spacelang.plugins import split_outside_brackets
     from spacelang.runtime.data.read_options import read_options_of
@@ -70,10 +70,10 @@ def command(
     loaded = load_space(space, options)
     print_diagnostics(loaded.warnings)
     with exit_on_value_error():
-        budget_of(loaded, time, trials)
-    check_workers(loaded, options)
+        make_budget(loaded, time, trials)
+    checked_worker_settings(loaded, options)
     place = _new_folder(loaded) if folder is None else Path(folder)
-    with _exit_on_errors(place), ComparisonProgress(Console(file=raw_stream(sys.stderr))) as listener:
+    with _exit_on_errors(place), ComparisonProgress(Console(file=unsanitized_stream(sys.stderr))) as listener:
         given: ComparisonOptions = {**options, "folder": place, "listener": listener}
         comparison = compare(loaded, label_references(data or []), split_outside_brackets(optimizers, ","), **given)
     if json:
@@ -82,7 +82,7 @@ def command(
     else:
         print_comparison(comparison.results, Console(highlight=False), verbose=verbose)
         print(f"\nRuns, tables and plots are in {comparison.folder}.")
-        print(make_visible(f"Verdict: {comparison.verdict}."))
+        print(replace_unprintable(f"Verdict: {comparison.verdict}."))
     _exit_with_status(comparison)
 
 

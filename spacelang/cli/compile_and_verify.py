@@ -12,7 +12,7 @@ from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions,
 from spacelang.cli._output import configure_plugin, fail, overwrite, print_json, warn
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption, SetOption
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -66,13 +66,13 @@ def compile_command(
         text = _text(target, form, format_, loaded)
     if output is None:
         # The name of a space may be that of its file, which may have control characters.
-        print("\n".join(map(make_visible, text.split("\n"))))
+        print("\n".join(map(replace_unprintable, text.split("\n"))))
     else:
         overwrite(output, text + "\n", own=space, what="the space itself")
 
 
 def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:
-    from spacelang.api.compilation import length_warning, python_module
+    from spacelang.api.compilation import code_length_warning, python_module
     from spacelang.targets._lowering import SourceForm
 
     if format_ is Format.DOT:
@@ -80,7 +80,7 @@ def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, spa
     if format_ is Format.PYTHON:
         if not isinstance(lowered.form, SourceForm):
             fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
-        if too_long := length_warning(lowered, space.checked):
+        if too_long := code_length_warning(lowered, space.checked):
             warn(too_long)
         return python_module(target, lowered, space.checked)
     lines = ["", "how the target represents the space:"] if lowered.report else []
@@ -136,7 +136,7 @@ def _print(found: "Verification") -> None:
         cases = drawn if law.holds else f"by case {law.tried}"
         typer.echo(f"{'holds ' if law.holds else 'BROKEN'}  {law.name}: {cases}")
         if not law.holds:
-            typer.echo(f"        {make_visible(law.broken_by)}")
+            typer.echo(f"        {replace_unprintable(law.broken_by)}")
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
         typer.echo(f"        {found.distances.library}: shares differ by up to {distance:.3f} from the law ({key})")

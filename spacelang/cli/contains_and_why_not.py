@@ -21,7 +21,7 @@ from spacelang.cli._output import (
     print_keys_without_meaning,
 )
 from spacelang.cli._process import BAD_INPUT
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
     from spacelang.solver.nearest_configuration import KeyChange, NearestMember
@@ -87,8 +87,8 @@ def _print(found: "NearestMember") -> None:
         print_exclusion(reason)
     typer.echo("\nthe smallest change that makes it a member:")
     for change in found.changes:
-        typer.echo(f"  {make_visible(_change_text(change))}")
-    typer.echo(f"\n{make_visible(found.member.identity)}")
+        typer.echo(f"  {replace_unprintable(_change_text(change))}")
+    typer.echo(f"\n{replace_unprintable(found.member.identity)}")
 
 
 def _change_text(change: "KeyChange") -> str:

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load, refuse_shared_input, shown_name
+from spacelang.cli._options import (
+    JsonOption,
+    SpaceInputArgument,
+    SpaceOptions,
+    display_name_of_space,
+    load,
+    refuse_shared_input,
+)
 from spacelang.cli._output import print_json, should_use_colours
 from spacelang.cli._process import BAD_INPUT
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
     from spacelang.serialization.difference import Difference, SpaceDifference
@@ -36,7 +43,7 @@ def command(
 
     refuse_shared_input(first, second)
     one, other = (load(reference, options) for reference in (first, second))
-    first, second = map(shown_name, (first, second))
+    first, second = map(display_name_of_space, (first, second))
     found = compare(one.counted, other.counted)
     if json:
         print_json(_document(first, second, found))
@@ -61,11 +68,11 @@ def _print(first: str, second: str, found: "SpaceDifference") -> None:
     red, green, bold, end = (
         ("\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m") if should_use_colours(sys.stdout) else ("",) * 4
     )
-    print(f"{red}- {make_visible(first)}{end}\n{green}+ {make_visible(second)}{end}\n")
+    print(f"{red}- {replace_unprintable(first)}{end}\n{green}+ {replace_unprintable(second)}{end}\n")
     for heading, lines in groupby(sorted(_lines(found), key=lambda line: line[0]), key=lambda line: line[1]):
-        print(f"{bold}{make_visible(heading)}{end}")
+        print(f"{bold}{replace_unprintable(heading)}{end}")
         for _, _, sign, text in lines:
-            print(f"  {red if sign == '-' else green}{sign} {make_visible(text)}{end}")
+            print(f"  {red if sign == '-' else green}{sign} {replace_unprintable(text)}{end}")
         print()
     if not found.differences:
         print("no differences\n")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.api.run_options import ReadingOptions, target_of
+from spacelang.api.run_options import ReadingOptions, target_column_or_columns
 from spacelang.cli._options import JsonOption, RunArgument, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
 from spacelang.cli._process import print_file_text
@@ -70,7 +70,9 @@ def export_command(
     from spacelang.runtime.ensembles.construction import EnsembleSelection
 
     then = read_options_if_given(reading)
-    finished = reopen_run(run, data=data, target=target_of(target_column), test=test, reading=then, allow=allow or ())
+    finished = reopen_run(
+        run, data=data, target=target_column_or_columns(target_column), test=test, reading=then, allow=allow or ()
+    )
     chosen = select_trials(finished, found)
     origin = provenance(finished, chosen, found)
     needed = finished.restricted_to_used_columns(chosen)
@@ -244,7 +246,7 @@ def predict_command(
 
     given = read_options_if_given(reading)
     then = None if fitted_on is None else given
-    target = target_of(target_column)
+    target = target_column_or_columns(target_column)
     finished = reopen_run(run, data=fitted_on, target=target, test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
     needed = finished.restricted_to_used_columns(chosen)

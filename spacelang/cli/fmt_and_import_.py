@@ -19,7 +19,7 @@ from spacelang.cli._options import (
 from spacelang.cli._output import fail, overwrite, print_diagnostics, print_error, should_use_colours
 from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.files import os_error_text, replace_atomically
 
 GROUP = ("Write a space", 4)
@@ -67,7 +67,7 @@ def fmt_command(
             status = BAD_INPUT
         elif check:
             status = BAD_INPUT if layout.is_changed else status
-            sys.stdout.write(f"{make_visible(layout.name)}\n" if layout.is_changed else "")
+            sys.stdout.write(f"{replace_unprintable(layout.name)}\n" if layout.is_changed else "")
         elif diff:
             _print_difference(layout)
         elif stdout or layout.path is None:
@@ -117,7 +117,7 @@ def _print_difference(layout: _FormattedSpace) -> None:
     styled = should_use_colours(sys.stdout)
     for line in _difference(layout):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
-        shown = make_visible(line) if sys.stdout.isatty() else line
+        shown = replace_unprintable(line) if sys.stdout.isatty() else line
         print_file_text(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
 
 
@@ -136,7 +136,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _write(layout: _FormattedSpace, path: Path) -> bool:
-    name = make_visible(layout.name)
+    name = replace_unprintable(layout.name)
     if not layout.is_changed:
         typer.echo(f"{name}: unchanged")
         return True

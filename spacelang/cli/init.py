@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from spacelang.api.run_options import ReadingOptions, target_of
+from spacelang.api.run_options import ReadingOptions, target_column_or_columns
 from spacelang.cli._output import check_output_is_new, fail, print_note, warn, write_new
 from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.cli._run_options import TargetColumnsOption
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 GROUP = ("Write a space", 1)
 
@@ -35,12 +35,12 @@ def command(
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.data.profile import profile
     from spacelang.runtime.data.read_options import read_options_of
-    from spacelang.starter_spaces import starter_space
+    from spacelang.starter_spaces import starter_space_text
 
     if output is not None:
         check_output_is_new(output)
     reading = read_options_of(options)
-    target = target_of(target_column)
+    target = target_column_or_columns(target_column)
     if isinstance(target, tuple):
         names = " and ".join(f"`{name}`" for name in target)
         fail(
@@ -51,11 +51,13 @@ def command(
         )
     found = profile(load_dataset(data, target, reading))
     for refused in found.refused:
-        warn(make_visible(refused))
+        warn(replace_unprintable(refused))
     for warning in found.warnings:
         print_note(warning)
     labels = "" if target is None else f" --target-column {quote(target)}"
-    text = starter_space(found, data, f"{labels}{reading.command_options}", None if output is None else str(output))
+    text = starter_space_text(
+        found, data, f"{labels}{reading.command_options}", None if output is None else str(output)
+    )
     if output is None:
         print_file_text(text)
     else:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.api.run_options import target_of
+from spacelang.api.run_options import target_column_or_columns
 from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.cli.export_and_predict import TestShareOption
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -73,7 +73,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         from spacelang.api.migration import migrate_run
         from spacelang.api.stored_runs import reopen_run
 
-        finished = reopen_run(run, data=data, target=target_of(target_column), test=test, allow=options.allow or ())
+        finished = reopen_run(
+            run, data=data, target=target_column_or_columns(target_column), test=test, allow=options.allow or ()
+        )
         taken = migrate_run(finished, loaded, store, most=most, renames=renames)
         for version_change in finished.version_changes:
             print_note(f"{version_change}: the losses that are taken over may differ because of this change")
@@ -92,12 +94,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
     _print(found, loaded, space, output, metric)
     if taken is not None:
         kept = f"{len(taken.unchanged)} of them are trials of the new run in `{store}`: their pipelines are unchanged"
-        typer.echo(make_visible(kept))
+        typer.echo(replace_unprintable(kept))
         if again := len(taken.to_evaluate):
             typer.echo(
                 f"{again} of them will be evaluated again: their pipelines changed or were trained on fewer rows"
             )
-        typer.echo(make_visible(f"to continue it: `spacelang resume {store}`"))
+        typer.echo(replace_unprintable(f"to continue it: `spacelang resume {store}`"))
 
 
 def _print(found: "Migration", loaded: "Space", space: str, output: Path | None, metric: "LossName") -> None:
@@ -111,14 +113,14 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None,
         out = len(found.dropped)
         typer.echo(f"{out} of them {'is not a member' if out == 1 else 'are not members'}:")
         for reason, count in found.drop_reasons[:5]:
-            typer.echo(f"  {count} x {make_visible(reason)}")
+            typer.echo(f"  {count} x {replace_unprintable(reason)}")
     if found.migrated:
         best = found.migrated[0]
         what = f"the best configuration is that of trial {best.trial}, with {metric.describe(best.loss)}"
-        typer.echo(f"{what}: {make_visible(best.configuration.identity)}")
+        typer.echo(f"{what}: {replace_unprintable(best.configuration.identity)}")
     if output is not None:
         typer.echo(
-            make_visible(f"to evaluate these configurations first: `spacelang run {space} --initial {output} …`")
+            replace_unprintable(f"to evaluate these configurations first: `spacelang run {space} --initial {output} …`")
         )
 
 
@@ -128,7 +130,7 @@ def _filled_text(found: "Migration", decisions: set[str]) -> str:
 
     filled = {key: value for each in found.migrated for key, value in each.filled.items()}
     texts = (f"{key} = {value if key in decisions else literal(value)}" for key, value in sorted(filled.items()))
-    return f", with {make_visible(', '.join(texts))}" if filled else ""
+    return f", with {replace_unprintable(', '.join(texts))}" if filled else ""
 
 
 def _document(found: "Migration", taken: "MigratedRun | None") -> dict[str, object]:

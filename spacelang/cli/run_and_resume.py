@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.api.run_options import ResumeOptions, RunOptions, target_of
+from spacelang.api.run_options import ResumeOptions, RunOptions, target_column_or_columns
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import CodeOption, JsonOption, RunArgument, complete_spaces
 from spacelang.cli._output import fail
@@ -66,7 +66,9 @@ def run_command(
     """
     steps.require_store_for_resume(options)
     choose = partial(steps.choose_space, space, options=options)
-    raise typer.Exit(search(choose, data, target_of(target_column), options, as_json=json, with_code=code))
+    raise typer.Exit(
+        search(choose, data, target_column_or_columns(target_column), options, as_json=json, with_code=code)
+    )
 
 
 def resume_command(

@@ -7,7 +7,7 @@ import typer
 
 from spacelang.cli._options import JsonOption, RunArgument
 from spacelang.cli._output import fail, overwrite, print_json
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
 from spacelang.text import pad_columns
 
@@ -69,13 +69,13 @@ def runs_command(
 
 
 def _write_tree(store: Path, picture: Path) -> None:
-    from spacelang.report.page.structure_tree import tree_of_run
+    from spacelang.report.page.structure_tree import search_tree_of_run
     from spacelang.runtime.storage.store import Store
 
     if str(picture) != "-" and picture.suffix not in (".svg", ".txt"):
         fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
     with Store.read(store) as run:
-        found = tree_of_run(run)
+        found = search_tree_of_run(run)
     text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
     if str(picture) == "-":
         typer.echo(text)
@@ -85,7 +85,7 @@ def _write_tree(store: Path, picture: Path) -> None:
 
 def _print(listing: "RunListing", *, is_one_folder: bool) -> None:
     head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "score", "metric", "validation")
-    rows = [tuple(map(make_visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
+    rows = [tuple(map(replace_unprintable, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
     if rows:
         first, *lines = ("  ".join(cells).rstrip() for cells in pad_columns([head, *rows]))
         typer.secho(first, bold=True)
@@ -94,7 +94,7 @@ def _print(listing: "RunListing", *, is_one_folder: bool) -> None:
     else:
         typer.echo("no stored runs found")
     for path, error in listing.unreadable:
-        typer.echo(f"{make_visible(_name(path, is_one_folder))}: {make_visible(error.message)}", err=True)
+        typer.echo(f"{replace_unprintable(_name(path, is_one_folder))}: {replace_unprintable(error.message)}", err=True)
 
 
 def _name(path: Path, is_one_folder: bool) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load
 from spacelang.cli._output import print_json
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
@@ -44,23 +44,23 @@ def _lines(task: "Task") -> list[str]:
 
 def _print(found: "Statistics", task: "Task | None") -> None:
     total = found.hyperparameters
-    typer.secho(make_visible(found.space), bold=True)
+    typer.secho(replace_unprintable(found.space), bold=True)
     _print_columns(
         [
-            ("stages", make_visible(" x ".join(f"{name} {count}" for name, count in found.stages) or "none")),
+            ("stages", replace_unprintable(" x ".join(f"{name} {count}" for name, count in found.stages) or "none")),
             ("structures", f"{found.structures:,}"),
             ("algorithms", str(len(found.by_algorithm))),
             ("hyperparameters", f"{_total(total)} ({total.continuous} continuous, {total.discrete} discrete)"),
             ("conditions", str(found.conditions)),
             ("constraints", str(found.constraints)),
             ("configurations", _size(found)),
-            *([] if task is None else [("task", make_visible(", ".join((task.kind, *_lines(task)))))]),
+            *([] if task is None else [("task", replace_unprintable(", ".join((task.kind, *_lines(task)))))]),
         ]
     )
     searched = [(name, tally) for name, tally in found.by_algorithm.items() if _total(tally)]
     if searched:
         typer.echo()
-        rows = [(make_visible(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched]
+        rows = [(replace_unprintable(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched]
         _print_columns([("algorithm", "continuous  discrete"), *rows])
 
 

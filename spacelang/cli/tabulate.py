@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
 
 import typer
 
-from spacelang.api.run_options import ResumeOptions, TabulateOptions, target_of
+from spacelang.api.run_options import ResumeOptions, TabulateOptions, target_column_or_columns
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import fail, print_diagnostics, print_json
@@ -60,16 +60,16 @@ def command(
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
-    from spacelang.bench.table_search import tabulation_search
+    from spacelang.bench.table_search import make_tabulation_search
 
     steps.require_store_for_resume(options)
     if steps.has_no_rows(data):
         fail(f"a table needs rows, and `{data}` has none", "give data with rows")
     steps.parse_seconds(options["time"])
     steps.parse_validation_option(options["validate"])
-    make = partial(tabulation_search, hyperparameters=hyperparameters, b=b, eta=eta)
+    make = partial(make_tabulation_search, hyperparameters=hyperparameters, b=b, eta=eta)
     load = partial(steps.load_space, space, options)
-    _tabulate(load, data, target_of(target_column), options, make, output, as_json=json)
+    _tabulate(load, data, target_column_or_columns(target_column), options, make, output, as_json=json)
 
 
 def resume_table(found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool) -> None:
@@ -127,7 +127,7 @@ def _tabulate(
     rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
     steps.warn_of_columns(rows, loaded, steps.parse_validation_option(options["validate"]))
-    workers = steps.check_workers(loaded, options)
+    workers = steps.checked_worker_settings(loaded, options)
     experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields(options))
     # A table records the numbers of columns of each kind, not their names.
     bound, objective = replace(rows, matches_names=False).bind_space(experiment)

@@ -50,7 +50,7 @@ class NeverComputed(Diagnostic):
     reason: str
 
 
-class AlwaysTrue(Diagnostic):
+class ConditionAlwaysTrue(Diagnostic):
     """A condition or `require` that holds in every configuration has no effect.
 
     A `forbid` that always holds excludes every configuration in which all the hyperparameters that it names are active.
@@ -67,7 +67,7 @@ class AlwaysTrue(Diagnostic):
     remedy: str | None = None
 
 
-class RemovedValue(Diagnostic):
+class UnmentionedValueRemoved(Diagnostic):
     """A constraint removes a value such as `none` from a hyperparameter, which may not be meant.
 
     A comparison between a number and a word is false, so `require` removes every configuration in which it is made.
@@ -93,7 +93,7 @@ class RemovedValue(Diagnostic):
     opposite: str | None = None
 
 
-class NeverTrue(Diagnostic):
+class ConditionNeverTrue(Diagnostic):
     """A condition that never holds leaves its hyperparameter inactive; a `forbid` that never holds has no effect.
 
     A `require` that never holds excludes every configuration in which all the hyperparameters that it names are active.

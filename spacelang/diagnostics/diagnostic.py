@@ -135,7 +135,7 @@ class Diagnostic(_Record):
         return self.__dict__
 
 
-def sorted_unique(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+def sort_without_duplicates(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return the diagnostics without duplicates, sorted by file and position."""
     unique = dict.fromkeys(diagnostics)
     return tuple(sorted(unique, key=lambda d: (d.primary.source.name, d.primary.start, d.primary.end, d.code)))

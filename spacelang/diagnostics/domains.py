@@ -3,7 +3,7 @@
 from spacelang.diagnostics.diagnostic import Diagnostic
 
 
-class DefaultOutside(Diagnostic):
+class DefaultOutsideDomain(Diagnostic):
     """The default of a hyperparameter is not one of its values.
 
     Choose a value inside the domain, or widen the domain. Without `= …`, the default of the library is used if the
@@ -73,7 +73,7 @@ class StepDoesNotFit(Diagnostic):
     remedy: str | None = None
 
 
-class BadBound(Diagnostic):
+class InvalidBound(Diagnostic):
     """A bound of a range is not a number of the kind that the range needs.
 
     Bounds of `int` are whole numbers, bounds of `float` are any numbers. Bounds may be computed from numbers and the

@@ -5,9 +5,14 @@ from collections.abc import Iterable
 from typing import Final, TypedDict
 
 from spacelang.diagnostics import parameters as problems
-from spacelang.diagnostics.conditions import AlwaysTrue, NeverActiveTogether, NeverTrue, WrongComparison
+from spacelang.diagnostics.conditions import (
+    ConditionAlwaysTrue,
+    ConditionNeverTrue,
+    NeverActiveTogether,
+    WrongComparison,
+)
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix
-from spacelang.diagnostics.domains import BadBound
+from spacelang.diagnostics.domains import InvalidBound
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.reading import ForeignSyntax, MissingSeparator, UnclosedString, UnexpectedText
 from spacelang.diagnostics.tasks import ReversedGoal
@@ -110,7 +115,7 @@ def _fixes_by_kind(diagnostic: Diagnostic) -> list[Fix | None]:
             return [Fix(Span(place.source, place.end, place.end), '"', "close the string")]
         case UnexpectedText() | ForeignSyntax() | WrongComparison() | ReversedGoal():
             return _fixes_in_help(diagnostic)
-        case BadBound(remedy=str() as remedy):
+        case InvalidBound(remedy=str() as remedy):
             return [_replace(place, number) for number in re.findall(r"(?:write|or) (-?\d+)\b", remedy)]
         case (
             problems.DeprecatedParameter(replacement=str(near), note=None)
@@ -129,9 +134,9 @@ def _removals_of_redundant(diagnostic: Diagnostic) -> list[Fix | None]:
     """Return the replacements that remove a part of the text that has no effect or is redundant."""
     place = diagnostic.primary
     match diagnostic:
-        case AlwaysTrue(kind="condition"):
+        case ConditionAlwaysTrue(kind="condition"):
             return [_remove_with_prefix(place, _WHEN_KEYWORD, "remove the condition")]
-        case AlwaysTrue(kind="`require`") | NeverTrue(kind="`forbid`") | NeverActiveTogether():
+        case ConditionAlwaysTrue(kind="`require`") | ConditionNeverTrue(kind="`forbid`") | NeverActiveTogether():
             return [_remove_constraint(place)]
         case DuplicateValue():
             return [_remove_value(place)]

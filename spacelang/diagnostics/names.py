@@ -339,7 +339,7 @@ class SimplexOfOne(Diagnostic):
     name: str
 
 
-class SharesDoNotFit(Diagnostic):
+class InvalidSimplexDefault(Diagnostic):
     """The default of a simplex has one share for each name, and the sum of the shares is 1.
 
         simplex speed, accuracy, memory = (0.5, 0.3, 0.2)

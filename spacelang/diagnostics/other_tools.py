@@ -110,7 +110,7 @@ class IneffectiveDeclaration(Diagnostic):
 
     code = "SL017"
     severity = Severity.WARNING
-    MESSAGE = "{what}, so it is not imported"
+    MESSAGE = "{what}: it has no effect and is not imported"
     LABEL = "{reason}"
 
     what: str

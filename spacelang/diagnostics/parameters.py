@@ -213,7 +213,7 @@ class DeprecatedOperator(Diagnostic):
     note: str | None = None
 
 
-class TupleAndElement(Diagnostic):
+class TupleAndElementGiven(Diagnostic):
     """A tuple parameter is set both as a whole and by one of its elements; one of the two would be lost.
 
     Each element of the tuple has a name of its own, so that it can have a range: `q_min` and `q_max` of `RobustScaler`

@@ -24,7 +24,7 @@ class UnreadableFile(Diagnostic):
     remedy: str | None = None
 
 
-class NotText(Diagnostic):
+class NotUtf8Text(Diagnostic):
     """The file is not UTF-8 text.
 
     A `.space` file is UTF-8 text. This file contains bytes that are not valid UTF-8, or NUL characters. It may be a
@@ -39,7 +39,7 @@ class NotText(Diagnostic):
     reason: str
 
 
-class TooLarge(Diagnostic):
+class TextTooLarge(Diagnostic):
     """The file is larger than a space may be.
 
     Files above 1 MiB (`.json` files above 8 MiB), nesting deeper than 64 brackets, numbers of more than 400 characters
@@ -54,7 +54,7 @@ class TooLarge(Diagnostic):
     limit: str
 
 
-class NoStage(Diagnostic):
+class NoPipelineOrStage(Diagnostic):
     """The file declares nothing that a pipeline could be built from.
 
     A space has at least one `stage`, or a `pipeline` of operators:
@@ -93,7 +93,7 @@ class UnreadableImport(Diagnostic):
         return Fix(self.primary, f'"{self.near}"') if self.near else None
 
 
-class OutsideImport(Diagnostic):
+class ImportOutsideFolder(Diagnostic):
     """A file imports another file that is not below the folder of the first file.
 
     Checking a file from a stranger must be safe, so nothing outside its own folder and the folders below may be opened.
@@ -189,7 +189,7 @@ class DifferentBinding(Diagnostic):
     reason: str
 
 
-class CompiledUnbound(Diagnostic):
+class CompiledWithoutBinding(Diagnostic):
     """A space was compiled before the size of the data was known.
 
     Bounds that depend on the data were replaced by numbers for data of any size, so some values cannot be fitted on

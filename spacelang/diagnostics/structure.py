@@ -56,7 +56,7 @@ class MixedEstimators(Diagnostic):
     role: str
 
 
-class AnnotationArguments(Diagnostic):
+class WrongAnnotationArguments(Diagnostic):
     """An annotation has the wrong arguments.
 
     `@default` and `@first` take none, `@weight(w)` takes a positive number, `@split(n)` a whole number from 1,
@@ -155,7 +155,7 @@ class RepeatedSelector(Diagnostic):
     selector: str
 
 
-class BadPattern(Diagnostic):
+class InvalidSelectorPattern(Diagnostic):
     """A selector in quotes is not a valid regular expression.
 
     The expression is searched for in the names of columns, with the syntax of Python's module `re`: `"^age$"`,

@@ -86,7 +86,7 @@ class ReversedGoal(Diagnostic):
     remedy: str
 
 
-class GoalForm(Diagnostic):
+class InvalidGoal(Diagnostic):
     """A goal must be a scorer or 1 minus a scorer: `minimize 1 - roc_auc`, `maximize r2`.
 
     After a score, a task may also minimize costs, which are `predict_latency`, `pickled_size` and `fit_seconds`, as in
@@ -138,7 +138,7 @@ class UnknownMeasure(Diagnostic):
     near: str | None = None
 
 
-class BoundForm(Diagnostic):
+class InvalidTaskBound(Diagnostic):
     """A bound must be written `subject to MEASURE <= NUMBER`, one per line, in the unit of the measure.
 
     For example:
@@ -241,7 +241,7 @@ class WrongSplitOption(Diagnostic):
     reason: str = ""
 
 
-class FunctionGoalForm(Diagnostic):
+class InvalidFunctionGoal(Diagnostic):
     """A goal in quotes is not valid here, or another goal cannot stand beside it.
 
     A goal in quotes is a number that your own objective function returns under this name. Such goals are for spaces

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
-from spacelang.diagnostics.terminal_cells import ELLIPSIS, MAX_CELLS, cell_width, make_excerpt, make_visible
+from spacelang.diagnostics.terminal_cells import ELLIPSIS, MAX_CELLS, cell_width, make_excerpt, replace_unprintable
 from spacelang.text import Source, Span
 
 MAX_LINE_DISTANCE: Final = 3  # Places that are at most this many lines apart are shown in one snippet
@@ -69,7 +69,7 @@ class _Mark:
 
     @property
     def head(self) -> str:
-        return f"{make_visible(self.source.name)}:{self.line}:{self.start + 1}"
+        return f"{replace_unprintable(self.source.name)}:{self.line}:{self.start + 1}"
 
 
 def _diagnostic_lines(diagnostic: Diagnostic, paint: AnsiStyles) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _diagnostic_lines(diagnostic: Diagnostic, paint: AnsiStyles) -> Iterator[str
     snippets = _snippets(diagnostic, paint) if diagnostic.primary.source.text else []
     margin = max((len(str(mark.line)) for marks in snippets for mark in marks), default=1)
     if not snippets and diagnostic.primary.source.name:
-        yield f"{' ' * margin}{paint(paint.gutter, '-->')} {make_visible(diagnostic.primary.source.name)}"
+        yield f"{' ' * margin}{paint(paint.gutter, '-->')} {replace_unprintable(diagnostic.primary.source.name)}"
     for number, marks in enumerate(snippets):
         yield from _snippet_lines(marks, margin, paint, first=number == 0)
     if diagnostic.help:
@@ -150,7 +150,7 @@ def _footer_lines(kind: str, text: str, margin: int, paint: AnsiStyles) -> Itera
 
 def _shortened(text: str) -> str:
     half = MAX_MESSAGE_LENGTH // 2
-    return make_visible(text if len(text) <= MAX_MESSAGE_LENGTH else text[:half] + ELLIPSIS + text[-half:])
+    return replace_unprintable(text if len(text) <= MAX_MESSAGE_LENGTH else text[:half] + ELLIPSIS + text[-half:])
 
 
 def _summary(diagnostics: Sequence[Diagnostic]) -> str:

@@ -11,7 +11,7 @@ LEFT_CONTEXT: Final = 30  # The number of cells shown to the left of a place in 
 ELLIPSIS: Final = "…"  # The sign for text that is cut off
 
 
-def make_visible(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Return the text with visible signs for unprintable characters, so that it cannot steer a terminal."""
     return "".join(map(_visible_character, text)) if not text.isprintable() else text
 
@@ -55,7 +55,7 @@ def _window(line: str, start: int, end: int) -> tuple[int, int]:
     last = _end_of_fitting(line, 0)
     if last == len(line) or _end_of_fitting(line, 0, MAX_CELLS - LEFT_CONTEXT) >= end:
         return 0, last
-    behind = cell_width(make_visible(line[start : _end_of_fitting(line, start)]))
+    behind = cell_width(replace_unprintable(line[start : _end_of_fitting(line, start)]))
     first, room = start, max(LEFT_CONTEXT, MAX_CELLS - behind)
     while (
         first > max(0, start - 2 * MAX_CELLS) and (room := room - cell_width(_visible_character(line[first - 1]))) >= 0

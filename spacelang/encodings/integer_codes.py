@@ -15,7 +15,7 @@ import numpy as np
 
 from spacelang.encodings.row_encodings import nearest_index
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
-from spacelang.ir.domain_questions import index_of_part
+from spacelang.ir.domain_properties import index_of_part
 from spacelang.ir.value import Value
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at

@@ -188,7 +188,7 @@ def map_tests(condition: Condition, change: Callable[[ValueTest], Condition]) ->
     return join([map_tests(term, change) for term in condition.terms])
 
 
-def merge_by_child(conditionals: list[ForeignCondition]) -> tuple[ForeignCondition, ...]:
+def merge_conditions_of_child(conditionals: list[ForeignCondition]) -> tuple[ForeignCondition, ...]:
     """Return one condition for each child: several conditions of one child must all hold."""
     by_child = group_by_key((conditional.child, conditional) for conditional in conditionals)
     return tuple(
@@ -270,7 +270,7 @@ class UniqueNames:
         return chosen
 
 
-def path_parts(name: str) -> tuple[str, ...]:
+def colon_path_without_choice(name: str) -> tuple[str, ...]:
     """Return the parts of a path separated by colons, without a final `__choice__`."""
     parts = tuple(name.split(":"))
     return parts[:-1] if len(parts) > 1 and parts[-1] == CHOICE_SUFFIX else parts
@@ -278,7 +278,7 @@ def path_parts(name: str) -> tuple[str, ...]:
 
 def candidate_names(name: str, below: tuple[str, ...] = ()) -> list[str]:
     """Return names for a path: its last part, its last two, … (without what it shares with `below`), and all of it."""
-    own = path_parts(name)
+    own = colon_path_without_choice(name)
     inner = own[min(common_prefix_length(own, below), len(own) - 1) :]
     shortened = ["_".join(inner[place:]) for place in reversed(range(len(inner)))]
     return list(dict.fromkeys([*shortened[:4], "_".join(own)]))

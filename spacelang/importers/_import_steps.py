@@ -9,14 +9,14 @@ from typing import Any, Final, TypeAlias
 from spacelang.analysis import check as check_space
 from spacelang.catalog import load
 from spacelang.diagnostics.conditions import DeadAlternative
-from spacelang.diagnostics.diagnostic import Diagnostic, Severity, sorted_unique
+from spacelang.diagnostics.diagnostic import Diagnostic, Severity, sort_without_duplicates
 from spacelang.diagnostics.other_tools import (
     ContradictoryDeclaration,
     IneffectiveDeclaration,
     UnknownFormat,
     UnreadableDeclaration,
 )
-from spacelang.diagnostics.reading import TooLarge
+from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.importers import IMPORTERS
 from spacelang.importers._consistency import ConsistentSpace, check_consistency, remove_value
 from spacelang.importers._foreign_space import (
@@ -32,7 +32,7 @@ from spacelang.importers._text_writer import write_text
 from spacelang.importers._tree_builder import NameAssignment, SpaceTree, assign_names, build_tree
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.value import Value, from_json, identity_key, to_python_scalar
-from spacelang.syntax.parser import MAX_BYTES, exceeded_limit
+from spacelang.syntax.parser import MAX_BYTES, exceeded_limit_diagnostic
 from spacelang.text import Source, Span
 
 MAX_DECLARATIONS: Final = 5_000
@@ -170,7 +170,7 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     if importer is None:
         return None, (UnknownFormat(Span(source, 0, 0), path=source.name),)
     if len(source.text.encode(errors="surrogatepass")) > MAX_BYTES:
-        return None, (TooLarge(Span(source, 0, 0), what="the file", limit="1 MiB"),)
+        return None, (TextTooLarge(Span(source, 0, 0), what="the file", limit="1 MiB"),)
     foreign = importer().read(source)
     too_many = _exceeded_limit(foreign)
     if too_many is not None:
@@ -178,25 +178,25 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     sound, problems = check_consistency(foreign)
     diagnostics = [*foreign.diagnostics, *problems]
     if sound is None or _has_errors(diagnostics):
-        return None, sorted_unique(diagnostics)
+        return None, sort_without_duplicates(diagnostics)
     if not sound.parameters:
         empty = UnreadableDeclaration(Span(source, 0, 0), problem="the file declares no hyperparameter")
-        return None, (*sorted_unique(diagnostics), empty)
+        return None, (*sort_without_duplicates(diagnostics), empty)
     imported, more = _write_checked(sound, source, to_identifier(foreign.name or file.stem), file.name)
     diagnostics += more
-    return (None if _has_errors(diagnostics) else imported), sorted_unique(diagnostics)
+    return (None if _has_errors(diagnostics) else imported), sort_without_duplicates(diagnostics)
 
 
-def _exceeded_limit(foreign: ForeignSpace) -> TooLarge | None:
+def _exceeded_limit(foreign: ForeignSpace) -> TextTooLarge | None:
     declarations: tuple[Declaration, ...] = (*foreign.parameters, *foreign.conditionals, *foreign.clauses)
     if len(declarations) > MAX_DECLARATIONS:
         span = declarations[MAX_DECLARATIONS].span
-        return TooLarge(span, what="the number of declarations", limit=f"{MAX_DECLARATIONS:,}")
+        return TextTooLarge(span, what="the number of declarations", limit=f"{MAX_DECLARATIONS:,}")
     left = MAX_VALUES
     for declaration in declarations:
         left -= count_mentioned_values(declaration)
         if left < 0:
-            return TooLarge(declaration.span, what="the number of values", limit=f"{MAX_VALUES:,}")
+            return TextTooLarge(declaration.span, what="the number of values", limit=f"{MAX_VALUES:,}")
     return None
 
 
@@ -215,9 +215,11 @@ def _write_checked(
         shape = build_tree(sound)
         naming = assign_names(shape, name, load(), use_catalogue=use_catalogue)
         text, diagnostics = write_text(shape, naming, name, origin)
-        too_large = exceeded_limit(Source(origin, text))
+        too_large = exceeded_limit_diagnostic(Source(origin, text))
         if too_large is not None:
-            diagnostics.append(TooLarge(start, what=f"{too_large.what} in the imported space", limit=too_large.limit))
+            diagnostics.append(
+                TextTooLarge(start, what=f"{too_large.what} in the imported space", limit=too_large.limit)
+            )
         if _has_errors(diagnostics):
             return None, diagnostics
         # Only clauses can exclude alternatives, and only operators of a catalogue can be rejected by the check.

@@ -102,7 +102,9 @@ class _TreeBuilder:
             return (ROOT,)
 
         def quality(paths: tuple[Path, ...]) -> tuple[int, int, int]:
-            shared = foreign.common_prefix_length(foreign.path_parts(name), foreign.path_parts(paths[0][-1][0]))
+            shared = foreign.common_prefix_length(
+                foreign.colon_path_without_choice(name), foreign.colon_path_without_choice(paths[0][-1][0])
+            )
             return min(map(len, paths)), shared, -len(paths)
 
         best = max(candidates, key=quality)
@@ -165,7 +167,7 @@ def _find_component_choices(space: ConsistentSpace) -> frozenset[str]:
         if _may_decide(parameter) and name.rpartition(":")[2] == foreign.CHOICE_SUFFIX
     }
     for child, condition in space.conditions.items():
-        inner = set(foreign.path_parts(child)[:-1])
+        inner = set(foreign.colon_path_without_choice(child)[:-1])
         found |= {
             test.parameter
             for test in foreign.value_tests(condition)
@@ -288,7 +290,7 @@ def _in_pipeline_order(shape: SpaceTree, stages: list[str]) -> tuple[Path, ...]:
                 first[path] = min(first.get(path, places[name]), places[name])
 
     def predicts(path: Path) -> bool:
-        words = foreign.path_parts(path[0][0] or str(path[0][1]))
+        words = foreign.colon_path_without_choice(path[0][0] or str(path[0][1]))
         return not _PREDICTORS.isdisjoint((words[0], words[-1]))
 
     return tuple(sorted(first, key=lambda path: (predicts(path), first[path])))
@@ -308,10 +310,10 @@ def _name_members(shape: SpaceTree, members: dict[tuple[str, Path], str]) -> Non
 def _usual_prefix(shape: SpaceTree, path: Path) -> tuple[str, ...]:
     decision, place = path[-1]
     if not decision:
-        return foreign.path_parts(str(place))
+        return foreign.colon_path_without_choice(str(place))
     domain = shape.space.parameters[decision].domain
     assert isinstance(domain, foreign.ForeignValues)
-    return (*foreign.path_parts(decision), str(domain.values[int(place)]))
+    return (*foreign.colon_path_without_choice(decision), str(domain.values[int(place)]))
 
 
 def _name_alternatives(

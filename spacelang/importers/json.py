@@ -71,7 +71,7 @@ class _DocumentReader:
         return foreign.ForeignSpace(
             name,
             tuple(parameters),
-            foreign.merge_by_child(conditionals),
+            foreign.merge_conditions_of_child(conditionals),
             tuple(chain(*clauses)),
             tuple(self._diagnostics),
         )
@@ -281,7 +281,7 @@ def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> fl
     try:
         return float(read)
     except OverflowError:
-        problem = f"`{name}` is too large"
+        problem = f"the number `{name}` is too large for a float"
         raise _ProblemError(problems.ContradictoryDeclaration(found.span, problem=problem)) from None
 
 

@@ -54,7 +54,7 @@ class Pcs:
         return foreign.ForeignSpace(
             "",
             tuple(line for line in lines if isinstance(line, foreign.ForeignParameter)),
-            foreign.merge_by_child([line for line in lines if isinstance(line, foreign.ForeignCondition)]),
+            foreign.merge_conditions_of_child([line for line in lines if isinstance(line, foreign.ForeignCondition)]),
             tuple(line for line in lines if isinstance(line, foreign.ForbiddenClause)),
             (*(line for line in lines if isinstance(line, Diagnostic)), *_ignored_characters(source)),
         )

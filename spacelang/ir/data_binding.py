@@ -88,7 +88,7 @@ class BoundSpace:
     `constraints` maps the places of constraints of the space before to what is left of them.
     """
 
-    def __init__(self, space: Space, pruned: Space, lost: "LostParts") -> None:
+    def __init__(self, space: Space, pruned: Space, lost: "RemovedParts") -> None:
         left = {place: lost.simplify_constraint(each) for place, each in enumerate(space.constraints)}
         self.constraints = {place: each for place, each in left.items() if each is not None}
         self.lost = lost
@@ -118,10 +118,10 @@ def bind_to_columns(
     if root is None:
         return None
     pruned = space if root is space.root else replace(space, root=root)
-    lost = LostParts(space, pruned)
+    lost = RemovedParts(space, pruned)
     while (simpler := _without_decided_conditions(pruned, lost, is_decided)) is not pruned:
         pruned = simpler
-        lost = LostParts(space, pruned)
+        lost = RemovedParts(space, pruned)
     return BoundSpace(space, pruned, lost)
 
 
@@ -177,7 +177,7 @@ def _prune_parts(product: Product, columns: tuple[DataColumn, ...]) -> Product |
     )
 
 
-class LostParts:
+class RemovedParts:
     """The variables and alternatives of a space that a pruned one lacks, as expressions see them."""
 
     def __init__(self, space: Space, pruned: Space) -> None:
@@ -196,7 +196,7 @@ class LostParts:
     def __bool__(self) -> bool:
         return bool(self.variables)
 
-    def are_in(self, expression: expr.Expr) -> bool:
+    def are_mentioned_in(self, expression: expr.Expr) -> bool:
         """Return True if an expression mentions something that was lost."""
         return any(
             address in self.addresses or address in self._branches for address in expr.mentioned_addresses(expression)
@@ -212,7 +212,7 @@ class LostParts:
 
     def simplify_constraint(self, constraint: Constraint) -> Constraint | None:
         """Return the constraint as it applies without what was lost; None if it never applies or always holds."""
-        if not self.are_in(constraint.expression):
+        if not self.are_mentioned_in(constraint.expression):
             return constraint
         if any(address in self.addresses for address in constraint.scope):
             return None
@@ -221,7 +221,7 @@ class LostParts:
 
     def simplify_computed(self, computed: ComputedParameter) -> ComputedParameter | None:
         """Return a computed parameter without the removed variables; None if its value is undefined without them."""
-        if not self.are_in(computed.expression):
+        if not self.are_mentioned_in(computed.expression):
             return computed
         left = partially_evaluate_value(
             self._without_branches(computed.expression),
@@ -247,13 +247,13 @@ def _dropped_variable(old: Variable, new: Variable | None) -> DroppedVariable | 
     return DroppedVariable(old.address, old.key, old.owners, lost) if lost else None
 
 
-def _without_decided_conditions(space: Space, lost: LostParts, is_decided: Callable[[Span], bool]) -> Space:
+def _without_decided_conditions(space: Space, lost: RemovedParts, is_decided: Callable[[Span], bool]) -> Space:
     """Return the space with simplified conditions, without hyperparameters whose condition is false."""
     parents = (space.root, *operators(space.root))
     removable = {child.address for each in parents for child in children_of(each) if isinstance(child, Hyperparameter)}
     changes: dict[str, Hyperparameter | None] = {}
     for address, condition in space.conditions.items():
-        if address not in removable or not (lost.are_in(condition) or is_decided(condition.span)):
+        if address not in removable or not (lost.are_mentioned_in(condition) or is_decided(condition.span)):
             continue
         left = lost.simplify(condition)
         if left == expr.Constant(False):
@@ -281,7 +281,7 @@ SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", 
 """The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
 
 
-def size_of_shape(name: str) -> str | None:
+def data_size_for_array_shape(name: str) -> str | None:
     """Return the size of the data that the shape of an array stands for in other languages, such as `X.shape[1]`."""
     return {"shape[0]": "n_samples", "shape[1]": "n_features"}.get(name.rpartition(".")[2])
 

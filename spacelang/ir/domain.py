@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.frozen import CachedPropertyMixin, frozen
-from spacelang.ir.value import Value, are_same, identity_key, is_number, to_fraction, to_rational
+from spacelang.ir.value import Value, are_same_value, identity_key, is_number, to_fraction, to_rational
 
 
 class NotFound:
@@ -341,7 +341,7 @@ def describe(domain: Domain) -> str:
         case Ordinal():
             return "ordered {" + ", ".join(map(literal, domain.values)) + "}"
         case Categorical():
-            if are_same(domain.values, BOOLEANS.values):
+            if are_same_value(domain.values, BOOLEANS.values):
                 return "bool"
             return "{" + ", ".join(map(literal, domain.values)) + "}"
         case Grid():

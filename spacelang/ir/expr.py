@@ -18,7 +18,7 @@ from spacelang.ir.value import (
     NUMERIC_FUNCTIONS,
     NumberInterval,
     Value,
-    are_same,
+    are_same_value,
     compare_numbers,
     identity_key,
     to_number,
@@ -60,7 +60,7 @@ class Constant:
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Constant) and are_same(self.value, other.value)
+        return isinstance(other, Constant) and are_same_value(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash(identity_key(self.value))
@@ -110,7 +110,7 @@ class In:
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, In) and self.item == other.item and are_same(self.values, other.values)
+        return isinstance(other, In) and self.item == other.item and are_same_value(self.values, other.values)
 
     def __hash__(self) -> int:
         return hash((self.item, identity_key(self.values)))
@@ -216,7 +216,7 @@ def _is_relation_true(relation: ComparisonSign, left: ComputedValue, right: Comp
     one, other = to_number(left), to_number(right)
     if one is not None and other is not None:
         return COMPARISON_FUNCTIONS[relation](compare_numbers(one, other), 0)
-    is_same = one is None and other is None and are_same(left, right)  # type: ignore[arg-type]
+    is_same = one is None and other is None and are_same_value(left, right)  # type: ignore[arg-type]
     return is_same if relation == "==" else relation == "!=" and not is_same
 
 

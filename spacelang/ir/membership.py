@@ -9,7 +9,7 @@ from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.tuple_parameters import domain_text, length_name
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Assignment, activity_depths, computed_parameters, structure_of, walk_reached
+from spacelang.ir.walk import Assignment, activity_depths, computed_parameters, structure_of, walk_reached_variables
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import Span
 
@@ -43,7 +43,7 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
             wrong[choice.key] = _branch_exclusion(choice, configuration)
         return str(branch)  # no branch is named `None`, so nothing below a wrong decision is reached
 
-    reached = [*walk_reached(space, branch_of)]
+    reached = [*walk_reached_variables(space, branch_of)]
     structure = {each.address: branch for each, branch in reached if branch is not None}
     is_decided = not wrong
     met = {each.key for each, _ in reached if known.is_active[each.address] is not False}
@@ -127,7 +127,7 @@ def member_or_exclusion(space: Space, configuration: Configuration) -> Configura
 
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
-    for variable, branch in walk_reached(space, lambda choice: structure[choice.address]):
+    for variable, branch in walk_reached_variables(space, lambda choice: structure[choice.address]):
         worth = branch if branch is not None else assignment(variable.address)
         if outside:
             return outside[0]

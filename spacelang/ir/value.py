@@ -21,15 +21,15 @@ from spacelang.frozen import frozen
 Value: TypeAlias = bool | int | float | str | tuple["Value", ...] | None
 
 
-def are_same(left: Value, right: Value) -> bool:
+def are_same_value(left: Value, right: Value) -> bool:
     """Return True if two values are the same to a user: 1 and 1.0 are, 1 and true are not."""
     if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(are_same, left, right))
+        return len(left) == len(right) and all(map(are_same_value, left, right))
     return left is right if isinstance(left, bool) or isinstance(right, bool) else left == right
 
 
 def identity_key(value: Value) -> tuple[object, ...]:
-    """Return a hashable key that two values share exactly if they are `are_same`."""
+    """Return a hashable key that two values share exactly if they are `are_same_value`."""
     if isinstance(value, tuple):
         return ("tuple", *map(identity_key, value))
     return (isinstance(value, bool), value)

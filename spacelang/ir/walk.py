@@ -28,14 +28,16 @@ from spacelang.ir.space import (
     fixed_operators,
     subtree,
 )
-from spacelang.ir.value import Value, are_same
+from spacelang.ir.value import Value, are_same_value
 from spacelang.text import forbidden_character
 
 Structure = Mapping[str, str]
 """A structure: the name of the branch that each reached decision takes, by the address of the decision."""
 
 
-def walk_reached(space: ir.Space, branch_of: Callable[[ir.Choice], str]) -> Iterator[tuple[ir.Variable, str | None]]:
+def walk_reached_variables(
+    space: ir.Space, branch_of: Callable[[ir.Choice], str]
+) -> Iterator[tuple[ir.Variable, str | None]]:
     """Yield the reached variables, owners first: decisions with a branch from `branch_of`, others with None."""
     waiting: list[ir.Context] = [()]
     while waiting:
@@ -93,7 +95,9 @@ def default_structure(space: ir.Space, taken: Structure | None = None) -> dict[s
     def branch_of(choice: ir.Choice) -> str:
         return known.get(choice.address, choice.branches[choice.default].name)
 
-    return {variable.address: branch for variable, branch in walk_reached(space, branch_of) if branch is not None}
+    return {
+        variable.address: branch for variable, branch in walk_reached_variables(space, branch_of) if branch is not None
+    }
 
 
 def structure_of(space: ir.Space, configuration: Configuration) -> dict[str, str]:
@@ -104,13 +108,15 @@ def structure_of(space: ir.Space, configuration: Configuration) -> dict[str, str
         assert isinstance(branch, str)
         return branch
 
-    return {variable.address: branch for variable, branch in walk_reached(space, branch_of) if branch is not None}
+    return {
+        variable.address: branch for variable, branch in walk_reached_variables(space, branch_of) if branch is not None
+    }
 
 
 def hyperparameters_of(space: ir.Space, configuration: Configuration) -> dict[str, ir.Hyperparameter]:
     """Return the active hyperparameters of a configuration of the space by key, in the order of the walk."""
     structure = structure_of(space, configuration)
-    nodes = [variable.node for variable, _ in walk_reached(space, lambda choice: structure[choice.address])]
+    nodes = [variable.node for variable, _ in walk_reached_variables(space, lambda choice: structure[choice.address])]
     return {node.key: node for node in nodes if isinstance(node, ir.Hyperparameter) and node.key in configuration}
 
 
@@ -118,7 +124,7 @@ def assemble(space: ir.Space, structure: Structure, value_of: Callable[[ir.Hyper
     """Return the configuration of a structure; `value_of` is called once for each active hyperparameter."""
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
-    for variable, branch in walk_reached(space, lambda choice: structure[choice.address]):
+    for variable, branch in walk_reached_variables(space, lambda choice: structure[choice.address]):
         value = branch if branch is not None else assignment(variable.address)
         if not isinstance(value, InactiveValue):
             values[variable.key] = value
@@ -299,7 +305,9 @@ def _operator(
 
 def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | None:
     """Return the index of the branch for a plain value, or None if there is none, as always for the value None."""
-    alike = (place for place, each in enumerate(branches) if each.value is not None and are_same(each.value, value))
+    alike = (
+        place for place, each in enumerate(branches) if each.value is not None and are_same_value(each.value, value)
+    )
     return next(alike, None)
 
 
@@ -340,16 +348,16 @@ def computed_parameters(root: Node) -> Iterator[tuple[ComputedParameter, Context
             waiting += [(child, owners) for child in reversed(children_of(node))]
 
 
-def last_operators(node: Node) -> Iterator[Operator]:
+def possible_last_operators(node: Node) -> Iterator[Operator]:
     """Yield the operators that can be the last step of a structure; they determine what kind of estimator it is."""
     match node:
         case Operator():
             yield node
         case Choice():
             for branch in node.branches:
-                yield from last_operators(branch.node)
+                yield from possible_last_operators(branch.node)
         case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
-            yield from last_operators(last)
+            yield from possible_last_operators(last)
         case Product() | Hyperparameter():
             return
 

@@ -84,7 +84,7 @@ class Document:
         return parse(self.source)
 
     @cached_property
-    def is_compiled(self) -> bool:
+    def is_compiled_document(self) -> bool:
         """True if the text is the JSON document of a compiled space."""
         return is_compiled_space(self.source.text)
 

@@ -205,7 +205,7 @@ def inlay_hints(document: Document, shown: types.Range, encoding: PositionEncodi
     of uses.
     """
     structures = document.structures
-    if structures is None or document.is_compiled:
+    if structures is None or document.is_compiled_document:
         return []
     source, found = document.source, dict[int, list[int]]()
     start, end = encoding.offset(source, shown.start), encoding.offset(source, shown.end)

@@ -90,7 +90,7 @@ class NameIndex:
         """Return all occurrences of a symbol."""
         return self._by_key.get(symbol.key, [])
 
-    def in_file(self, source: Source) -> list[Occurrence]:
+    def occurrences_in_file(self, source: Source) -> list[Occurrence]:
         """Return the occurrences in one file in the order of the text."""
         return sorted((each for each in self.occurrences if each.span.source is source), key=lambda each: each.span)
 

@@ -43,17 +43,17 @@ class SpaceLanguageServer(LanguageServer):
             raise JsonRpcInvalidParams(f"the document {identifier.uri} is not open")
         return found
 
-    def check_soon(self, uri: str) -> None:
+    def schedule_check(self, uri: str) -> None:
         """Check a document after a short time without changes, and publish its diagnostics."""
         if uri in self._waiting:
             self._waiting[uri].cancel()
         self._waiting[uri] = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._publish, uri)
 
-    def check_all_soon(self) -> None:
+    def schedule_all_checks(self) -> None:
         """Schedule a check of all open documents that have no cached results."""
         for document in self.documents:
             if not document.is_checked:
-                self.check_soon(document.uri)
+                self.schedule_check(document.uri)
 
     def _publish(self, uri: str) -> None:
         self._waiting.pop(uri, None)
@@ -115,33 +115,33 @@ def _add_synchronization(server: SpaceLanguageServer) -> None:
     def did_open(parameters: types.DidOpenTextDocumentParams) -> None:
         opened = parameters.text_document
         documents.open(opened.uri, opened.version, opened.text)
-        server.check_all_soon()
+        server.schedule_all_checks()
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(parameters: types.DidChangeTextDocumentParams) -> None:
         changed = parameters.text_document
         for change in parameters.content_changes:
             documents.change(changed.uri, changed.version, change.text)
-        server.check_soon(changed.uri)
-        server.check_all_soon()
+        server.schedule_check(changed.uri)
+        server.schedule_all_checks()
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(parameters: types.DidCloseTextDocumentParams) -> None:
         uri = parameters.text_document.uri
         documents.close(uri)
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
-        server.check_all_soon()
+        server.schedule_all_checks()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_files(parameters: types.DidChangeWatchedFilesParams) -> None:
         for change in parameters.changes:
             documents.refresh_importers(change.uri)
-        server.check_all_soon()
+        server.schedule_all_checks()
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(parameters: types.DidSaveTextDocumentParams) -> None:
         documents.refresh_importers(parameters.text_document.uri)
-        server.check_all_soon()
+        server.schedule_all_checks()
 
 
 Answer = Callable[[Document, Any, PositionEncoding], object]

@@ -16,7 +16,7 @@ from spacelang.text import Span
 
 def formatting(document: Document) -> list[types.TextEdit]:
     """Return the smallest edit of whole lines to the layout of `spacelang fmt`; none for a text with syntax errors."""
-    if document.is_compiled or document.parsed.diagnostics:
+    if document.is_compiled_document or document.parsed.diagnostics:
         return []
     old = document.source.text.splitlines(keepends=True)
     new = format_text(document.source.text).splitlines(keepends=True)
@@ -180,7 +180,7 @@ def _tokens(document: Document) -> Iterator[tuple[int, int, int, int]]:
 def _names(document: Document) -> dict[int, tuple[int, int, int]]:
     """Return the end, the type and the modifiers of the words of names, by their offsets."""
     found: dict[int, tuple[int, int, int]] = {}
-    occurrences = document.index.in_file(document.source)
+    occurrences = document.index.occurrences_in_file(document.source)
     for each in sorted(occurrences, key=lambda each: -_PRIORITY.index(each.symbol.kind)):
         kind = LEGEND.token_types.index(_OF_SYMBOLS[each.symbol.kind])
         is_library = each.symbol.kind in (SymbolKind.OPERATOR, SymbolKind.FUNCTION, SymbolKind.DATA_SIZE)

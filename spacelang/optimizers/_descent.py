@@ -136,7 +136,7 @@ class DescentRules:
     match_fidelity: bool = False
 
 
-def end_rule_for(sizes: Sequence[int], rule: EndRule = "paper") -> EndRule:
+def make_end_rule(sizes: Sequence[int], rule: EndRule = "paper") -> EndRule:
     """Return the end rule for some rungs: on a single one every trained pipeline is fully trained."""
     return rule if len(sizes) > 1 else "local_optimum"
 

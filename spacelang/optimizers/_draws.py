@@ -15,7 +15,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Structure, assemble, walk_reached
+from spacelang.ir.walk import Structure, assemble, walk_reached_variables
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -102,7 +102,7 @@ def enumerate_members(space: Space, structure: Structure) -> Iterator[Configurat
 
 def _count_combinations(space: Space, structure: Structure) -> float:
     """Return an upper bound on the number of value combinations of a structure; infinity for a continuous range."""
-    nodes = [variable.node for variable, _ in walk_reached(space, lambda choice: structure[choice.address])]
+    nodes = [variable.node for variable, _ in walk_reached_variables(space, lambda choice: structure[choice.address])]
     sizes = [node.domain.size for node in nodes if isinstance(node, Hyperparameter)]
     return inf if None in sizes else prod(size for size in sizes if size is not None)
 

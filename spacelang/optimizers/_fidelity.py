@@ -32,7 +32,7 @@ def rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
     return tuple(found)
 
 
-def divided_rungs(size: int, least: float, eta: float) -> tuple[int, ...]:
+def rungs_by_division(size: int, least: float, eta: float) -> tuple[int, ...]:
     """Return the numbers of rows size / eta^k, rounded, for k = s, ..., 1, 0.
 
     Here s is the largest k for which the number is not below `least`. The result is ascending. A number may occur twice

@@ -78,11 +78,11 @@ class Surrogate:
 
     def _current_forest(self) -> FittedForest | None:
         """Return the forest, refitted when the data have grown enough; None without data."""
-        from spacelang.surrogates.gaussian_process import size_at_last_fit
+        from spacelang.surrogates.gaussian_process import row_count_at_last_fit
 
         if not self._rewards:
             return None
-        size = size_at_last_fit(len(self._rewards), REFIT_DIVISOR)
+        size = row_count_at_last_fit(len(self._rewards), REFIT_DIVISOR)
         if self._fitted is None or self._fitted[0] != size:
             rng = self._generator(FOREST_STREAM, size)
             rewards, groups = np.array(self._rewards[:size]), np.array(self._groups[:size])

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import TotalBudget
 from spacelang.ir.trial import Trial
-from spacelang.optimizers._fidelity import divided_rungs, rungs
+from spacelang.optimizers._fidelity import rungs, rungs_by_division
 
 MIN_ROWS: Final = 10_000  # With fewer training rows every configuration is trained on all rows
 MIN_FIRST_ROWS: Final = 3_000  # The minimum number of rows of the first rung
@@ -29,7 +29,7 @@ RaceKey: TypeAlias = tuple[bool, float, float]
 """A sort key: (trial failed, violation of the bounds, loss). The better of two trials has the smaller key."""
 
 
-def race_key(trial: Trial) -> RaceKey:
+def race_sort_key(trial: Trial) -> RaceKey:
     """Return a sort key: trials that satisfy the bounds come before others by loss, and failures come last."""
     return (True, 0.0, 0.0) if trial.loss is None else (False, trial.excess, trial.loss)
 
@@ -42,7 +42,7 @@ def race_rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
     """
     if b:
         return rungs(size, b, eta)
-    return (size,) if size < MIN_ROWS else divided_rungs(size, MIN_FIRST_ROWS, eta)
+    return (size,) if size < MIN_ROWS else rungs_by_division(size, MIN_FIRST_ROWS, eta)
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class Race:
         """Record a finished training on a rung."""
         configuration = trial.request.configuration
         self.subtract_cost(trial)
-        self._results[rung][configuration] = race_key(trial)
+        self._results[rung][configuration] = race_sort_key(trial)
         if trial.loss is not None and trial.seconds_without_sharing > 0:
             self.costs.record(configuration, rung, trial.seconds_without_sharing)
 

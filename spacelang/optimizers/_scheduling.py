@@ -69,7 +69,7 @@ class SpeculativeRequests:
             begin = ()
 
 
-def with_initial_trials(optimizer: Any, problem: Problem) -> Search:
+def search_after_initial_trials(optimizer: Any, problem: Problem) -> Search:
     """Return the search of an optimizer, preceded by the initial configurations of its problem.
 
     They are evaluated unchanged, in their order and on all rows. If the search requests the same trials later, it

@@ -13,7 +13,7 @@ from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm import ConstraintResiduals, Splitting, lower_for_admm
-from spacelang.optimizers._admm.iterations import CallSchedule, Iterations, IterationSettings
+from spacelang.optimizers._admm.iterations import AdmmIterationSettings, CallSchedule, Iterations
 from spacelang.optimizers._common_options import check, check_option
 from spacelang.plugins import NestedPlugin, nested_plugin, option
 from spacelang.solver.counting import Structures
@@ -137,11 +137,13 @@ class Admm:
         check(not has_own, message, f"`{self.z}` sets another value: give `f_hat` only once")
         return replace(self.z, plugin=replace(self.z.plugin, f_hat=self.f_hat))
 
-    def iteration_settings(self) -> IterationSettings:
+    def iteration_settings(self) -> AdmmIterationSettings:
         """Return the settings of the iterations that the options describe, with a new selector."""
         calls = CallSchedule(self.i0, self.factor, self.imax) if self.adaptive else CallSchedule.fixed(self.i0)
         theta, z, slack = self.theta.plugin, self.z.plugin.selector(), self.slack == "bo"
-        return IterationSettings(theta, z, calls, self.first, self.hp_scope, slack, self.reuse_history, self.patience)
+        return AdmmIterationSettings(
+            theta, z, calls, self.first, self.hp_scope, slack, self.reuse_history, self.patience
+        )
 
     def _constraints(self, bounds: tuple[AnyBound, ...]) -> ConstraintResiduals:
         """Return the residuals of bounds tightened by `margin`; raises OptionError for a bound below 0."""

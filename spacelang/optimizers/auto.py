@@ -15,7 +15,7 @@ from numpy.random import Generator
 from spacelang.files import resource_folder
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain_questions import unencodable_domains
+from spacelang.ir.domain_properties import unencodable_domains
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -88,7 +88,7 @@ class Auto:
         Raises OptionError for a portfolio that cannot be read.
         """
         portfolio = load_portfolio(self.portfolio, structures.space)
-        suggested = [] if portfolio is None else suggested_members(portfolio, structures)
+        suggested = [] if portfolio is None else portfolio_members(portfolio, structures)
         return tuple(suggested) or _defaults(StructuralTree(structures))
 
     def search(self, problem: Problem) -> Search:
@@ -114,7 +114,7 @@ class _Run:
         self._model = ImprovementPerSecond(self._tree, int(problem.rng.integers(1 << 63)), kind, has_time)
         self._initial = deque(problem.initial)
         portfolio = load_portfolio(options.portfolio, problem.space)
-        suggested = [] if portfolio is None else suggested_members(portfolio, structures)
+        suggested = [] if portfolio is None else portfolio_members(portfolio, structures)
         self._portfolio = deque(each for each in suggested if each not in problem.initial)
         self._unmeasured = deque[Configuration]()
         self._measured_rows: int | None = None
@@ -267,7 +267,7 @@ def load_portfolio(name: str, space: Space) -> Portfolio | None:
         raise OptionError(f"`portfolio` is no portfolio: {error}", error.remedy) from error
 
 
-def suggested_members(portfolio: Portfolio, structures: Structures) -> list[Configuration]:
+def portfolio_members(portfolio: Portfolio, structures: Structures) -> list[Configuration]:
     """Return the configurations of a portfolio as members of a space, without repetitions.
 
     They are those of the first list whose alternatives are all in the space. Decisions and hyperparameters that the

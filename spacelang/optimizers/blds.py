@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, end_rule_for
+from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, make_end_rule
 from spacelang.optimizers._fidelity import cumulative_rows, rungs
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
 from spacelang.plugins import option
@@ -74,7 +74,7 @@ class Blds:
         sizes = rungs(turn.selection.size, self.b, self.eta)
         widths = bound_half_widths(self, sizes, turn.selection.tree.leaf_count)
         arms = Arms(turn, sizes, widths, turn.selection.normalized_value)
-        rules = DescentRules(self.disc, self.examine_init, end_rule_for(sizes, self.until_rule))
+        rules = DescentRules(self.disc, self.examine_init, make_end_rule(sizes, self.until_rule))
         yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)
 
 

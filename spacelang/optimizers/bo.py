@@ -135,8 +135,8 @@ class _Proposals:
         return not is_seen and self._turn.selection.admits(pipeline)
 
     @cached_property
-    def _promising(self) -> "PromisingPipelines":
-        return PromisingPipelines(self._tree)
+    def _promising(self) -> "PipelineRanking":
+        return PipelineRanking(self._tree)
 
 
 MAX_RANKED_LEAVES: Final = 20_000  # All leaves are ranked in a tree with at most this many
@@ -145,7 +145,7 @@ SAMPLE_SIZE: Final = 2_000
 CHUNK: Final = 500  # How many leaves are ranked at a time, to limit memory
 
 
-class OneHot:
+class OneHotPipelineEncoder:
     """A one-hot encoder of leaves: one coordinate per alternative of each decision, all 0 if it is not reached."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
@@ -161,12 +161,12 @@ class OneHot:
         return found
 
 
-class PromisingPipelines:
+class PipelineRanking:
     """A ranking of the leaves of a tree by expected improvement under a Gaussian process."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
-        self._coding = OneHot(tree)
+        self._coding = OneHotPipelineEncoder(tree)
         from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
         self._growing = IncrementalGaussianProcess()

@@ -19,7 +19,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import BracketRuns, make_plan
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._fidelity import Bracket, brackets_for_grid, divided_rungs, fidelity, rungs
+from spacelang.optimizers._fidelity import Bracket, brackets_for_grid, fidelity, rungs, rungs_by_division
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
@@ -81,7 +81,11 @@ class Bohb:
     def rungs(self, size: int) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""
         eta = self._effective_eta(size)
-        return rungs(size, self.b, eta) if self.b else tuple(dict.fromkeys(divided_rungs(size, size * self.b_min, eta)))
+        return (
+            rungs(size, self.b, eta)
+            if self.b
+            else tuple(dict.fromkeys(rungs_by_division(size, size * self.b_min, eta)))
+        )
 
     def _effective_eta(self, size: int) -> float:
         """Return `eta`, limited by the number of rows: beyond, rungs are the same and candidates far more."""

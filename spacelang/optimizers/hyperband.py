@@ -11,7 +11,7 @@ from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _candidates
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan
-from spacelang.optimizers._fidelity import brackets_for_grid, divided_rungs, rungs
+from spacelang.optimizers._fidelity import brackets_for_grid, rungs, rungs_by_division
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
 
@@ -53,7 +53,7 @@ class Hyperband:
     def rung_sizes(self, size: int, eta: float) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending; the exact ones may repeat a number."""
         is_exact = self.rung_rule == "exact"
-        return divided_rungs(size, min(self.b, size), eta) if is_exact else rungs(size, self.b, eta)
+        return rungs_by_division(size, min(self.b, size), eta) if is_exact else rungs(size, self.b, eta)
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
         size = turn.selection.size

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, end_rule_for
+from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, make_end_rule
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
 from spacelang.plugins import option
@@ -51,5 +51,5 @@ class Mlds:
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         sizes = rungs(turn.selection.size, self.b, self.eta)
         arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.value)
-        rules = DescentRules(self.disc, end_rule=end_rule_for(sizes), match_fidelity=self.match_fidelity)
+        rules = DescentRules(self.disc, end_rule=make_end_rule(sizes), match_fidelity=self.match_fidelity)
         yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)

@@ -10,7 +10,7 @@ from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
-from spacelang.solver.model import DeclaredAlternativeWeights, Solver
+from spacelang.solver.model import DeclaredAlternativeWeights, WeightedModelSolver
 
 Count: TypeAlias = Fraction | int
 Weight: TypeAlias = Count | float
@@ -29,7 +29,7 @@ class CaseWeights:
         space = structures.space
         self._alternatives = DeclaredAlternativeWeights(with_annotations=with_annotations)
         if space.chains:
-            solver = Solver(structures.structure_model, self._alternatives)
+            solver = WeightedModelSolver(structures.structure_model, self._alternatives)
             self._alternatives = self._alternatives.with_even_chains(solver, space.chains)
         self._structures: dict[int, tuple[Count, ...]] = {}
         self._probabilities: dict[int, tuple[float, ...]] = {}

@@ -18,7 +18,7 @@ MAX_PRODUCTS = 5_000_000  # The maximum number of totals of a sum, times the val
 SUM_NODES = 200  # The number of parts of the totals of a sum of floats
 
 
-class TreeLaw:
+class RangeTreeLaw:
     """The law of ranges that comparisons of two ranges each connect as a tree.
 
     `ranges` are in the order in which they are chosen. `limits` has for a range its parent, which is chosen before, and
@@ -35,7 +35,7 @@ class TreeLaw:
                 values, weights = [mine.value(place) for place in range(mine.last + 1)], mine.masses
             else:
                 mine = self.ranges[name] = self._tight(mine, below)
-                values, weights = [mine.at_share(place / NODES) for place in range(NODES + 1)], [1.0] * (NODES + 1)
+                values, weights = [mine.quantile_at(place / NODES) for place in range(NODES + 1)], [1.0] * (NODES + 1)
             for child in below:
                 sums = (self.tables[child].mass(*self._ends(child, value)) for value in values)
                 weights = [one * other for one, other in zip(weights, sums, strict=True)]
@@ -214,7 +214,7 @@ class FloatSumLaw:
         first, last = self.ends(name, known)
         piece = FloatRange(first, last, is_log=self.ranges[name].is_log)
         low, high, factor = float(least - rest[0]), float(greatest - rest[0]), float(self.factors[name])
-        terms = (factor * piece.at_share(number / SUM_NODES) for number in range(SUM_NODES + 1))
+        terms = (factor * piece.quantile_at(number / SUM_NODES) for number in range(SUM_NODES + 1))
         density = [max(self._up_to(name, high - term) - self._up_to(name, low - term), 0.0) for term in terms]
         return FloatTable(piece, density)
 
@@ -279,7 +279,7 @@ class RelatedRanges:
 
 
 Range = GridRange | FloatRange
-Law = TreeLaw | GridSumLaw | FloatSumLaw
+Law = RangeTreeLaw | GridSumLaw | FloatSumLaw
 Row = tuple[dict[str, int], int, tuple[str, ...], bool]
 PairRow = tuple[int, int, int, bool]
 
@@ -303,7 +303,7 @@ def _law(ranges: dict[str, Range], rows: list[Row]) -> Law:
     return _grid_sum_law(grids, first, ends)
 
 
-def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> TreeLaw:
+def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> RangeTreeLaw:
     """Return the law of ranges in a tree; its root is a grid if any range is one."""
     waiting = [next((name for name, each in ranges.items() if isinstance(each, GridRange)), next(iter(ranges)))]
     ordered: dict[str, Range] = {}
@@ -318,7 +318,7 @@ def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> TreeLaw:
         waiting += [each for each in reversed([*ranges]) if each in beside]
     if any(isinstance(ranges[parent], FloatRange) for n, (parent, _) in limits.items() if parent and _is_mixed(ranges)):
         raise ValueError("a range of floats connects ranges with steps")
-    return TreeLaw(ordered, limits)
+    return RangeTreeLaw(ordered, limits)
 
 
 def _is_mixed(ranges: dict[str, Range]) -> bool:

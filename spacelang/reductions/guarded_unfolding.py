@@ -29,7 +29,7 @@ from spacelang.reductions.unfolding import (
 )
 from spacelang.solver.constraint_contexts import common_context
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
 from spacelang.solver.network import Network
 
 Item: TypeAlias = Network | str
@@ -97,14 +97,16 @@ def _variables_in_guard(space: Space, address: str) -> Iterator[str]:
         yield from (owner for variable in mentioned for owner, _ in variable.owners)
 
 
-def _model_without(structures: Structures, conditional: Sequence[Hyperparameter]) -> tuple[SolverModel, Solver]:
+def _model_without(
+    structures: Structures, conditional: Sequence[Hyperparameter]
+) -> tuple[SolverModel, WeightedModelSolver]:
     """Return the model without the conditions of the given hyperparameters, and a solver for existence in it."""
     if not conditional:
         return structures.model, structures.existence_solver
     variables = structures.space.variables
     freed = {n.address: replace(variables[n.address], node=replace(n, condition=None)) for n in conditional}
     model = SolverModel({**variables, **freed}, structures.space.constraints, structures.model)
-    return model, Solver(model, Weights())
+    return model, WeightedModelSolver(model, Weights())
 
 
 class _GuardedUnfolding(Unfolding):

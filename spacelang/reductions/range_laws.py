@@ -90,7 +90,7 @@ class FloatRange:
         found = ((log(value) if self.is_log else value) - self.start) / self.length if self.length else 0.0
         return min(max(found, 0.0), 1.0)
 
-    def at_share(self, share: float) -> float:
+    def quantile_at(self, share: float) -> float:
         """Return the value below which a draw lies with the probability `share`."""
         number = self.start + share * self.length
         return min(max(exp(number) if self.is_log else number, self.lower), self.upper)
@@ -176,12 +176,12 @@ class FloatTable:
         low, high = self.integral_up_to(first), self.integral_up_to(last)
         if high <= low:
             place = (1 - share) * self.of.share(first) + share * self.of.share(last)
-            return min(max(self.of.at_share(place), first), last)
+            return min(max(self.of.quantile_at(place), first), last)
         level = low + share * (high - low)
         part = min(max(bisect_left(self.sums, level) - 1, 0), self.parts - 1)
         width = self.sums[part + 1] - self.sums[part]
         place = part + ((level - self.sums[part]) / width if width else 0.0)
-        return min(max(self.of.at_share(place / self.parts), first), last)
+        return min(max(self.of.quantile_at(place / self.parts), first), last)
 
     def share(self, first: float, last: float, value: float) -> float:
         """Return the share that leads to a value."""

@@ -39,7 +39,7 @@ class RelationGroup:
     @property
     def domains(self) -> dict[str, Grid | Real]:
         """The ranges by address."""
-        return {each.address: range_of(each) for each in self.members}
+        return {each.address: range_of_variable(each) for each in self.members}
 
 
 def relation_groups(space: Space) -> tuple[RelationGroup, ...]:
@@ -74,7 +74,7 @@ def without_constraints(structures: Structures, constraints: tuple[Constraint, .
     return Structures(replace(structures.space, constraints=left))
 
 
-def range_of(variable: Variable) -> Grid | Real:
+def range_of_variable(variable: Variable) -> Grid | Real:
     """Return the domain of a member of a group."""
     domain = variable.hyperparameter.domain
     assert isinstance(domain, Grid | Real)

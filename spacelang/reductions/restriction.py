@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, contains
-from spacelang.ir.domain_questions import contains_numbers
+from spacelang.ir.domain_properties import contains_numbers
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.partial_evaluation import UNKNOWN, assume_inactive, fold_constants, partially_evaluate_value
 from spacelang.ir.space import Branch, Choice, ComputedParameter, Constraint, Hyperparameter, Space, Variable

@@ -17,7 +17,7 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.ir.chains import name_in_expressions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
-from spacelang.ir.domain_questions import index_of_part
+from spacelang.ir.domain_properties import index_of_part
 from spacelang.ir.expr import INACTIVE, ExpressionValue, Lookup, is_true
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value

@@ -18,7 +18,7 @@ from spacelang.ir.walk import activity_depths
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
-from spacelang.solver.model import Solver, SolverModel, context_below
+from spacelang.solver.model import SolverModel, WeightedModelSolver, context_below
 from spacelang.solver.network import UNREACHED, Network
 
 
@@ -209,7 +209,9 @@ class Unfolding:
     Otherwise, the case is chosen first, and then a value within it (`Fork`).
     """
 
-    def __init__(self, model: SolverModel, existence_solver: Solver, *, values_first: bool = False) -> None:
+    def __init__(
+        self, model: SolverModel, existence_solver: WeightedModelSolver, *, values_first: bool = False
+    ) -> None:
         """Take the networks to unfold, and the solver that decides which branches have configurations."""
         self.model, self.existence_solver, self.values_first = model, existence_solver, values_first
         networks = (network for several in self.model.by_context.values() for network in several)

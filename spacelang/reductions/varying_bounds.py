@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.domain_questions import subgrid
+from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.expr import InactiveValue, Lookup
 from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
-from spacelang.reductions.relation_groups import RelationGroup, range_of, relation_groups, without_constraints
+from spacelang.reductions.relation_groups import RelationGroup, range_of_variable, relation_groups, without_constraints
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, ValueSwitch, all_parts, inner_parts
 from spacelang.solver.counting import Structures
 from spacelang.solver.linear import Inequality, eliminate_variable, normalized
@@ -59,7 +59,7 @@ class VaryingRange:
     @property
     def domain(self) -> Grid | Real:
         """The whole range."""
-        return range_of(self.variable)
+        return range_of_variable(self.variable)
 
     def limited(self, lookup: Lookup) -> Grid | Real:
         """Return the part of the range within the limits; raise LookupError if it is empty."""
@@ -134,7 +134,7 @@ def _exact_rows(group: RelationGroup) -> list[Inequality] | None:
     grids = {address: each for address, each in domains.items() if isinstance(each, Grid)}
     if len(grids) < len(domains):
         return None
-    whole = [in_indices(row, grids) for row in rows]
+    whole = [inequality_of_indices(row, grids) for row in rows]
     related = [row.factors for row in whole if len(row.factors) > 1]
     are_differences = all(sorted(each.values()) == [-1, 1] for each in related)
     sums = {tuple(sorted(factors.items())) for each in related for factors in (each, _negated(each))}
@@ -179,7 +179,7 @@ def _is_active_with(variable: Variable, row: Inequality, members: Mapping[str, V
     )
 
 
-def in_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
+def inequality_of_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
     """Return an inequality of members of grids as one of their indices, with coprime integers."""
     constant = row.constant + sum(factor * to_fraction(grids[a].lower) for a, factor in row.factors.items())
     factors = {a: factor * to_fraction(grids[a].step) for a, factor in row.factors.items()}
@@ -217,7 +217,7 @@ def _ends(variable: Variable) -> tuple[Inequality, Inequality]:
 
 def least_and_greatest(variable: Variable) -> tuple[Fraction, Fraction]:
     """Return the least and the greatest number of a range."""
-    domain = range_of(variable)
+    domain = range_of_variable(variable)
     return to_fraction(domain.least), to_fraction(domain.greatest)
 
 

@@ -22,7 +22,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ComputedCode:
+class ComputedParameterCode:
     """A writer of code for the computed parameters of one operator.
 
     `owners` are the branches that must be chosen to reach the operator.
@@ -32,7 +32,7 @@ class ComputedCode:
     owners: Context
 
     @classmethod
-    def by_address(cls, space: Space) -> dict[str, "ComputedCode"]:
+    def by_address(cls, space: Space) -> dict[str, "ComputedParameterCode"]:
         """Return the writer of each computed parameter of a space by its address."""
         return {computed.address: cls(space, owners) for computed, owners in computed_parameters(space.root)}
 

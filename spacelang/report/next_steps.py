@@ -16,12 +16,12 @@ from spacelang.runtime.storage.records import LIMIT_FLAGS, RunState
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
     arguments_to_repeat,
+    data_reference,
     has_test_file,
     is_held_by_program,
-    named_data,
-    named_scorer,
     readable_data,
     readable_test_file,
+    scorer_argument,
     scorer_package,
     stored_data_options,
 )
@@ -121,7 +121,7 @@ def next_steps(
         yield NextStep("report", f"spacelang report {store} -o {_new_file('report', '.html')}")
     if run.state is RunState.RUNNING:
         yield NextStep("watch", f"spacelang watch {store}")
-    elif (call := python_call(run, budget, data)) is not None:
+    elif (call := resume_call_in_python(run, budget, data)) is not None:
         yield NextStep("continue", f"in Python: {call}")
     elif not is_exhausted(run):
         yield NextStep("continue", resume_command(run, budget, data, trusted))
@@ -142,7 +142,7 @@ def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None,
     return f"spacelang resume {shell_word(str(run.path))}{data}{test}{trust}{more}{output}"
 
 
-def python_call(run: "StoredRun", budget: str = "", moved: str | None = None) -> str | None:
+def resume_call_in_python(run: "StoredRun", budget: str = "", moved: str | None = None) -> str | None:
     """Return the Python call that continues a run with rows or functions of a program; None if a command does.
 
     `moved` is a file with the rows, if there is one.
@@ -154,7 +154,7 @@ def python_call(run: "StoredRun", budget: str = "", moved: str | None = None) ->
     if not again and not is_held:
         return None
     if scorer_package(header) is not None:
-        again = (named_scorer(header), *again)
+        again = (scorer_argument(header), *again)
     rows = ("features", "target") if is_held else ()
     test = ("test=…",) if has_test_file(header) and readable_test_file(header) is None else ()
     larger = remedy_in_python(f"`{text}`").strip("`") if (text := _larger_budget(run, budget)) else ""
@@ -226,7 +226,7 @@ def _data(header: "RunHeader", moved: str | None) -> str:
     """Return the path of the data of a run: `moved` if the user gave one, because the original is not found."""
     if is_held_by_program(header):
         return moved or FILE
-    return readable_data(header) or moved or named_data(header)
+    return readable_data(header) or moved or data_reference(header)
 
 
 def _data_option(header: "RunHeader", option: str, moved: str | None) -> str:

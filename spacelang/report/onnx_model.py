@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import issparse
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.report.pipeline_module import AS_CODE
 from spacelang.runtime.errors import BuildError, InputError, describe_exception
 
@@ -57,8 +57,8 @@ def onnx_model(fitted: Any, features: Any, provenance: Iterable[str]) -> tuple[b
     if reason:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            step = uncovered_step(fitted, inputs)
-        what = f"ONNX does not cover the step {make_visible(step)}: {make_visible(reason)}"
+            step = first_step_not_converted_exactly(fitted, inputs)
+        what = f"ONNX does not cover the step {replace_unprintable(step)}: {replace_unprintable(reason)}"
         raise BuildError(what, f"choose another pipeline, such as `--rank 2`, or {AS_CODE}")
     return _with_notes(model, [*features.columns], provenance), inputs.describe(model)
 
@@ -206,12 +206,16 @@ def describe_difference(share: float, distance: float) -> str:
     )
 
 
-def uncovered_step(fitted: Any, inputs: _Inputs) -> str:
+def first_step_not_converted_exactly(fitted: Any, inputs: _Inputs) -> str:
     """Return the first step of a pipeline or of a member of a vote that cannot be converted, or that differs."""
     if _is_vote(fitted):
         members = zip((name for name, _ in fitted.estimators), fitted.estimators_, strict=True)
         bad = next(((name, each) for name, each in members if not _is_covered(each, inputs)), None)
-        return f"`{type(fitted).__name__}`" if bad is None else f"{uncovered_step(bad[1], inputs)} of `{bad[0]}`"
+        return (
+            f"`{type(fitted).__name__}`"
+            if bad is None
+            else f"{first_step_not_converted_exactly(bad[1], inputs)} of `{bad[0]}`"
+        )
     if not hasattr(fitted, "steps"):
         return f"`{type(fitted).__name__}`"
     count = next((n for n in range(1, len(fitted.steps)) if not _is_covered(fitted[:n], inputs)), len(fitted.steps))
@@ -235,6 +239,8 @@ def _with_notes(model: Any, columns: list[str], provenance: Iterable[str]) -> by
     """Return the serialized model with the columns (as JSON) and where it comes from as its metadata."""
     from onnx.helper import set_model_props
 
-    set_model_props(model, {"columns": json.dumps(columns), "provenance": "\n".join(map(make_visible, provenance))})
+    set_model_props(
+        model, {"columns": json.dumps(columns), "provenance": "\n".join(map(replace_unprintable, provenance))}
+    )
     content: bytes = model.SerializeToString()
     return content

@@ -18,7 +18,7 @@ from spacelang.ir.expr import Reference
 from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value
 from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, used_definitions
-from spacelang.report.computed_code import ComputedCode
+from spacelang.report.computed_code import ComputedParameterCode
 from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
 from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import PipelineWalk
@@ -235,7 +235,7 @@ class PipelineCode(PipelineWalk):
             if part is not None:
                 rest = f".get({literal_source(computed.name)}, {literal_source(part.default)})"
                 arguments[computed.name] = NameNode(f"{self.computed_arguments(operator, computed)}{rest}")
-            elif ComputedCode.by_address(self.space)[computed.address].is_always_defined(computed):
+            elif ComputedParameterCode.by_address(self.space)[computed.address].is_always_defined(computed):
                 arguments[computed.name] = self.computed_value(operator, computed)
             else:
                 found_arguments = self.computed_arguments(operator, computed)
@@ -257,7 +257,7 @@ class PipelineCode(PipelineWalk):
     def computed_value(self, operator: ir.Operator, computed: ir.ComputedParameter) -> Code:
         """Return the code of a computed value, converted to what the library takes."""
         self.used.add("computed")
-        code = NameNode(ComputedCode.by_address(self.space)[computed.address].value(computed.expression))
+        code = NameNode(ComputedParameterCode.by_address(self.space)[computed.address].value(computed.expression))
         if not isinstance(computed.expression, Reference):
             return code
         node = self.space.variables[computed.expression.address].hyperparameter
@@ -381,7 +381,7 @@ def _tuple_element(operator: ir.Operator, parameter: str) -> Parameter | None:
 
 
 def _assemble_tuples(operator: ir.Operator, arguments: dict[str, Code]) -> dict[str, Code]:
-    """Return the arguments with each tuple parameter assembled from its elements, as `join_elements` does."""
+    """Return the arguments with each tuple parameter assembled from its elements, as `join_tuple_elements` does."""
     known = catalogue_entry(operator)
     for whole in known.tuple_parameters:
         several = known.elements_of(whole)

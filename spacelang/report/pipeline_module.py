@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.space import Space
 from spacelang.report.code_writer import BUILD, ESTIMATOR, CodeWriter, literal_expression, module_code, pipeline_source
 from spacelang.report.pipeline_code import PipelineCode
@@ -85,7 +85,7 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     does.
     """
     data = objective.dataset
-    comments = "".join(f"# {make_visible(line)}\n" for line in provenance)
+    comments = "".join(f"# {replace_unprintable(line)}\n" for line in provenance)
     names = data.target_columns
     facts: dict[str, object] = {"LABEL": [*names] if len(names) > 1 else names[0], "SEED": objective.random_state}
     take = TAKE_SPARSE
@@ -167,7 +167,7 @@ def module_with_builder(form: str, space: Space, *, is_estimator: bool = False) 
     try:
         found = builder_code(space, "\n\n".join([form, *classes]))
     except BuildError as error:
-        return f"{form}\n\n\n# This module has no `build(configuration)`: {make_visible(error.message)}."
+        return f"{form}\n\n\n# This module has no `build(configuration)`: {replace_unprintable(error.message)}."
     lines = form.split("\n")
     end = ast.parse(form).body[0].end_lineno or 0
     return "\n\n\n".join(["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions, *classes])

@@ -6,7 +6,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.chains import merge_constraints, spell_decision_name, with_each_use_once
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.range_bounds import describe_with_bounds, range_bounds
@@ -45,12 +45,12 @@ Row = tuple[str, str]  # A label and its text
 
 def space_text(space: Space, structures: int, configurations: int | None) -> str:
     """Return the decisions with alternatives (numbers of hyperparameters in brackets, default starred) and counts."""
-    title = f' "{make_visible(space.title)}"' if space.title else ""
+    title = f' "{replace_unprintable(space.title)}"' if space.title else ""
     decisions = [*_outer_decisions(space.root)]
-    width = max((len(make_visible(each.address)) for each in decisions), default=0)
-    rows = [(make_visible(each.address), _alternatives(each, WIDTH - width - 4)) for each in decisions]
+    width = max((len(replace_unprintable(each.address)) for each in decisions), default=0)
+    rows = [(replace_unprintable(each.address), _alternatives(each, WIDTH - width - 4)) for each in decisions]
     counts = f"  {_counts(space, structures, configurations)}"
-    return "\n".join((_cut(f"Space {make_visible(space.name)}{title}"), *_table(rows), counts))
+    return "\n".join((_cut(f"Space {replace_unprintable(space.name)}{title}"), *_table(rows), counts))
 
 
 def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> str:
@@ -61,7 +61,7 @@ def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
         facts = filter(None, (f"trial {best.index}", metric.describe_loss(best.trial.loss, ".5g")))
         head = f"{metric.describe(best.trial.loss, digits='.5g')} ({', '.join(facts)})"
     values = [] if best is None else sorted(best.trial.request.configuration.items())
-    table = [(make_visible(key), make_visible(literal(value))) for key, value in values]
+    table = [(replace_unprintable(key), replace_unprintable(literal(value))) for key, value in values]
     return "\n".join(
         (f"Result: {head}", *_table(table, most=len(table)), *(_cut(f"  {name}: {value}") for name, value in rows))
     )
@@ -72,7 +72,7 @@ def front_text(
 ) -> str:
     """Return the lines about the result of several objectives: the front, and the `rows` about the search."""
     lines = (line for line in front_lines(front, names, order) if line)
-    shown = [_cut(make_visible(line)) for line in lines]
+    shown = [_cut(replace_unprintable(line)) for line in lines]
     return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {value}") for name, value in rows)))
 
 
@@ -85,16 +85,16 @@ def result_rows(
 ) -> list[Row]:
     """Return labels and texts: trials, unsearched parts, approximations, store, `positive` class, reason (`chosen`)."""
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
-    kept = [] if store is None else [("stored in", make_visible(str(store)))]
-    why = [("space", make_visible(chosen))] if chosen else []
-    named = "" if positive is None else make_visible(f"{positive.label} (for {', '.join(positive.scorers)})")
+    kept = [] if store is None else [("stored in", replace_unprintable(str(store)))]
+    why = [("space", replace_unprintable(chosen))] if chosen else []
+    named = "" if positive is None else replace_unprintable(f"{positive.label} (for {', '.join(positive.scorers)})")
     of_one = [("positive class", named)] if named else []
     left = (
-        [("not searched", make_visible(searched.unsearched_hyperparameters_sentence))]
+        [("not searched", replace_unprintable(searched.unsearched_hyperparameters_sentence))]
         if searched.unsearched_hyperparameters_sentence
         else []
     )
-    lost = [("approximated", make_visible(each)) for each in searched.lost]
+    lost = [("approximated", replace_unprintable(each)) for each in searched.lost]
     trials = f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"
     return [("trials", trials), *left, *lost, *of_one, *why, *kept]
 
@@ -119,7 +119,7 @@ def _alternatives(choice: Choice, width: int) -> str:
 
 def _branch_text(branch: Branch, *, is_default: bool) -> str:
     count = sum(isinstance(each, Hyperparameter) for each in subtree(branch.node))
-    return f"{make_visible(branch.name)}{f' ({count})' if count else ''}{'*' if is_default else ''}"
+    return f"{replace_unprintable(branch.name)}{f' ({count})' if count else ''}{'*' if is_default else ''}"
 
 
 def _counts(space: Space, structures: int, configurations: int | None) -> str:
@@ -284,4 +284,4 @@ def _list(items: Sequence[str]) -> str:
 
 
 def _safe(text: object) -> str:
-    return escape(make_visible(str(text)))
+    return escape(replace_unprintable(str(text)))

@@ -12,7 +12,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.catalog.snapshot import BUNDLED
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import LossName, Status
@@ -295,7 +295,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _line(line: str, longest: int = MAX_LENGTH) -> str:
-    return make_visible(line if len(line) <= longest else f"{line[: longest - 1]}…")
+    return replace_unprintable(line if len(line) <= longest else f"{line[: longest - 1]}…")
 
 
 def parse_options(options: Mapping[str, str]) -> dict[str, object]:

@@ -30,7 +30,7 @@ gives other draws, so small components keep the draws of earlier versions.
 """
 
 
-def split_off_conditional(space: Space) -> tuple[dict[str, Variable], tuple[Variable, ...]]:
+def split_off_conditional_variables(space: Space) -> tuple[dict[str, Variable], tuple[Variable, ...]]:
     """Return the variables to draw jointly, by address, and those to draw afterwards along conditions, in their order.
 
     Each variable to draw afterwards has a condition, and only conditions of later variables mention it. The space must

@@ -21,7 +21,7 @@ from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.sampling.weighted import JointWeightedSampler
 from spacelang.solver.counting import CountWeights, Structures
-from spacelang.solver.model import Solver, context_below
+from spacelang.solver.model import WeightedModelSolver, context_below
 from spacelang.solver.network import Network, TooManyConnectedVariablesError
 from spacelang.solver.statistics import CountEstimate
 
@@ -76,7 +76,7 @@ class _UniformDraws:
     def __init__(self, structures: Structures) -> None:
         """Solve the networks. Raise TooManyConnectedVariablesError."""
         model = structures.model
-        solver = Solver(model, CountWeights())
+        solver = WeightedModelSolver(model, CountWeights())
         self.total = int(solver.total_weight())
         self._variables = model.variables
         self._samplers = {
@@ -107,7 +107,7 @@ class _UniformDraws:
                         yield context_below(variable, state), mine
 
 
-def _matters(solver: Solver, network: Network) -> bool:
+def _matters(solver: WeightedModelSolver, network: Network) -> bool:
     """Return True if a network has decisions or tests; its own count is then not known without elimination."""
     has_decisions = len(network.cells) < len(network.members)
     has_tests = len(network.tested) > 0 or len(network.ranges) > 0
@@ -117,7 +117,7 @@ def _matters(solver: Solver, network: Network) -> bool:
 class _NetworkDraws:
     """Draws of the states of one network in proportion to their numbers of configurations, and of values for tests."""
 
-    def __init__(self, solver: Solver, network: Network) -> None:
+    def __init__(self, solver: WeightedModelSolver, network: Network) -> None:
         self._states = JointWeightedSampler(solver.solve(network))
         self._test = DrawTest(network) if network.tested or network.ranges else None
         self._cells = {

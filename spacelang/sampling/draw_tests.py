@@ -11,7 +11,7 @@ import numpy as np
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real
-from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
+from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.ir.expr import references
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import is_number
@@ -140,7 +140,7 @@ def _lookup_at_entry(rows: JointValues, entry: int) -> Callable[[str], expr.Expr
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredShare:
+class AcceptanceShare:
     """A number of draws, and how many of them were `kept` because they pass all tests."""
 
     kept: int

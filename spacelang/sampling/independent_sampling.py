@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import DTypeLike
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
-from spacelang.ir.domain_questions import is_exact_as_floats
+from spacelang.ir.domain_properties import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import prior_code_sampler
 from spacelang.sampling.unit_scale import unit_scale

@@ -14,21 +14,21 @@ from spacelang.ir.expr import references
 from spacelang.ir.prior import Prior
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
-from spacelang.sampling.draw_tests import ENOUGH_KEPT, FIRST_DRAWS, MEASURED_DRAWS, DrawTest, MeasuredShare
+from spacelang.sampling.draw_tests import ENOUGH_KEPT, FIRST_DRAWS, MEASURED_DRAWS, AcceptanceShare, DrawTest
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.regions import MIN_ACCEPTED, PILOT_DRAWS, Region, make_region
-from spacelang.sampling.related_ranges import OrderedSampler, SummedSampler
+from spacelang.sampling.related_ranges import OrderedRangeSampler, SummedRangeSampler
 from spacelang.sampling.tied_cells import TiedCell, TiedCells, can_be_tied
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state, joint_state_key
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.elimination import Factor, State, eliminate, supported_states
-from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
 from spacelang.solver.network import MAX_ATTEMPTS, MAX_TESTED_ATTEMPTS, UNREACHED, Network, SamplingFailedError
 from spacelang.solver.network_compiler import connected_comparisons
 from spacelang.solver.ordered_relations import OrderedRelations
-from spacelang.solver.summed_ranges import SummedRanges, exactly_drawn_ranges, simplex_remedy
+from spacelang.solver.summed_ranges import SummedRanges, ranges_with_exact_draws, simplex_remedy
 
 POINT_WEIGHT: Final = 1e-30
 """The weight of a single point of a range.
@@ -58,12 +58,14 @@ class ProbabilityWeights(Weights):
         return max(probability_by_prior(cell, hyperparameter.domain, prior), POINT_WEIGHT)
 
 
-def _exact_sampler(network: Network, priors: Mapping[str, Prior | None]) -> OrderedSampler | SummedSampler | None:
-    match exactly_drawn_ranges(network):
+def _exact_sampler(
+    network: Network, priors: Mapping[str, Prior | None]
+) -> OrderedRangeSampler | SummedRangeSampler | None:
+    match ranges_with_exact_draws(network):
         case OrderedRelations() as ordered:
-            return OrderedSampler(ordered, priors)
+            return OrderedRangeSampler(ordered, priors)
         case SummedRanges() as summed:
-            return SummedSampler(summed, priors)
+            return SummedRangeSampler(summed, priors)
         case None:
             return None
 
@@ -88,7 +90,7 @@ class JointSampler:
         self._constraints = constraints
         members = {member.address: member for member in network.members}
         self._remedy = simplex_remedy(members, network.constraints)
-        solver = Solver(model, ProbabilityWeights(advised=advised))
+        solver = WeightedModelSolver(model, ProbabilityWeights(advised=advised))
         self._state_sampler = JointWeightedSampler(solver.solve(network))
         nodes = {address: each.node for address, each in members.items() if isinstance(each.node, Hyperparameter)}
         self._test = DrawTest(network)
@@ -113,14 +115,14 @@ class JointSampler:
         states, codes, accepted = self._draw_once(PILOT_DRAWS, np.random.default_rng(0))
         return float((accepted & self._test.passes(states, codes, PILOT_DRAWS)).mean())
 
-    def measure_share(self) -> MeasuredShare:
+    def measure_acceptance_share(self) -> AcceptanceShare:
         """Return how many draws are kept; the draws do not depend on the random state of the user."""
         rng, kept, drawn = np.random.default_rng(0), 0, 0
         while drawn < MEASURED_DRAWS and kept < ENOUGH_KEPT:
             states, codes, accepted = self._draw_once(FIRST_DRAWS, rng)
             kept += int((accepted & self._test.passes(states, codes, FIRST_DRAWS)).sum())
             drawn += FIRST_DRAWS
-        return MeasuredShare(kept, drawn)
+        return AcceptanceShare(kept, drawn)
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""

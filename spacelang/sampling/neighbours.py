@@ -11,7 +11,7 @@ from spacelang.ir.domain import Categorical, SimpleDomain, contains, parts
 from spacelang.ir.expr import INACTIVE, references
 from spacelang.ir.membership import is_violated, member_or_exclusion
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
-from spacelang.ir.value import Value, are_same, identity_key
+from spacelang.ir.value import Value, are_same_value, identity_key
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, expressions_of, structure_of
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.conditioning import Component, is_taken
@@ -396,5 +396,5 @@ class _ResidualComponent:
 
 def _has_fixed_values(other: Configuration, configuration: Configuration, fixed: frozenset[str]) -> bool:
     return all((key in other) == (key in configuration) for key in fixed) and all(
-        are_same(other[key], configuration[key]) for key in fixed if key in other
+        are_same_value(other[key], configuration[key]) for key in fixed if key in other
     )

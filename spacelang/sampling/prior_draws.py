@@ -29,7 +29,7 @@ def prior_of(hyperparameter: Hyperparameter, *, advised: bool) -> Prior | None:
     return hyperparameter.prior if advised and hyperparameter.prior != Uniform() else None
 
 
-def prior_at(space: Space, address: str) -> Prior | None:
+def prior_of_address(space: Space, address: str) -> Prior | None:
     """Return the prior that guides random draws of a variable; decisions and most hyperparameters have none."""
     node = space.variables[address].node
     return prior_of(node, advised=not space.plain_draws) if isinstance(node, Hyperparameter) else None

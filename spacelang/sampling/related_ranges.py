@@ -16,7 +16,7 @@ from spacelang.solver.ordered_relations import OrderedRelations, RelatedRange
 from spacelang.solver.summed_ranges import SummedRange, SummedRanges
 
 
-class OrderedSampler:
+class OrderedRangeSampler:
     """A sampler of the values of related ranges by their law of draws, given the relations.
 
     The weight of a value is multiplied by the sums over the ranges that depend on it.
@@ -71,7 +71,7 @@ MAX_TILT = 40  # The greatest tilt of ranges whose values have equal weights
 TILT_STEPS = 60  # The number of halvings in the search for the best tilt
 
 
-class SummedSampler:
+class SummedRangeSampler:
     """A sampler of the values of ranges with a limited sum by their law of draws, given the limits.
 
     The table of a range has the weight of each total of this range and those before it. All weights are sums of

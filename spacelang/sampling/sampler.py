@@ -23,9 +23,9 @@ from spacelang.sampling.conditional import (
     MAX_JOINT_MEMBERS,
     ConditionalSampler,
     ConditionRows,
-    split_off_conditional,
+    split_off_conditional_variables,
 )
-from spacelang.sampling.draw_tests import MeasuredShare
+from spacelang.sampling.draw_tests import AcceptanceShare
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint import JointSampler
 from spacelang.sampling.prior_draws import prior_of
@@ -33,7 +33,7 @@ from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import DeclaredAlternativeWeights, Solver, SolverModel
+from spacelang.solver.model import DeclaredAlternativeWeights, SolverModel, WeightedModelSolver
 from spacelang.solver.network import UNREACHED, FixedDecisions, Network, SamplingFailedError
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
@@ -73,9 +73,9 @@ class Sampler:
         self._solver = existence_solver
         if is_weighted:
             declared = DeclaredAlternativeWeights()
-            self._solver = Solver(model, declared)
+            self._solver = WeightedModelSolver(model, declared)
             if self.space.chains:
-                self._solver = Solver(model, declared.with_even_chains(self._solver, self.space.chains))
+                self._solver = WeightedModelSolver(model, declared.with_even_chains(self._solver, self.space.chains))
         self._value_samplers = {
             node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))
             for node in self.space.hyperparameters
@@ -102,7 +102,7 @@ class Sampler:
             for tied in self._component_sampler(component, situation).tied:
                 yield from tied.approximate_addresses
 
-    def measured_shares(self, count: int) -> Iterator[tuple[Network, Structure, MeasuredShare]]:
+    def measured_shares(self, count: int) -> Iterator[tuple[Network, Structure, AcceptanceShare]]:
         """Yield each network with expressions that the solver cannot decide, and the share of draws that pass them.
 
         The networks are those of all components in the situations of `count` random structures. The branches that make
@@ -111,7 +111,11 @@ class Sampler:
         for component, situation in self._situations(count):
             for tied in self._component_sampler(component, situation).tied:
                 if tied.tests_draws:
-                    yield tied.network, self._conditioning.branches_of(component, situation), tied.measure_share()
+                    yield (
+                        tied.network,
+                        self._conditioning.branches_of(component, situation),
+                        tied.measure_acceptance_share(),
+                    )
 
     def _situations(self, count: int) -> Iterator[tuple[Component, tuple[int, ...]]]:
         """Yield each component that is not free with its situations in `count` random structures."""
@@ -213,7 +217,7 @@ class Sampler:
             model, last = self._conditioning.residual_model(component, situation), ConditionalSampler((), {})
         else:
             space = self._conditioning.residual_space(component, situation)
-            variables, conditional = split_off_conditional(space)
+            variables, conditional = split_off_conditional_variables(space)
             model = SolverModel(variables, space.constraints)
             last = ConditionalSampler(conditional, self._value_samplers)
         free: dict[str, ValueSampler] = {}

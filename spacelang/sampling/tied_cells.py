@@ -9,7 +9,7 @@ import numpy as np
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
-from spacelang.ir.domain_questions import is_exact_as_floats
+from spacelang.ir.domain_properties import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.draw_tests import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
-from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
+from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.ir.value import Value
 from spacelang.solver.domain_cells import log_ratio
 

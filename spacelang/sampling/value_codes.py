@@ -19,7 +19,7 @@ from spacelang.ir.domain import (
     affine_integer_coefficients,
     parts,
 )
-from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT, is_exact_as_floats
+from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT, is_exact_as_floats
 from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]

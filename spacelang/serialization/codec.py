@@ -263,12 +263,12 @@ def named_object(
     return NamedCodec(name, lambda: codec)
 
 
-def from_parts(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
+def make_from_parts(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
     """Return a function that calls `kind` with the parts as keyword arguments."""
     return lambda parts, _, __: kind(**parts)
 
 
-def from_parts_with_span(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
+def make_from_parts_with_span(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
     """Return a function that calls `kind` with the parts and the source span as keyword arguments."""
     return lambda parts, _, context: kind(**parts, span=context.span())
 

@@ -104,7 +104,7 @@ _GOALS: Final[Mapping[str, ObjectCodec[Any]]] = {
             ObjectKey("direction", codec.one_of_words("minimize", "maximize")),
             ObjectKey("is_negated", codec.BOOLEAN, "True if the goal is minus the number.", False),
         ),
-        codec.from_parts_with_span(task.FunctionGoal),
+        codec.make_from_parts_with_span(task.FunctionGoal),
         has_span=True,
     ),
 }
@@ -213,7 +213,7 @@ _FIDELITY: Final = ObjectCodec(
             "The factor by which the number of rows grows from one training to the next.",
         ),
     ),
-    codec.from_parts_with_span(task.Fidelity),
+    codec.make_from_parts_with_span(task.Fidelity),
     has_span=True,
 )
 _LIMITS: Final = ObjectCodec(
@@ -221,7 +221,7 @@ _LIMITS: Final = ObjectCodec(
     tuple(
         ObjectKey(name, codec.POSITIVE_FLOAT, default=None) for name in ("trial_seconds", "trial_bytes", "run_seconds")
     ),
-    codec.from_parts(task.Limits),
+    codec.make_from_parts(task.Limits),
 )
 TASK: Final[JsonCodec[task.Task]] = codec.named_object(
     "task",
@@ -357,7 +357,7 @@ _DROPPED: Final[JsonCodec[DroppedVariable]] = codec.named_object(
             None,
         ),
     ),
-    codec.from_parts(DroppedVariable),
+    codec.make_from_parts(DroppedVariable),
 )
 
 

@@ -149,7 +149,7 @@ DOMAIN: Final[JsonCodec[Domain]] = NamedCodec("domain", lambda: _DOMAIN)
 _UNION: Final = ObjectCodec(
     "The union of several disjoint domains.",
     (ObjectKey("union", ArrayCodec(_SIMPLE_DOMAIN, least=2, noun="parts"), part="parts"),),
-    codec.from_parts(Union),
+    codec.make_from_parts(Union),
 )
 _DOMAIN: Final[JsonCodec[Domain]] = UnionCodec(
     "The values that a hyperparameter may have.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
@@ -225,7 +225,7 @@ def _function_codec(function: Any) -> ObjectCodec[expr.Expr]:
 
 
 def _object_codec(about: str, kind: Callable[..., expr.Expr], *keys: ObjectKey) -> ObjectCodec[expr.Expr]:
-    return ObjectCodec(about, keys, codec.from_parts(kind))
+    return ObjectCodec(about, keys, codec.make_from_parts(kind))
 
 
 _ADDRESS: Final = "Its address."
@@ -279,7 +279,7 @@ _EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
 )
 
 
-def naming_keys(kind: str, form: JsonCodec[str], about: str) -> tuple[ObjectKey, ...]:
+def name_address_and_key_codecs(kind: str, form: JsonCodec[str], about: str) -> tuple[ObjectKey, ...]:
     """Return the JSON keys for the name, address and configuration key; `kind` is the JSON key of the name."""
     key = (
         "The key in configurations, by default the address. Decisions and hyperparameters that can be active together "
@@ -382,7 +382,7 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
     "hyperparameter",
     "One parameter of an operator; active if its operator is reached and its condition holds.",
     (
-        *naming_keys("hyperparameter", codec.HYPERPARAMETER_NAME, "The name of the parameter."),
+        *name_address_and_key_codecs("hyperparameter", codec.HYPERPARAMETER_NAME, "The name of the parameter."),
         ObjectKey("domain", DOMAIN),
         ObjectKey("default", codec.VALUE, "The default value, a member of the domain."),
         ObjectKey("condition", _CONDITION, default=None),

@@ -19,7 +19,7 @@ from spacelang.serialization.definition_hyperparameters import (
     HYPERPARAMETER,
     TUPLE,
     key_if_not_address,
-    naming_keys,
+    name_address_and_key_codecs,
     register_address,
 )
 from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext
@@ -97,7 +97,7 @@ _FIRST: Final = ObjectKey("first", codec.BOOLEAN, _FIRST_ABOUT, False)
 
 def _decision(form: JsonCodec[str]) -> ObjectCodec[ir.Choice]:
     keys = (
-        *naming_keys("decision", form, "Its own name."),
+        *name_address_and_key_codecs("decision", form, "Its own name."),
         ObjectKey("alternatives", ArrayCodec(_ALTERNATIVE, 1, noun="alternatives"), part="branches"),
         ObjectKey("default", codec.TEXT, "The default alternative; the first one if it is left out.", None),
         _FIRST,
@@ -234,7 +234,7 @@ _ORDER: Final[JsonCodec[Any]] = codec.named_object(
     "The decision about the order of a permutation. If the alternatives are left out, they are all orders of the "
     "labels, each named by its labels with commas between them.",
     (
-        *naming_keys("decision", codec.PLAIN_WORD, "Its own name."),
+        *name_address_and_key_codecs("decision", codec.PLAIN_WORD, "Its own name."),
         ObjectKey("alternatives", ArrayCodec(_ALTERNATIVE, 1, noun="alternatives"), "", (), "branches"),
         ObjectKey("default", codec.TEXT, "The default order; the first one if it is left out.", None),
         _FIRST,
@@ -311,7 +311,7 @@ _NAMED: Final[JsonCodec[ir.CatalogueObject]] = codec.named_object(
     "named",
     "A function or object that the catalogue lists by its name.",
     (ObjectKey("named", codec.NAME, part="name"),),
-    codec.from_parts(ir.CatalogueObject),
+    codec.make_from_parts(ir.CatalogueObject),
 )
 _FIXED: Final[JsonCodec[ir.FixedValue]] = UnionCodec(
     "",

@@ -23,7 +23,7 @@ from spacelang.ir.domain import (
 )
 from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Space, TupleParameter
 from spacelang.ir.tuple_parameters import length_name
-from spacelang.ir.value import Value, are_same
+from spacelang.ir.value import Value, are_same_value
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_expression, spell_reference
@@ -37,7 +37,7 @@ def domain_node(found: Domain) -> ast.Range | ast.BooleanDomain | ast.ValueSet |
     match found:
         case Union():
             return ast.UnionDomain(tuple(map(domain_node, found.parts)), NO_SPAN)
-        case Categorical() if are_same(found.values, BOOLEANS.values):
+        case Categorical() if are_same_value(found.values, BOOLEANS.values):
             return ast.BooleanDomain(NO_SPAN)
         case Categorical() | Ordinal():
             return ast.ValueSet(tuple(map(make_value, found.values)), isinstance(found, Ordinal), NO_SPAN)

@@ -14,7 +14,7 @@ from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure, default_structure, expressions_of
 from spacelang.solver.domain_cells import atoms_of, is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
-from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
 from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
 from spacelang.solver.summed_ranges import counted_ranges
 
@@ -116,9 +116,9 @@ class Structures:
         return SolverModel(self.space.variables, self.space.constraints, self.structure_model)
 
     @cached_property
-    def existence_solver(self) -> Solver:
+    def existence_solver(self) -> WeightedModelSolver:
         """A solver in which every admissible structure weighs 1."""
-        return Solver(self.model, Weights())
+        return WeightedModelSolver(self.model, Weights())
 
     @cached_property
     def count(self) -> int:
@@ -134,11 +134,11 @@ class Structures:
         return self.structure_solver.supported_branches()
 
     @cached_property
-    def structure_solver(self) -> Solver:
+    def structure_solver(self) -> WeightedModelSolver:
         """A solver of the `structure_model` in which every admissible structure weighs 1."""
         if self.structure_model.variables is self.space.variables:
             return self.existence_solver
-        return Solver(self.structure_model, Weights())
+        return WeightedModelSolver(self.structure_model, Weights())
 
     @cached_property
     def configuration_count(self) -> int | None:
@@ -151,7 +151,7 @@ class Structures:
         if infinite or self._has_uncounted_comparisons:
             return None
         try:
-            return int(Solver(self.model, CountWeights()).total_weight())
+            return int(WeightedModelSolver(self.model, CountWeights()).total_weight())
         except TooManyConnectedVariablesError:
             return None
 
@@ -177,14 +177,14 @@ class Structures:
         """
         polynomials = PackedPolynomials(self.count.bit_length())
         return polynomials.unpack_coefficients(
-            int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total_weight())
+            int(WeightedModelSolver(self.model, DiscrepancyWeights(reference, polynomials)).total_weight())
         )
 
     def count_by_branch(self, choice: Choice) -> dict[str, int]:
         """Return the number of structures that take each branch of a decision, by the name of the branch."""
         polynomials = PackedPolynomials(self.count.bit_length())
         weights = BranchIndexWeights(choice, polynomials)
-        found = polynomials.unpack_coefficients(int(Solver(self.structure_model, weights).total_weight()))
+        found = polynomials.unpack_coefficients(int(WeightedModelSolver(self.structure_model, weights).total_weight()))
         return {branch.name: sum(found[place + 1 : place + 2]) for place, branch in enumerate(choice.branches)}
 
     def nearest_structure(self, taken: Structure) -> Structure:
@@ -199,8 +199,8 @@ class Structures:
         return self._change_solver.condition(taken).draw_structure(index_of_minimum)
 
     @cached_property
-    def _change_solver(self) -> Solver:
-        return Solver(self.model, ChangeWeights({}))
+    def _change_solver(self) -> WeightedModelSolver:
+        return WeightedModelSolver(self.model, ChangeWeights({}))
 
     def is_admissible(self, structure: Structure) -> bool:
         """Return True if a structure has an admissible configuration; it must have exactly the decisions it reaches."""

@@ -11,16 +11,16 @@ from typing import Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, SimpleDomain, contains, members, parts
-from spacelang.ir.domain_questions import nearest_value
+from spacelang.ir.domain_properties import nearest_value
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
-from spacelang.ir.value import Value, are_same, to_fraction
-from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, rebuild_tree, walk_reached
+from spacelang.ir.value import Value, are_same_value, to_fraction
+from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, rebuild_tree, walk_reached_variables
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import State, draw_states
 from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
-from spacelang.solver.model import Solver, Weights
+from spacelang.solver.model import WeightedModelSolver, Weights
 from spacelang.solver.network import UNREACHED, Network, SamplingFailedError
 from spacelang.solver.ordered_relations import allowed_cells, required_inequalities
 from spacelang.solver.summed_ranges import counted_ranges
@@ -51,7 +51,7 @@ def with_nearest_default(structures: Structures) -> Space:
     # Values are identified by address, because a key may mean another hyperparameter in another branch.
     values = {
         variable.address: nearest[variable.key]
-        for variable, _ in walk_reached(space, lambda choice: taken[choice.address])
+        for variable, _ in walk_reached_variables(space, lambda choice: taken[choice.address])
         if variable.key in nearest
     }
 
@@ -84,7 +84,7 @@ class DefaultCompleter:
     def complete_values(self, structure: Structure) -> dict[str, Value]:
         """Return the result of `complete` as a new, unsorted dictionary."""
         values: dict[str, Value] = {}
-        for variable, branch in walk_reached(self._space, lambda choice: structure[choice.address]):
+        for variable, branch in walk_reached_variables(self._space, lambda choice: structure[choice.address]):
             if branch is not None:
                 values[variable.key] = branch
                 values |= self.independent_values((*variable.owners, (variable.address, branch)))
@@ -114,7 +114,7 @@ class DefaultCompleter:
         defaults = Assignment(space, {}, lambda node: node.default)
         if any(is_violated(constraint, defaults) for constraint in space.constraints):
             model = self.conditioning.residual_model(component, situation)
-            solution = Solver(model, DefaultPreference())
+            solution = WeightedModelSolver(model, DefaultPreference())
             for network in model.by_context.get((), ()):
                 if not any(is_violated(constraint, defaults) for constraint in network.constraints):
                     continue
@@ -132,7 +132,7 @@ class DefaultCompleter:
             return not any(is_violated(constraint, assignment) for constraint in network.constraints)
 
         nodes = [member.hyperparameter for member in network.members]
-        found = find_near_defaults(nodes, holds)
+        found = find_values_near_defaults(nodes, holds)
         if found is None:
             raise SamplingFailedError(network.constraints)
         return found
@@ -216,7 +216,7 @@ MAX_PAIRS: Final = 20_000  # The maximum number of joint values of two hyperpara
 MAX_RANDOM: Final = 100_000  # The maximum number of joint random values that are tried
 
 
-def find_near_defaults(
+def find_values_near_defaults(
     nodes: Sequence[Hyperparameter], holds: Callable[[Mapping[str, Value]], bool]
 ) -> dict[str, Value] | None:
     """Return values by address that satisfy `holds`, with as few and as small changes of defaults as were found.
@@ -226,7 +226,8 @@ def find_near_defaults(
     """
     defaults = {node.address: node.default for node in nodes}
     options = {
-        node.address: [value for value in _tried(node.domain) if not are_same(value, node.default)] for node in nodes
+        node.address: [value for value in _tried(node.domain) if not are_same_value(value, node.default)]
+        for node in nodes
     }
     found = next(filter(holds, _few_changes(options, defaults)), None)
     if found is not None:

@@ -16,7 +16,7 @@ from typing import Final, assert_never
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, members, parts
-from spacelang.ir.domain_questions import subgrid
+from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.value import Rational, Value, identity_key, to_fraction, to_rational
 from spacelang.solver.linear import LinearSum, difference, linear_form
 

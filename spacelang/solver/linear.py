@@ -151,7 +151,7 @@ def _power(base: Fraction, exponent: Fraction) -> LinearSum | None:
 
 
 def _sum(left: LinearSum, right: LinearSum, sign: int) -> LinearSum:
-    return LinearSum(add_scaled(left.factors, right.factors, sign), left.constant + sign * right.constant)
+    return LinearSum(add_multiple(left.factors, right.factors, sign), left.constant + sign * right.constant)
 
 
 def _scale(form: LinearSum, factor: Fraction) -> LinearSum:
@@ -312,11 +312,11 @@ def eliminate_variable(name: str, rows: Sequence[Inequality]) -> list[Inequality
 
 def _combined_row(low: Inequality, high: Inequality, name: str) -> Inequality:
     mine, other = high.factors[name], -low.factors[name]
-    factors = add_scaled({key: mine * factor for key, factor in low.factors.items()}, high.factors, other)
+    factors = add_multiple({key: mine * factor for key, factor in low.factors.items()}, high.factors, other)
     return Inequality(factors, mine * low.constant + other * high.constant, low.strict or high.strict)
 
 
-def add_scaled(
+def add_multiple(
     left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: Fraction | int
 ) -> dict[str, Fraction]:
     """Return the factors of `left + weight * right`, without those that are 0."""

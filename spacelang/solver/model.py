@@ -167,7 +167,7 @@ class DeclaredAlternativeWeights(Weights):
         """
         self._factors, self._with_annotations = factors or {}, with_annotations
 
-    def with_even_chains(self, solver: "Solver", chains: Collection[str]) -> "DeclaredAlternativeWeights":
+    def with_even_chains(self, solver: "WeightedModelSolver", chains: Collection[str]) -> "DeclaredAlternativeWeights":
         """Return weights that make all numbers of uses of a chain equally likely, if no constraint relates chains.
 
         The total weight of each chain remains the same.
@@ -189,7 +189,7 @@ class DeclaredAlternativeWeights(Weights):
 
 
 class SolverModel:
-    """Variables and the constraints over them, compiled to networks by context; see `Solver` for queries."""
+    """Variables and their constraints, compiled to networks by context; `WeightedModelSolver` answers queries."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class SolverModel:
         return not any(network.ranges or network.tested for network in networks)
 
 
-class Solver:
+class WeightedModelSolver:
     """A model with weights; the sums below each context are computed on demand and cached."""
 
     def __init__(self, model: SolverModel, weights: Weights) -> None:
@@ -239,9 +239,9 @@ class Solver:
         self._weight_factors: dict[str, Factor] = {}
         self._conditioned: dict[tuple[Network, FixedDecisions, str], Elimination] = {}
 
-    def condition(self, taken: Structure) -> "ConditionedSolver":
+    def condition(self, taken: Structure) -> "ConditionedModelSolver":
         """Return a solver conditioned on branches of decisions, together with the branches that lead to them."""
-        return ConditionedSolver(self, taken)
+        return ConditionedModelSolver(self, taken)
 
     def total_weight(self, context: Context = ()) -> float:
         """Return the total weight of everything below a context, assuming that its branches are taken."""
@@ -329,10 +329,10 @@ class Solver:
         return self.weights.branch_weight(node, state) * inside
 
 
-class ConditionedSolver:
+class ConditionedModelSolver:
     """A solver conditioned on branches that some decisions take; results are cached in the original solver."""
 
-    def __init__(self, solver: Solver, taken: Structure) -> None:
+    def __init__(self, solver: WeightedModelSolver, taken: Structure) -> None:
         self._solver = solver
         self._taken = taken
 

@@ -11,11 +11,11 @@ from typing import Final
 from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, NotFound, contains, members, parts
-from spacelang.ir.domain_questions import nearest_value
+from spacelang.ir.domain_properties import nearest_value
 from spacelang.ir.membership import ExclusionReason, all_exclusions, first_exclusion, member_or_exclusion
 from spacelang.ir.space import TUPLE_NAME, Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.tuple_parameters import element_name, length_name
-from spacelang.ir.value import Value, are_same, is_number
+from spacelang.ir.value import Value, are_same_value, is_number
 from spacelang.ir.walk import Structure, default_structure, hyperparameters_of, rebuild_tree
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
@@ -92,7 +92,7 @@ def _with_closest_numbers(space: Space, given: Configuration, member: Configurat
 
     for key, node in hyperparameters_of(space, member).items():
         wanted = _closest_in_domain(given.get(key), node.domain)
-        if wanted is not None and is_number(member[key]) and not are_same(wanted, member[key]):
+        if wanted is not None and is_number(member[key]) and not are_same_value(wanted, member[key]):
             has_few = node.domain.size is not None and node.domain.size <= MAX_ENUMERATED
             closest = (_closest_by_enumeration if has_few else _closest_by_bisection)(
                 node.domain, wanted, member[key], partial(holds, key)
@@ -111,13 +111,13 @@ def _closest_by_enumeration(domain: Domain, wanted: Value, kept: Value, holds: C
 def _closest_by_bisection(domain: Domain, wanted: Value, kept: Value, holds: Callable[[Value], bool]) -> Value:
     """Return a number that holds, found by bisection between `kept`, which holds, and `wanted`."""
     tried = wanted
-    while not are_same(tried, kept):
+    while not are_same_value(tried, kept):
         if holds(tried):
             kept = tried
         else:
             wanted = tried
         tried = _closest_in_domain(_midpoint(kept, wanted), domain)
-        if are_same(tried, wanted):
+        if are_same_value(tried, wanted):
             break
     return kept
 
@@ -167,7 +167,7 @@ def _kept_decisions(structures: Structures, taken_branches: Structure) -> Iterat
 
 def _changes(given: Configuration, member: Configuration) -> list[KeyChange]:
     """Return the keys that differ, in order."""
-    same = {key for key in given if key in member and are_same(given[key], member[key])}
+    same = {key for key in given if key in member and are_same_value(given[key], member[key])}
     return [
         KeyChange(key, (given[key],) if key in given else None, (member[key],) if key in member else None)
         for key in sorted({*given, *member} - same)

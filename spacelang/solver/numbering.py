@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import SimpleDomain
-from spacelang.ir.domain_questions import index_of_part
+from spacelang.ir.domain_properties import index_of_part
 from spacelang.ir.expr import ExpressionValue, InactiveValue
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, structure_of
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.elimination import Bucket, State
-from spacelang.solver.model import Solver, context_below
+from spacelang.solver.model import WeightedModelSolver, context_below
 from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
 
 
@@ -38,7 +38,7 @@ class ConfigurationNumbers:
     def __init__(self, structures: Structures) -> None:
         """Prepare the numbers; raise ValueError, with the reason, if they cannot be numbered."""
         self._space = structures.space
-        solver = Solver(structures.model, CountWeights())
+        solver = WeightedModelSolver(structures.model, CountWeights())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
             raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
@@ -75,7 +75,7 @@ class _Numbering:
     A number has one digit per network, which has one digit per variable (mixed radix).
     """
 
-    def __init__(self, space: Space, solver: Solver) -> None:
+    def __init__(self, space: Space, solver: WeightedModelSolver) -> None:
         self._space = space
         self._solver = solver
         self._forests: dict[Network, _BucketForest] = {}

@@ -16,7 +16,7 @@ from spacelang.solver.constraint_contexts import common_context
 from spacelang.solver.domain_cells import singleton_cells
 from spacelang.solver.elimination import UnionFind
 from spacelang.solver.linear import possible_truths_of_sum
-from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
 from spacelang.solver.network_compiler import evaluate_combinations
 
@@ -74,7 +74,7 @@ def is_unsatisfiable(space: Space, constraints: Sequence[Constraint], branch: tu
     expressions = [constraint.expression for constraint in together]
     named = [address for expression in expressions for address in mentioned_addresses(expression)]
     variables = _relevant_variables(space, (), with_dependencies(space.variables, named), expressions)
-    return not Solver(SolverModel(variables, together), Weights()).total_weight()
+    return not WeightedModelSolver(SolverModel(variables, together), Weights()).total_weight()
 
 
 def _without_irrelevant_owners(space: Space, statement: ExpressionInContext) -> ExpressionInContext:
@@ -197,7 +197,7 @@ def _solve_truths(space: Space, statements: Sequence[ExpressionInContext]) -> li
     probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
     variables = _relevant_variables(space, context, (*wanted, *inner), [p.condition for p in probes if p.condition])
     variables |= {probe.address: Variable(probe, ()) for probe in probes}
-    supported = Solver(SolverModel(variables, ()), Weights()).supported_states()
+    supported = WeightedModelSolver(SolverModel(variables, ()), Weights()).supported_states()
     can_be = [supported[probe.address] != {UNREACHED} for probe in probes]
     return [*zip(can_be[::2], can_be[1::2], strict=True)]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from spacelang.ir.chains import merge_constraints, with_each_use_once
-from spacelang.ir.domain_questions import is_finite
+from spacelang.ir.domain_properties import is_finite
 from spacelang.ir.space import Hyperparameter, Node, Operator, children_of
 from spacelang.ir.walk import operator_and_fixed_operators
 from spacelang.solver.counting import Structures

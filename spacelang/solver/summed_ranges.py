@@ -16,7 +16,7 @@ from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import Compare, references, required_truths
 from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
-from spacelang.solver.linear import Inequality, add_scaled, difference
+from spacelang.solver.linear import Inequality, add_multiple, difference
 from spacelang.solver.network import Network
 from spacelang.solver.ordered_relations import (
     OrderedRelations,
@@ -43,7 +43,7 @@ def equations_with_continuous_members(
             yield atom, continuous
 
 
-def shares_of_whole(variables: Mapping[str, Variable], equation: Compare) -> str | None:
+def names_of_simplex_shares(variables: Mapping[str, Variable], equation: Compare) -> str | None:
     """Return the names of shares if an equation requires that their sum is 1, or None for any other equation."""
     form = difference(equation)
     nodes = [variables[address].hyperparameter for address in references(equation)]
@@ -57,7 +57,7 @@ def simplex_remedy(variables: Mapping[str, Variable], constraints: Iterable[Cons
     """Return the advice to declare a simplex if a constraint makes the sum of continuous ranges 1, else None."""
     for constraint in constraints:
         for equation, _ in equations_with_continuous_members(variables, constraint):
-            if shares := shares_of_whole(variables, equation):
+            if shares := names_of_simplex_shares(variables, equation):
                 return f"declare shares of a whole as a simplex: `simplex {shares}`"
     return None
 
@@ -188,7 +188,7 @@ def _units(rows: list[Inequality], grids: Mapping[str, Grid]) -> dict[str, Fract
     if set(first) != set(grids):
         return None
     for row in rows:
-        if set(row.factors) != set(first) or add_scaled(row.factors, first, -_ratio(row, first)):
+        if set(row.factors) != set(first) or add_multiple(row.factors, first, -_ratio(row, first)):
             return None
     return {address: factor * to_fraction(grids[address].step) for address, factor in first.items()}
 
@@ -251,7 +251,7 @@ def counted_ranges(network: Network) -> CountedRanges | None:
     return (ordered_relations(network) or summed_ranges(network)) if network.ranges else None
 
 
-def exactly_drawn_ranges(network: Network) -> CountedRanges | None:
+def ranges_with_exact_draws(network: Network) -> CountedRanges | None:
     """Return the relations of a network like `counted_ranges`, but None if its tables are too large for draws."""
     found = counted_ranges(network)
     return None if isinstance(found, SummedRanges) and not found.can_be_drawn else found

@@ -7,7 +7,7 @@ from shlex import quote
 from textwrap import fill
 from typing import Final
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.domain import is_bare_word
 from spacelang.runtime.data.profile import ColumnProfile, Profile
 from spacelang.runtime.data.tables import ColumnContent
@@ -23,7 +23,7 @@ MANY_COLUMNS: Final = 10  # The number of numeric columns from which feature sel
 MANY_VALUES: Final = 12  # The number of categories from which target encoding is worth trying
 
 
-def starter_space(data: Profile, reference: str, options: str = "", place: str | None = None) -> str:
+def starter_space_text(data: Profile, reference: str, options: str = "", place: str | None = None) -> str:
     """Return the text of a space for a data set, formatted as by `fmt`. It passes `check`.
 
     `reference` is how the user named the data. `options` are the other options for the data, each with a space before
@@ -51,7 +51,7 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
         f"    spacelang run {file} --data {quote(reference)}{options}",
     ]
     return "".join(
-        as_comment(line) if line[:1].strip() else f"# {make_visible(line)}".rstrip() + "\n" for line in lines
+        as_comment(line) if line[:1].strip() else f"# {replace_unprintable(line)}".rstrip() + "\n" for line in lines
     )
 
 
@@ -207,7 +207,10 @@ def _metric(data: Profile) -> str:
 def as_comment(text: str, indent: str = "") -> str:
     """Return a text as wrapped comment lines; control characters, as column names may have, are made visible."""
     begin = f"{indent}# "
-    return fill(make_visible(text), WIDTH, initial_indent=begin, subsequent_indent=begin, break_on_hyphens=False) + "\n"
+    return (
+        fill(replace_unprintable(text), WIDTH, initial_indent=begin, subsequent_indent=begin, break_on_hyphens=False)
+        + "\n"
+    )
 
 
 def _name(data: Profile) -> str:
@@ -218,7 +221,7 @@ def _name(data: Profile) -> str:
 
 
 def _quotable(text: str) -> str:
-    return re.sub(r'["\\]', "'", make_visible(text))
+    return re.sub(r'["\\]', "'", replace_unprintable(text))
 
 
 def _listed(texts: Sequence[str], most: int) -> str:

@@ -30,7 +30,7 @@ def packages_with_learners(kind: Kind, allowed: Iterable[str]) -> tuple[str, ...
     return tuple(each.package for each in learners(kind) if each.package in among)
 
 
-def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
+def tabular_space_text(kind: Kind, packages: Iterable[str] = ()) -> str:
     """Return the text of the bundled space for a kind of task, extended by the learners of `packages`, if any."""
     wanted = {"", *packages}
     # Learners for few rows only are left to spaces that are written for one data set.
@@ -60,7 +60,7 @@ HEADER: Final = (
 def main() -> None:
     """Write the text of both bundled spaces to their files in the package."""
     for kind in get_args(Kind):
-        (resource_folder("spaces") / f"{space_name(kind)}.space").write_text(tabular_space(kind), encoding="utf-8")
+        (resource_folder("spaces") / f"{space_name(kind)}.space").write_text(tabular_space_text(kind), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -264,7 +264,7 @@ class IncrementalGaussianProcess:
         return np.arange(0) if self._last is None else self._last.rows
 
     def _extend(self, points: Array, numbers: Array) -> _FittedFactor:
-        size, fitted = size_at_last_fit(len(numbers)), self._last
+        size, fitted = row_count_at_last_fit(len(numbers)), self._last
         if fitted is None or not fitted.is_extended_by(size, points, numbers):
             fitted = _fit(points[:size], numbers[:size])
         factor = fitted.factor
@@ -274,7 +274,7 @@ class IncrementalGaussianProcess:
         return _FittedFactor(points, numbers, size, np.append(fitted.rows, new).astype(int), factor)
 
 
-def size_at_last_fit(count: int, part: int = 10) -> int:
+def row_count_at_last_fit(count: int, part: int = 10) -> int:
     """Return the number of rows to which the kernel for `count` > 0 rows is fitted.
 
     This is the largest of the sizes 1, 2, .., 20, 22, .., 1000, 1100, .. not above `count`: each exceeds the previous

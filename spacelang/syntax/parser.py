@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.reading import MissingSeparator, TooLarge
+from spacelang.diagnostics.reading import MissingSeparator, TextTooLarge
 from spacelang.frozen import frozen
 from spacelang.syntax import ast
 from spacelang.syntax.builder import read
@@ -26,7 +26,7 @@ class ParseResult:
 def parse(source: Source) -> ParseResult:
     """Return the syntax tree of a text with all its syntax errors. Never raises, whatever the text."""
     nothing = ast.File((), Span(source, 0, len(source.text)))
-    too_large = exceeded_limit(source)
+    too_large = exceeded_limit_diagnostic(source)
     if too_large is not None:
         return ParseResult(nothing, (too_large,), frozenset())
     reading = read(source, source.text)
@@ -38,7 +38,7 @@ def parse(source: Source) -> ParseResult:
 
         reading, mistakes, damaged = recover(source, reading, reading.error)
     if reading.highest_expression is not None and reading.highest_expression[0] > MAX_HEIGHT:
-        height = TooLarge(
+        height = TextTooLarge(
             reading.highest_expression[1], what="the nesting depth of this expression", limit=str(MAX_HEIGHT)
         )
         return ParseResult(nothing, (*mistakes, height), damaged)
@@ -98,11 +98,11 @@ _LEXEME = re.compile(
 )
 
 
-def exceeded_limit(source: Source) -> TooLarge | None:
+def exceeded_limit_diagnostic(source: Source) -> TextTooLarge | None:
     """Return a diagnostic for the first limit that the text exceeds, with its place, or None."""
     text = source.text
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES):
-        return TooLarge(Span(source, 0, 0), what="the file", limit="1 MiB")
+        return TextTooLarge(Span(source, 0, 0), what="the file", limit="1 MiB")
     depth = 0
     for place, lexeme in enumerate(_LEXEME.finditer(text)):
         kind = lexeme.lastgroup
@@ -110,15 +110,15 @@ def exceeded_limit(source: Source) -> TooLarge | None:
             depth = depth + 1 if lexeme["bracket"] in "[({" else max(depth - 1, 0)
             if depth > MAX_NESTING:
                 span = Span(source, lexeme.start("bracket"), lexeme.end())
-                return TooLarge(span, what="the nesting depth of brackets", limit=str(MAX_NESTING))
+                return TextTooLarge(span, what="the nesting depth of brackets", limit=str(MAX_NESTING))
         elif kind == "number":
             what = _exceeded_number_limit(lexeme["number"])
             if what is not None:
                 span = Span(source, lexeme.start("number"), lexeme.end())
-                return TooLarge(span, what="this number", limit=what)
+                return TextTooLarge(span, what="this number", limit=what)
         if place >= MAX_TOKENS:
             span = Span(source, lexeme.start(), lexeme.end())
-            return TooLarge(span, what="the number of words and signs", limit=f"{MAX_TOKENS:,}")
+            return TextTooLarge(span, what="the number of words and signs", limit=f"{MAX_TOKENS:,}")
     return None
 
 

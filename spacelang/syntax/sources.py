@@ -9,7 +9,13 @@ from pathlib import Path, PureWindowsPath
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.reading import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
+from spacelang.diagnostics.reading import (
+    ImportOutsideFolder,
+    NotUtf8Text,
+    TextTooLarge,
+    UnreadableFile,
+    UnreadableImport,
+)
 from spacelang.files import resource_folder
 from spacelang.frozen import frozen
 from spacelang.spelling_suggestions import nearest_name
@@ -59,9 +65,9 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
         case _UnreadableReason(reason):
             return unreadable(reason)
         case _InvalidText(reason):
-            return NotText(start, path=reference, reason=reason)
+            return NotUtf8Text(start, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TooLarge(start, what="the file", limit=limit)
+            return TextTooLarge(start, what="the file", limit=limit)
 
 
 def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagnostic:
@@ -77,9 +83,9 @@ def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagn
             root = Path(os.path.realpath(folder))
             return Source(name, text, Origin(root / name, root))
         case _InvalidText(reason):
-            return NotText(start, path=name, reason=reason)
+            return NotUtf8Text(start, path=name, reason=reason)
         case _FileTooLarge(limit):
-            return TooLarge(start, what="the input", limit=limit)
+            return TextTooLarge(start, what="the input", limit=limit)
 
 
 @frozen
@@ -103,29 +109,31 @@ def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | 
         return UnreadableImport(at, path=reference, reason=reason, near=nearest_name(reference, bundled_names()))
     outside = _refusal_reason(reference)
     if outside is not None:
-        return OutsideImport(at, path=reference, reason=outside)
+        return ImportOutsideFolder(at, path=reference, reason=outside)
     try:
         real = Path(os.path.realpath(importer.origin.path.parent / reference, strict=True))
     except (OSError, ValueError) as error:
         near = nearest_name(reference, [*bundled_names(), *_importable_paths(reference, importer.origin)])
         return UnreadableImport(at, path=reference, reason=_error_reason(error), near=near)
     if not real.is_relative_to(importer.origin.root):
-        return OutsideImport(at, path=reference, reason="the path is a link to a place outside the folder of the space")
+        return ImportOutsideFolder(
+            at, path=reference, reason="the path is a link to a place outside the folder of the space"
+        )
     name = str(Path(importer.name).parent / reference)
     return ImportLocation(name, Origin(real, importer.origin.root))
 
 
 def read_import(place: ImportLocation, reference: str, at: Span) -> Source | Diagnostic:
-    """Read an imported file, or return a diagnostic. Never raises."""
+    """Read the file at `place`; a diagnostic, returned if that fails, names the file `reference`. Never raises."""
     match _read_text(place.origin.path):
         case str() as text:
             return Source(place.name, text, place.origin)
         case _UnreadableReason(reason):
             return UnreadableImport(at, path=reference, reason=reason)
         case _InvalidText(reason):
-            return NotText(at, path=reference, reason=reason)
+            return NotUtf8Text(at, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TooLarge(at, what="the imported file", limit=limit)
+            return TextTooLarge(at, what="the imported file", limit=limit)
 
 
 @frozen

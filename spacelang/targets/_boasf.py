@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, literal, parts
-from spacelang.ir.domain_questions import subgrid
+from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Or, Reference, is_true, references
 from spacelang.ir.partial_evaluation import activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
@@ -133,7 +133,7 @@ def max_arm_count(slots: Cuts) -> int:
     return prod(len(s.pieces) if isinstance(s, CutHyperparameter) else sum(map(max_arm_count, s.inside)) for s in slots)
 
 
-def arm_keys(slots: Cuts) -> Iterator[ArmKey]:
+def iter_arm_keys(slots: Cuts) -> Iterator[ArmKey]:
     """Yield the keys of all arms, including empty arms."""
     for joint in product(*map(_slot_arm_keys, slots)):
         yield tuple(item for items in joint for item in items)
@@ -144,7 +144,7 @@ def _slot_arm_keys(slot: CutHyperparameter | GroupedDecision) -> Iterator[ArmKey
         yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
     else:
         for place, inside in enumerate(slot.inside):
-            yield from (((slot.node.address, place), *inner) for inner in arm_keys(inside))
+            yield from (((slot.node.address, place), *inner) for inner in iter_arm_keys(inside))
 
 
 def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[str, int]]:

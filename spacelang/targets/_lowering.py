@@ -11,7 +11,7 @@ from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
-from spacelang.ir.domain_questions import FLOAT_LIMIT_REASON, unencodable_domains
+from spacelang.ir.domain_properties import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.ir.space import Space, operators
 from spacelang.ir.walk import computed_parameters
 from spacelang.serialization.definition import VERSION, to_json
@@ -276,7 +276,7 @@ class SourceForm(Protocol):
         """Return the source of a module that imports nothing but the library, without a final newline."""
 
 
-def first_line(form: Form) -> str:
+def first_line_of_text(form: Form) -> str:
     """Return the first line of a form's text: its space, and the numbers of its parts."""
     return form.to_text().partition("\n")[0].removeprefix("# ")
 
@@ -285,7 +285,7 @@ class ReadableForm:
     """A base class of forms whose `repr` is the first line of their text."""
 
     def __repr__(self: Form) -> str:
-        return f"<{type(self).__name__} {first_line(self)}>"
+        return f"<{type(self).__name__} {first_line_of_text(self)}>"
 
 
 F_co = TypeVar("F_co", bound=Form, covariant=True)
@@ -324,7 +324,7 @@ class LoweringResult(Generic[F_co, E]):
 
     def __repr__(self) -> str:
         name = "" if self.origin is None else f"{type(self.origin[0]).__name__.lower()}: "
-        return f"<compiled space, {name}{first_line(self.form)}>"
+        return f"<compiled space, {name}{first_line_of_text(self.form)}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(

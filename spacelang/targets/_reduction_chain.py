@@ -178,12 +178,12 @@ def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowerin
             if verdict in keeps[construct] or (is_lossy and verdict.status is _lowering.Preservation.APPROXIMATED):
                 yield construct, verdict
 
-    links = worst_findings(((free.node, slot) for free, slot in chain.drawn_pieces()), says)
+    links = worst_finding_per_place(((free.node, slot) for free, slot in chain.drawn_pieces()), says)
     yield from (found for found in links if found.verdict != keeps[found.construct][0])
     yield from uniform_prior_findings(chain.space)
 
 
-def worst_findings(
+def worst_finding_per_place(
     links: Iterable[tuple[Hyperparameter, L]], says: Callable[[Hyperparameter, L], Iterable[tuple[Construct, Verdict]]]
 ) -> Iterable[_lowering.Finding]:
     """Return the worst finding for each hyperparameter and construct of what `says` yields on their links."""

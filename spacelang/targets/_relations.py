@@ -92,7 +92,7 @@ class RelationsTarget(Protocol):
         """The verdicts of the target."""
 
 
-def with_quantiles(preserves: PreservationTable) -> PreservationTable:
+def with_quantile_verdicts(preserves: PreservationTable) -> PreservationTable:
     """Return the verdicts of a target that also takes quantiles."""
     numbers = {construct: (*preserves[construct], A_QUANTILE) for construct in RANGE_CONSTRUCTS}
     numbers[Construct.FLOATS] = (*preserves[Construct.FLOATS], A_QUANTILE, A_FLOAT_QUANTILE)
@@ -192,7 +192,7 @@ def _lower_by(
     way = ways[lowering]
     if way is None:
         refuse_other_relations(structures.space, (), target.preserves)
-    assert way is not None, "there are relations, which are refused"
+    assert way is not None, "a missing lowering must have refused all relations"
     found = way(reduction)
     return replace(found, report=(*found.report, *_untold_relations(structures.space, found.report)))
 

@@ -23,7 +23,7 @@ from spacelang.ir.value import Value
 from spacelang.plugins import option
 from spacelang.reductions.flattening import MAX_ALTERNATIVES, FlattenedBranch, flatten_branch
 from spacelang.sampling.independent_sampling import ValueSampler
-from spacelang.sampling.prior_draws import prior_at
+from spacelang.sampling.prior_draws import prior_of_address
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
@@ -249,7 +249,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
         ways = (alternative.columns for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
-            codes = ValueSampler(domain, prior_at(self.space, slot.address)).draw(count, rng)
+            codes = ValueSampler(domain, prior_of_address(self.space, slot.address)).draw(count, rng)
             write_values(points, slot, IntegerEncoding(domain, domain), rows, codes)
         return self.project_all(points) if count else points
 

@@ -129,7 +129,7 @@ class Boasf:
         most = _boasf.max_arm_count(partition.slots)
         if most > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_pieces(partition, most)
-        parts = ((key, partition.subspace_of(key)) for key in _boasf.arm_keys(partition.slots))
+        parts = ((key, partition.subspace_of(key)) for key in _boasf.iter_arm_keys(partition.slots))
         found = [(key, part) for key, part in parts if part is not None]
         if len(found) > self.cap:
             self._raise_too_many_pieces(partition, len(found))
@@ -142,7 +142,7 @@ class Boasf:
                 arms.append(arm)
                 kept.append(arm_key)
         title = f"pieces of {count_with_noun(len(partition.cuts), 'hyperparameter')}"
-        return ArmSpaces(space, tuple(arms), title, partition=partition, arm_keys=tuple(kept))
+        return ArmSpaces(space, tuple(arms), title, partition=partition, iter_arm_keys=tuple(kept))
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
@@ -211,12 +211,12 @@ class ArmSpaces(ReadableForm):
         *,
         stage: Choice | None = None,
         partition: Partition | None = None,
-        arm_keys: Sequence[ArmKey] = (),
+        iter_arm_keys: Sequence[ArmKey] = (),
     ) -> None:
         """Take arms that a stage or the keys in a partition identify; a single arm needs neither."""
         self.space, self.arms = space, arms
         self._title, self._stage, self._partition = title, stage, partition
-        self._indices = {arm_key: index for index, arm_key in enumerate(arm_keys)}
+        self._indices = {arm_key: index for index, arm_key in enumerate(iter_arm_keys)}
         self._index_by_name = {arm.name: index for index, arm in enumerate(arms)}
 
     def index_of(self, configuration: Configuration) -> int:

@@ -37,7 +37,7 @@ from spacelang.targets._relations import (
     quantile_source,
     refuse_other_relations,
     report_of_original,
-    with_quantiles,
+    with_quantile_verdicts,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Configspace:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **_reduction_chain.preserved_by_reductions(accepts, "a categorical"),
             Construct.FLOATS: (exact("a float, which ConfigSpace rounds to 13 decimals"), SCALED, TOO_WIDE),
@@ -294,7 +294,7 @@ def _findings(plan: Plan) -> Iterator[_lowering.Finding]:
                 )
     own = ((n, each) for n, each in plan.coded if isinstance(n, Hyperparameter) and isinstance(each, cs.EncodedDomain))
     pieces = ((node, piece) for node, each in own for piece in each.pieces)
-    yield from _reduction_chain.worst_findings(pieces, _piece_verdicts)
+    yield from _reduction_chain.worst_finding_per_place(pieces, _piece_verdicts)
     for network in plan.unfolded:
         for member in network.members:
             if member.condition is not None:

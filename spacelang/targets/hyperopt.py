@@ -53,7 +53,7 @@ from spacelang.targets._relations import (
     lower_by_relations,
     quantile_source,
     report_of_original,
-    with_quantiles,
+    with_quantile_verdicts,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Hyperopt:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "`hp.choice`"),
             Construct.FLOATS: (exact("`hp.uniform`"),),

@@ -55,7 +55,7 @@ from spacelang.targets._relations import (
     lower_by_relations,
     refuse_other_relations,
     report_of_original,
-    with_quantiles,
+    with_quantile_verdicts,
 )
 from spacelang.targets._text_and_dot import digraph, quote_dot
 from spacelang.text import count_with_noun
@@ -86,7 +86,7 @@ def accepts(part: SimpleDomain) -> bool:
         case Grid():
             return part.is_consecutive
         case Real():
-            return not part.is_open and not r.is_wide(part)
+            return not part.is_open and not r.needs_log_encoding(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Irace:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "a categorical parameter"),
             Construct.FLOATS: (

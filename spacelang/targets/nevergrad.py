@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
-from spacelang.ir.domain_questions import has_distinct_scalars
+from spacelang.ir.domain_properties import has_distinct_scalars
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
@@ -37,7 +37,7 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import EVENLY, preserved_by_reductions
-from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantiles
+from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantile_verdicts
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -77,7 +77,7 @@ class Nevergrad:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "`ng.p.Choice`"),
             Construct.FLOATS: (exact("`ng.p.Scalar`; very small or large numbers are scaled by a power of two"),),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
-from spacelang.ir.domain_questions import has_distinct_scalars
+from spacelang.ir.domain_properties import has_distinct_scalars
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.plugins import option
 from spacelang.reductions.domains import split_into_simple
@@ -41,7 +41,12 @@ from spacelang.targets._exports.optuna_calls import (
     describe_suggest_call,
     suggest_call_code,
 )
-from spacelang.targets._exports.rejected_relations import PRUNING, RejectedRelations, can_be_written, violations_source
+from spacelang.targets._exports.rejected_relations import (
+    PRUNING,
+    RejectionConstraints,
+    can_be_written,
+    violations_source,
+)
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
@@ -76,7 +81,7 @@ from spacelang.targets._relations import (
     refuse_other_relations,
     relations_entry,
     report_of_original,
-    with_quantiles,
+    with_quantile_verdicts,
 )
 
 if TYPE_CHECKING:
@@ -140,7 +145,7 @@ class Optuna:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "`suggest_categorical`"),
             Construct.FLOATS: (exact("`suggest_float`"),),
@@ -186,7 +191,7 @@ class Optuna:
     def _reject(self, reduction: QuantileReduction) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function that prunes trials that violate a relation."""
         space = reduction.structures.space
-        rejected = RejectedRelations(space, tuple(filter(is_relation, space.constraints)))
+        rejected = RejectionConstraints(space, tuple(filter(is_relation, space.constraints)))
         untestable = [rule for rule in rejected.constraints if not can_be_written(rule, space)]
         if untestable:
             _lowering.make_report(space, self.preserves, constraint_findings(untestable, NOT_IN_PYTHON))
@@ -216,7 +221,7 @@ class OptunaFunction(LibraryFunctionForm):
     """A function that asks trials of optuna for configurations."""
 
     def __init__(
-        self, named: Questions, reduction: QuantileReduction, rejected: RejectedRelations | None = None
+        self, named: Questions, reduction: QuantileReduction, rejected: RejectionConstraints | None = None
     ) -> None:
         """Make the function from the questions of a reduced space; trials that violate `rejected` are pruned."""
         super().__init__(named, reduction)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
-from spacelang.ir.domain_questions import has_distinct_scalars
+from spacelang.ir.domain_properties import has_distinct_scalars
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
@@ -37,7 +37,7 @@ from spacelang.targets._lowering import (
     rewritten,
 )
 from spacelang.targets._reduction_chain import preserved_by_reductions
-from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantiles
+from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantile_verdicts
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -70,7 +70,7 @@ class Ray:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts, "`tune.choice`"),
             Construct.FLOATS: (exact("`tune.uniform`"),),

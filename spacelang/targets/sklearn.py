@@ -45,7 +45,7 @@ from spacelang.targets._relations import (
     lower_by_relations,
     quantile_source,
     report_of_original,
-    with_quantiles,
+    with_quantile_verdicts,
 )
 from spacelang.text import count_with_noun
 
@@ -105,7 +105,7 @@ class Sklearn:
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("cases",)
 
-    preserves: ClassVar[PreservationTable] = with_quantiles(
+    preserves: ClassVar[PreservationTable] = with_quantile_verdicts(
         {
             **preserved_by_reductions(accepts),
             Construct.DECISIONS: (

@@ -17,7 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.executors import Evaluate, Executor, FinishedJob, Job
+from spacelang.runtime.executors import Evaluate, Executor, FinishedJob, Job, wait_until_ready
 from spacelang.runtime.executors._processes.process_tree import is_alive_with_environment_variable
 from spacelang.testing.faults import (
     FAULTS,
@@ -121,7 +121,7 @@ class ExecutorConformance(ExecutorTests):
 
     def test_a_worker_with_a_job_is_not_free(self, make: Make) -> None:
         executor = make(evaluate)
-        executor.ready()
+        wait_until_ready(executor)
         names = tuple(executor.free)
         assert names
         assert len(set(names)) == len(names)
@@ -139,7 +139,7 @@ class ExecutorConformance(ExecutorTests):
 
     def test_waiting_without_jobs_returns_at_once(self, make: Make) -> None:
         executor = make(evaluate)
-        executor.ready()
+        wait_until_ready(executor)
         assert executor.wait() == ()
         assert executor.wait(60) == ()
 
@@ -186,7 +186,7 @@ class ExecutorConformance(ExecutorTests):
 
     def test_stopping_one_worker_leaves_the_others_running(self, make: Make) -> None:
         executor = make(evaluate)
-        executor.ready()
+        wait_until_ready(executor)
         names = tuple(executor.free)
         stopped, *others = names
         for number, name in enumerate(names):
@@ -248,7 +248,7 @@ class BoundingConformance(ExecutorTests):
 
     def test_waiting_returns_after_its_timeout(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=20))
-        executor.ready()
+        wait_until_ready(executor)
         executor.start(executor.free[0], Job(1, make_request(1, "sleep")))
         assert executor.wait(0) == ()
         started = time.monotonic()
@@ -258,7 +258,7 @@ class BoundingConformance(ExecutorTests):
     def test_closing_is_quick_whatever_jobs_do(self, make: Make, marked: MarkedProcesses) -> None:
         for action in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "stop_own_process"):
             executor = make(evaluate)
-            executor.ready()
+            wait_until_ready(executor)
             for number, name in enumerate(executor.free):
                 executor.start(name, Job(number, make_request(number, action)))
             assert executor.wait(0.2) == ()
@@ -272,7 +272,7 @@ class BoundingConformance(ExecutorTests):
         self, make: Make, marked: MarkedProcesses, faults: Sequence[Fault]
     ) -> None:
         executor = make(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
-        executor.ready()
+        wait_until_ready(executor)
         around = len(marked())
         for fault in faults:
             started = time.monotonic()
@@ -289,7 +289,7 @@ class BoundingConformance(ExecutorTests):
         self, make: Make, marked: MarkedProcesses, actions: Sequence[str]
     ) -> None:
         executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
-        executor.ready()
+        wait_until_ready(executor)
         around = len(marked())
         for action in actions:
             for finished in evaluate_all(executor, [make_request(number, action) for number in range(6)]):
@@ -314,7 +314,7 @@ class BoundingConformance(ExecutorTests):
         hang = {action for action, fault in faults.items() if fault.status is Status.TIMEOUT}
         limits = [LIMITS.trial_seconds if action in hang else None for action in actions]
         executor = make(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
-        executor.ready()
+        wait_until_ready(executor)
         around = len(marked())
         made = [make_request(number, action) for number, action in enumerate(actions)]
         requests = [replace(each, seconds=limit) for each, limit in zip(made, limits, strict=True)]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from spacelang.bench.table_search import SimulatedExecutor
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.domain import Real
 from spacelang.ir.expr import BranchTest
 from spacelang.ir.membership import first_exclusion
@@ -281,8 +282,8 @@ class OptimizerConformance(ResumeTests):
     @pytest.mark.parametrize("times", [1000, 1_000_000, 3])
     def test_the_unit_of_losses_changes_no_request(self, times: int) -> None:
         def law(space: Space, seed: int) -> None:
-            ones = drive(self.start(space, seed), quantized_loss_function(1), LIMIT)
-            many = drive(self.start(space, seed), quantized_loss_function(times), LIMIT, scale=LossScale(0.0, times))
+            ones = drive(self.start(space, seed), stepped_loss_with_failures(1), LIMIT)
+            many = drive(self.start(space, seed), stepped_loss_with_failures(times), LIMIT, scale=LossScale(0.0, times))
             assert ones.requests == many.requests
 
         self.check_law(law, 1 / 3, space=spaces(), seed=st.integers(0, 9))
@@ -292,8 +293,8 @@ class OptimizerConformance(ResumeTests):
             steps = int(first * 1024) + 1
             ones, many = (LossScale.centered_on(steps / 1024 * times) for times in (1, 1000))
             for offset in (0, -1024):  # losses that can be negative, too
-                one = drive(self.start(space, seed), quantized_loss_function(1, offset), LIMIT, scale=ones)
-                other = drive(self.start(space, seed), quantized_loss_function(1000, offset), LIMIT, scale=many)
+                one = drive(self.start(space, seed), stepped_loss_with_failures(1, offset), LIMIT, scale=ones)
+                other = drive(self.start(space, seed), stepped_loss_with_failures(1000, offset), LIMIT, scale=many)
                 assert one.requests == other.requests
 
         self.check_law(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
@@ -331,7 +332,7 @@ class StopSearchError(Exception):
     """An exception that ends a search when a test has seen enough."""
 
 
-def quantized_loss_function(scale: int, offset: int = 0) -> LossFunction:
+def stepped_loss_with_failures(scale: int, offset: int = 0) -> LossFunction:
     """Return a loss function with exact steps of `scale` / 1024 from 0 to 2 `scale`, of which a third fail."""
 
     def loss(request: Request) -> float | None:
@@ -339,3 +340,6 @@ def quantized_loss_function(scale: int, offset: int = 0) -> LossFunction:
         return None if number < 1024 else (number - 1024 + offset) / 1024 * scale
 
     return loss
+
+
+__getattr__ = make_module_getattr(__name__, {"quantized_loss_function": "stepped_loss_with_failures"})

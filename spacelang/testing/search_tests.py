@@ -14,7 +14,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
-from spacelang.optimizers._scheduling import with_initial_trials
+from spacelang.optimizers._scheduling import search_after_initial_trials
 from spacelang.plugins import PluginRegistry
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
@@ -94,7 +94,7 @@ class SearchTests(ConformanceSuite):
         It evaluates the configurations in `initial` first.
         """
         problem = Problem(space, size, np.random.default_rng(seed), initial)
-        return with_initial_trials(self.configure(**options), problem)
+        return search_after_initial_trials(self.configure(**options), problem)
 
     def run(
         self,

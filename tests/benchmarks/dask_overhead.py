@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, make in list_executors().items():
         started = time.perf_counter()
         with closing(make(evaluate)) as executor:
-            executor.ready()
+            executor.wait_until_ready()
             seconds = time.perf_counter() - started
             processor, overheads, growth = measure(executor, trials)
         overhead = statistics.median(overheads)

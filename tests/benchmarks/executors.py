@@ -74,7 +74,7 @@ def make_objective() -> Evaluate:
 def measure_overhead(workers: int, limits: Limits, trials: int, isolated: Evaluate | None = None) -> float:
     """Return the mean seconds of one trial among many."""
     executor = Processes(isolated or evaluate_nothing, workers=workers, limits=limits, isolate=isolated is not None)
-    executor.ready()
+    executor.wait_until_ready()
     try:
         start_workers(executor)
         started = time.perf_counter()
@@ -119,7 +119,7 @@ def measure_restart(evaluate: Evaluate, rounds: int) -> float:
         return time.perf_counter() - started
 
     try:
-        executor.ready()
+        executor.wait_until_ready()
         normal = min(timed(0) for _ in range(rounds))
 
         def time_after_crash() -> float:

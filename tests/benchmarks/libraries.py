@@ -31,7 +31,7 @@ import spacelang
 from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._scheduling import with_initial_trials
+from spacelang.optimizers._scheduling import search_after_initial_trials
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
@@ -150,7 +150,7 @@ def run_spacelang(name: str, options: Mapping[str, str], task: Task, seed: int, 
         return Trial(request, task.loss(values))
 
     outcome = run(
-        with_initial_trials(optimizer, problem),
+        search_after_initial_trials(optimizer, problem),
         InProcess(evaluate),
         Budget(trials=trials),
         clock=lambda: 0.0,

@@ -107,7 +107,7 @@ def evaluate_in_processes(requests: Sequence[Request], workers: int, *measuremen
     for first in range(0, len(jobs), BLOCK):
         pairs = [*zip(executors, measurements, strict=True)]
         for executor, each in pairs[:: -1 if first // BLOCK % 2 else 1]:
-            executor.ready()
+            executor.wait_until_ready()
             started = time.perf_counter()
             each.trials |= evaluate_all(executor, AffinityQueue(jobs[first : first + BLOCK], route))
             each.seconds += time.perf_counter() - started

@@ -133,7 +133,7 @@ def test_killed_dask_workers_lose_nothing(
             member.kill()
 
     try:
-        executor.ready()
+        executor.wait_until_ready()
         finished = work(executor, jobs(60), kill)
         answered_once(finished, 60)
         assert len(killed) == number
@@ -210,7 +210,7 @@ def test_a_limit_that_no_worker_can_keep_is_refused(running: Any) -> None:
     executor = Dask(evaluate, limits=Limits(trial_bytes=1e6), address=running.scheduler_address)
     try:
         with pytest.raises(InputError, match="a limit of 1MB leaves too little for a trial: an idle worker"):
-            executor.ready()
+            executor.wait_until_ready()
     finally:
         executor.close()
     assert nothing_is_left(running)
@@ -289,7 +289,7 @@ def test_a_dask_worker_that_joins_later_takes_part(marked: MarkedProcesses) -> N
     with cluster(1, processes=False) as growing:
         executor = Dask(where, workers=2, address=growing.scheduler_address)
         try:
-            executor.ready()
+            executor.wait_until_ready()
             before = {each.result.loss for each in work(executor, jobs(4))}
             growing.scale(2)
             assert eventually(lambda: len(growing.scheduler.workers) == 2, ENOUGH)
@@ -402,7 +402,7 @@ def test_a_scheduler_that_never_has_workers_is_refused() -> None:
         executor = Dask(evaluate, address=empty.scheduler_address, patience=0.5)
         try:
             with pytest.raises(InputError, match="has had no worker for 500ms"):
-                executor.ready()
+                executor.wait_until_ready()
         finally:
             executor.close()
 
@@ -415,7 +415,7 @@ def test_machines_with_other_versions_are_refused(running: Any, monkeypatch: pyt
     executor = Dask(evaluate, address=running.scheduler_address)
     try:
         with pytest.raises(InputError, match="`scikit-learn` is another at the dask worker tcp://") as caught:
-            executor.ready()
+            executor.wait_until_ready()
         assert "all machines of the cluster" in caught.value.help
     finally:
         executor.close()
@@ -424,7 +424,7 @@ def test_machines_with_other_versions_are_refused(running: Any, monkeypatch: pyt
 
 def test_control_c_interrupts_waiting_and_closing_is_quick(marked: MarkedProcesses) -> None:
     executor = Dask(evaluate, workers=2)
-    executor.ready()
+    executor.wait_until_ready()
     for number, name in enumerate(executor.free):
         executor.start(name, Job(number, make_request(number, "ignore_signals")))
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
@@ -446,7 +446,7 @@ def test_an_own_cluster_listens_on_the_loopback_address_only_and_leaves_no_file(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     executor = Dask(evaluate)
     try:
-        executor.ready()
+        executor.wait_until_ready()
         assert list(tmp_path.iterdir())
         sockets = [each for process in (psutil.Process(), *marked()) for each in process.net_connections()]
         listening = {each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN}

@@ -24,7 +24,7 @@ from trying import IS_FULL
 
 import spacelang as sl
 from spacelang.api.search_data import choose_default_space
-from spacelang.optimizers.auto import suggested_members
+from spacelang.optimizers.auto import portfolio_members
 from spacelang.runtime.archives.creation import Evaluation
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
@@ -444,7 +444,7 @@ def test_the_shipped_portfolio_is_that_of_the_pool(pool: list[Any]) -> None:
         for packages, place in zip(lists, (0, 1, None, None), strict=True):
             table = make_table(*(each.head(150) for each in load_iris(return_X_y=True, as_frame=True)))
             bound = choose_default_space(table, packages).space.bind(n_samples=100, n_features=4)
-            members = suggested_members(made, Structures(bound.checked))
+            members = portfolio_members(made, Structures(bound.checked))
             wanted = [] if place is None else [each["estimator"] for each in made.lists[place]]
             assert [each["estimator"] for each in members] == wanted
 

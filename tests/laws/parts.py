@@ -342,9 +342,9 @@ def _alone(part: Part, *, is_title: bool) -> str:
 
 def _within(part: Part, *, is_title: bool) -> str:
     """A part that something is joined to: in brackets wherever it is more than a name."""
-    is_joined = isinstance(part, Joined | Maybe) and not part.alias
+    is_joined_by = isinstance(part, Joined | Maybe) and not part.alias
     written = _alone(part, is_title=is_title)
-    return f"({written})" if is_joined else written
+    return f"({written})" if is_joined_by else written
 
 
 # ---- expressions

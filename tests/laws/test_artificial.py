@@ -17,7 +17,7 @@ from spacelang.ir.domain import Real
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.ir.walk import hyperparameters_of
-from spacelang.runtime.black_box.artificial import artificial, module_output, taken_alternatives, weighted_share
+from spacelang.runtime.black_box.artificial import artificial, iter_chosen_alternatives, module_output, weighted_share
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
@@ -104,7 +104,7 @@ def test_a_loss_is_of_the_configuration_and_the_seed_alone(seed: int, space: Spa
 @given(general_spaces(), SEEDS)
 def test_what_is_active_counts_once_and_nothing_else(space: Space, seed: int) -> None:
     for configuration in drawn(space, seed):
-        taken = [*taken_alternatives(space.root, configuration)]
+        taken = [*iter_chosen_alternatives(space.root, configuration)]
         addresses = [address for each in taken for address in each.values]
         active = [node.address for node in hyperparameters_of(space, configuration).values()]
         assert sorted(addresses) == sorted(active)
@@ -127,5 +127,5 @@ def test_seeds_differ_and_orders_of_steps_do() -> None:
     space = sl.parse(NESTED).checked
     configurations = drawn(space, 0, 50)
     assert losses(space, 1, configurations) != losses(space, 2, configurations)
-    names = {tuple(each.name for each in taken_alternatives(space.root, one)) for one in configurations}
+    names = {tuple(each.name for each in iter_chosen_alternatives(space.root, one)) for one in configurations}
     assert any(each[::-1] != each and len(each) == 3 for each in names)

@@ -14,7 +14,7 @@ from tables import loaded
 from trying import IS_FULL
 
 import spacelang as sl
-from spacelang.api.ask_tell import ExternalEvaluation
+from spacelang.api.ask_tell import CallerEvaluatedData
 from spacelang.api.experiment import Experiment
 from spacelang.api.experiment_run import run_experiment
 from spacelang.ir.space import Space
@@ -63,7 +63,7 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
 
     grid = {"b": "1", "eta": "3"} if has_rungs(optimizer) else {}
     said = Experiment(
-        space=loaded(space), data=ExternalEvaluation(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed
+        space=loaded(space), data=CallerEvaluatedData(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed
     )
     chosen = said.with_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
     return run_experiment(chosen.prepared_for(chosen.space, BOX), InProcess(evaluate)).outcome

@@ -22,7 +22,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, computed_parameters
 from spacelang.reductions.restriction import restrict_space
-from spacelang.report.computed_code import ComputedCode
+from spacelang.report.computed_code import ComputedParameterCode
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
@@ -193,7 +193,7 @@ def test_texts_documents_and_code_keep_computed_values(drawn: Drawn) -> None:
     again = sl.parse(as_text(space.checked))
     before, after = with_value(space.checked), with_value(again.checked)
     assert again.counted.configuration_count == space.counted.configuration_count
-    code = ComputedCode.by_address(space.checked)[before.address].value(before.expression)
+    code = ComputedParameterCode.by_address(space.checked)[before.address].value(before.expression)
     names = {name: getattr(computed_numbers, name) for name in dir(computed_numbers)}
     for configuration in space.sample(20, seed=1):
         values = [

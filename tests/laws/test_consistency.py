@@ -19,7 +19,7 @@ from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Node, Operator, Product, Space, fixed_operators
-from spacelang.ir.walk import walk_reached
+from spacelang.ir.walk import walk_reached_variables
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
 
@@ -96,7 +96,8 @@ def test_a_text_means_what_it_says(drawn: Drawn) -> None:
         is_member = json.dumps(document, sort_keys=True) in members
         assert (first_exclusion(space, Configuration(document)) is None) == is_member
         walked = {
-            variable.address for variable, _ in walk_reached(space, lambda choice, taken=taken: taken[choice.address])
+            variable.address
+            for variable, _ in walk_reached_variables(space, lambda choice, taken=taken: taken[choice.address])
         }
         assert walked == {*taken, *(node.address for node in hyperparameters)}
     assert all(first_exclusion(space, Configuration.from_json(member)) is None for member in members)

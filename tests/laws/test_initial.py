@@ -14,7 +14,7 @@ from spacelang.ir.search_protocol import Ask, Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._scheduling import with_initial_trials
+from spacelang.optimizers._scheduling import search_after_initial_trials
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
@@ -39,7 +39,7 @@ def drawn(space: Space, count: int, seed: int = 0) -> tuple[Configuration, ...]:
 
 def start(name: str, space: Space, initial: tuple[Configuration, ...], seed: int = 0, **options: str) -> Search:
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), options)
-    return with_initial_trials(optimizer, Problem(space, SIZE, np.random.default_rng(seed), initial))
+    return search_after_initial_trials(optimizer, Problem(space, SIZE, np.random.default_rng(seed), initial))
 
 
 def started(driven: SearchLog, count: int) -> tuple[Configuration, ...]:
@@ -120,7 +120,7 @@ def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, 
     wanted.append(Request(initial[0], 100))  # on fewer rows it is another trial
     optimizer = Asks(wanted, begin)
     driven = drive(
-        with_initial_trials(optimizer, Problem(space, SIZE, np.random.default_rng(0), initial)),
+        search_after_initial_trials(optimizer, Problem(space, SIZE, np.random.default_rng(0), initial)),
         hash_loss,
         100,
         workers=workers,
@@ -140,7 +140,7 @@ def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:
     space = plain_space(2, 2)
     initial = drawn(space, 2)
     for workers in (1, 4):
-        search = with_initial_trials(Asks([], 1), Problem(space, SIZE, np.random.default_rng(0), initial))
+        search = search_after_initial_trials(Asks([], 1), Problem(space, SIZE, np.random.default_rng(0), initial))
         driven = drive(search, hash_loss, 100, workers=workers)
         assert driven.returned
         assert started(driven, 5) == initial

@@ -15,7 +15,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union,
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Space
-from spacelang.ir.value import are_same
+from spacelang.ir.value import are_same_value
 from spacelang.ir.walk import Assignment, structure_of
 from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import MOVES_PER_NUMBER
@@ -203,7 +203,9 @@ def changed_value(space: Space, centre: Configuration, other: Configuration) -> 
     """The one hyperparameter that is active in both and differs."""
     before, after = Assignment.from_configuration(space, centre), Assignment.from_configuration(space, other)
     worths = [(node.address, before(node.address), after(node.address)) for node in space.hyperparameters]
-    (address,) = [a for a, old, new in worths if old is not INACTIVE and new is not INACTIVE and not are_same(old, new)]
+    (address,) = [
+        a for a, old, new in worths if old is not INACTIVE and new is not INACTIVE and not are_same_value(old, new)
+    ]
     return address
 
 
@@ -291,7 +293,7 @@ def check_row(tree: StructuralTree, member: Configuration, features: dict[str, f
 def check_feature(domain: Domain, value: object, feature: float) -> None:
     part = next(part for part in parts(domain) if not isinstance(part.find(value), type(INACTIVE)) and has(part, value))
     if isinstance(part, Categorical):
-        assert are_same(part.values[int(feature)], value)  # type: ignore[arg-type]
+        assert are_same_value(part.values[int(feature)], value)  # type: ignore[arg-type]
     else:
         assert 0 <= feature <= 1
         assert feature == pytest.approx(to_unit_function(part)(value), abs=1e-12)  # type: ignore[arg-type]

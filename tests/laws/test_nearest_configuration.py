@@ -10,7 +10,7 @@ import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.ir.value import are_same, is_number
+from spacelang.ir.value import are_same_value, is_number
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.nearest_configuration import nearest_member
@@ -53,7 +53,7 @@ def test_it_is_a_member_and_a_member_is_its_own(space: Space, data: st.DataObjec
     rest |= {key: needed[0] for key, needed in changed.items() if needed is not None}
     # An integer where the space has floats is the same number.
     assert rest.keys() == found.member.keys()
-    assert all(are_same(rest[key], value) for key, value in found.member.items())
+    assert all(are_same_value(rest[key], value) for key, value in found.member.items())
 
 
 @LAW
@@ -69,7 +69,7 @@ def test_no_member_of_its_structure_changes_fewer_values(space: Space, data: st.
 
     def changes(other: Configuration) -> int:
         # Of what was given a value that the domain has: another one has to be changed whatever is taken.
-        return sum(key in other and key in wanted and not are_same(other[key], wanted[key]) for key in keys)
+        return sum(key in other and key in wanted and not are_same_value(other[key], wanted[key]) for key in keys)
 
     others = (Configuration.from_json(text) for text in brute.configurations(space))
     alike = [other for other in others if structure_of(space, other) == taken]

@@ -10,7 +10,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.value import are_same
+from spacelang.ir.value import are_same_value
 from spacelang.ir.walk import Assignment, structure_of
 from spacelang.sampling.neighbours import MOVES_PER_NUMBER, Neighbourhood, NeighbouringValues
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
@@ -53,8 +53,10 @@ def check_values(space: Space, centre: Configuration, other: Configuration) -> N
     before, after = Assignment.from_configuration(space, centre), Assignment.from_configuration(space, other)
     worths = [(node, before(node.address), after(node.address)) for node in space.hyperparameters]
     in_both = [(old, new) for _, old, new in worths if old is not INACTIVE and new is not INACTIVE]
-    assert sum(not are_same(old, new) for old, new in in_both) == 1
-    assert all(are_same(new, node.default) for node, old, new in worths if old is INACTIVE and new is not INACTIVE)
+    assert sum(not are_same_value(old, new) for old, new in in_both) == 1
+    assert all(
+        are_same_value(new, node.default) for node, old, new in worths if old is INACTIVE and new is not INACTIVE
+    )
 
 
 def check_structure(

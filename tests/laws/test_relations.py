@@ -11,7 +11,7 @@ from optuna.trial import FixedTrial
 from scipy import stats
 
 import spacelang as sl
-from spacelang.api.compilation import length_warning
+from spacelang.api.compilation import code_length_warning
 from spacelang.ir.membership import first_exclusion
 from spacelang.reductions.quantile_relations import reduce_to_quantiles
 from spacelang.sampling.sampler import SamplingFailedError
@@ -199,7 +199,7 @@ def test_rejection_is_refused_with_the_reason(lines: str, reason: str) -> None:
 def test_only_a_function_of_many_cases_is_longer_than_ten_lines_for_each_variable() -> None:
     space = sl.parse("space s\nabstract M\nstage m = M {\nlo : int[1, 100]\nhi : int[lo, 100] }")
     several = {each: space.compile("optuna", relations=each) for each in ("native", "quantiles", "rejection", "cases")}
-    warnings = {each: length_warning(form, space.checked) for each, form in several.items()}
+    warnings = {each: code_length_warning(form, space.checked) for each, form in several.items()}
     assert [each for each, warning in warnings.items() if warning] == ["cases"]
     assert several["native"].form.function_line_count == 7
 

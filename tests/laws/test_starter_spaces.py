@@ -14,7 +14,7 @@ import spacelang as sl
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.profile import Profile, Suspicion, column_warnings, profile
 from spacelang.runtime.errors import DataError
-from spacelang.starter_spaces import starter_space
+from spacelang.starter_spaces import starter_space_text
 from spacelang.syntax.printer import format_text
 
 from .settings import LAW
@@ -64,7 +64,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 @LAW
 @given(profiles())
 def test_passes_the_check_as_it_is_laid_out(data: Profile) -> None:
-    text = starter_space(data, "a file.csv", " --target-column label")
+    text = starter_space_text(data, "a file.csv", " --target-column label")
     space = sl.parse(text)
     assert not space.warnings
     assert format_text(text) == text
@@ -79,14 +79,14 @@ def test_depends_on_the_data() -> None:
     for names in (["size"], ["age"], ["town"], ["street"], ["size", "town"], [f"x{place}" for place in range(12)]):
         for labels in LABELS.values():
             table = pd.DataFrame({name: COLUMNS[name] for name in names})
-            texts.add(starter_space(profile(make_table(table, pd.Series(labels))), "a.csv"))
+            texts.add(starter_space_text(profile(make_table(table, pd.Series(labels))), "a.csv"))
     assert len(texts) == 6 * len(LABELS)
 
 
 @pytest.mark.parametrize("label", ["rare", "price"])
 def test_what_is_drawn_fits(label: str) -> None:
     table = pd.DataFrame(COLUMNS)
-    space = sl.parse(starter_space(profile(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
+    space = sl.parse(starter_space_text(profile(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
     trials = 40 if IS_FULL else 3
     found = sl.search(space, table, LABELS[label], validate="holdout(0.3)", trials=trials, **PLAIN)
     assert len(found.outcome.records) == trials
@@ -100,7 +100,7 @@ def test_boosting_is_trained_alike_on_few_and_on_many_rows() -> None:
     target = pd.Series(1e-4 * (features["one"] * features["two"] + 0.1 * rng.normal(size=10_500)), name="target")
     for rows in (9_000, 10_500):
         some, labels = features.head(rows), target.head(rows)
-        space = sl.parse(starter_space(profile(make_table(some, labels)), "a.csv"))
+        space = sl.parse(starter_space_text(profile(make_table(some, labels)), "a.csv"))
         configuration = {**space.default(), "estimator": "boosting"}
         assert configuration == dict(space.default()), "boosting is the default"
         fitted = space.build(configuration).fit(some, labels)
@@ -112,13 +112,13 @@ def test_boosting_is_trained_alike_on_few_and_on_many_rows() -> None:
 
 def test_dates_are_selected_by_themselves() -> None:
     table = pd.DataFrame({name: COLUMNS[name] for name in ("when", "empty")})
-    space = sl.parse(starter_space(profile(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))
+    space = sl.parse(starter_space_text(profile(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))
     assert sl.search(space, table, LABELS["two"], trials=1, **PLAIN).outcome.failed == 0
 
 
 def test_sparse_features_stay_sparse() -> None:
     features = sparse.random_array((ROWS, 40), density=0.05, rng=0).tocsr()
-    space = sl.parse(starter_space(profile(make_table(features, LABELS["two"])), "a.arff"))
+    space = sl.parse(starter_space_text(profile(make_table(features, LABELS["two"])), "a.arff"))
     found = sl.search(space, features, LABELS["two"], validate="holdout(0.3)", trials=6 if IS_FULL else 3, **PLAIN)
     assert found.outcome.failed == 0
 
@@ -146,7 +146,7 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     assert {column.name: column.suspicion for column in data.columns} == {
         name: suspicion for name, (_, suspicion) in SUSPECTS.items()
     }
-    text = starter_space(data, "a.csv")
+    text = starter_space_text(data, "a.csv")
     flat = " ".join(text.replace("\n# ", " ").split())
     assert data.warnings == [
         "`customerID`, `row`, `code` look like identifiers: pipelines cannot learn from them; drop them "
@@ -228,7 +228,7 @@ def test_what_a_run_refuses_is_said_where_a_space_is_made(what: str) -> None:
     table, target = pd.DataFrame(columns), pd.Series(labels, name="y")
     data = profile(make_table(table, target))
     assert [*data.refused] == said
-    text = starter_space(data, "a.csv")
+    text = starter_space_text(data, "a.csv")
     assert f"! {said[0]}." in " ".join(text.replace("\n# ", " ").split())
     with pytest.raises(DataError, match=reason):
         sl.search(sl.parse(text), table, target, trials=1, **PLAIN)

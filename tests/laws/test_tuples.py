@@ -14,7 +14,7 @@ import spacelang as sl
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.space import Operator, Space, operators
 from spacelang.ir.tuple_parameters import tuple_value
-from spacelang.ir.value import are_same
+from spacelang.ir.value import are_same_value
 from spacelang.ir.walk import Assignment
 from spacelang.report.code_writer import TUPLE_OF
 from spacelang.serialization.definition import from_json, to_json
@@ -120,7 +120,7 @@ def test_a_configuration_may_have_the_tuple_as_a_whole(drawn: Drawn, other: tupl
         whole = rest if value is INACTIVE else rest | {"estimator.units": value}
         assert space.nearest(whole).member == configuration
         assert space.exclusion(whole) is None
-        is_member = value is not INACTIVE and any(map(partial(are_same, other), drawn.values))
+        is_member = value is not INACTIVE and any(map(partial(are_same_value, other), drawn.values))
         assert ((rest | {"estimator.units": [*other]}) in space) == is_member
 
 

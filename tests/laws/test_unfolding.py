@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, Grid, Real
-from spacelang.ir.domain_questions import is_finite
+from spacelang.ir.domain_properties import is_finite
 from spacelang.ir.expr import Compare, Constant, Not, Or, Reference, is_true
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment

@@ -113,8 +113,10 @@ def test_comparisons_of_spaces_that_wait_for_data_are_told_apart(tmp_path: Path)
         said = Experiment(space=load_for_data(path), data=TabularData(make_table(*table(30))), budget=Budget(trials=1))
         judged = ComparisonDataset("mine", said).check(0, parse_optimizers(["random"]))
         plans.append(make_comparison_plan(said, (0,), {"mine": judged}, ()))
-    assert [line.partition(":")[0] for line in plans[0].blocking_differences(plans[1])] == ["data `mine`, space"]
-    assert plans[0].blocking_differences(plans[0]) == []
+    assert [line.partition(":")[0] for line in plans[0].differences_preventing_resume(plans[1])] == [
+        "data `mine`, space"
+    ]
+    assert plans[0].differences_preventing_resume(plans[0]) == []
 
 
 def test_what_no_data_makes_sound_is_refused_before_there_is_any(tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_attributes_of_plug_ins_are_found_under_both_names(plugin: Any) -> None:
         ("spacelang.runtime.pipelines.columns", "Strings", "StringColumnSelector"),
         ("spacelang.runtime.pipelines.configured", "Configured", "ConfigurationEstimator"),
         ("spacelang.ir.task", "Goal", "ScorerGoal"),
+        ("spacelang.testing.optimizers", "quantized_loss_function", "stepped_loss_with_failures"),
         ("spacelang.testing.draw_functions", "draw_one", "draw_one"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.api.experiment import with_fidelity
+from spacelang.api.experiment import with_fidelity_options
 from spacelang.api.space import parse
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import (
@@ -199,7 +199,7 @@ def test_the_fidelity_of_a_task_is_that_of_parts_where_nothing_else_was_written(
     task = "task classification {\n  fidelity samples from 50 by 3\n}\n"
     space = parse(f"space s\nstage a = GaussianNB | LinearDiscriminantAnalysis\n{task}")
     chooser = NestedPlugin("chooser", PluginRegistry.configure(Chooser, {"z": "blds(eta=4)"}), frozenset({"z"}))
-    told = with_fidelity(chooser, space.task.fidelity).plugin
+    told = with_fidelity_options(chooser, space.task.fidelity).plugin
     assert (told.b, told.z.plugin.b, told.z.plugin.eta) == (50, 50, 4.0)
 
 

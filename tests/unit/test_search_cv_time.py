@@ -13,7 +13,7 @@ import spacelang as sl
 from spacelang.api import sklearn_search
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
-from spacelang.api.sklearn_search import CrossValidatedSearch, FixedSplitter
+from spacelang.api.sklearn_search import FixedSplitter, SklearnSearchState
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
@@ -24,19 +24,19 @@ from spacelang.runtime.run_deadline import FIT_MARGIN, PRIOR_EXPONENT
 FEATURES, LABELS = load_iris(return_X_y=True)
 
 
-def running(budget: Budget, *, refits: bool = True) -> CrossValidatedSearch:
+def running(budget: Budget, *, refits: bool = True) -> SklearnSearchState:
     """Return a search that started two seconds after `fit` was called, and has evaluated one trial."""
     splits = [*StratifiedKFold(2).split(FEATURES, LABELS)]
     table = replace(make_table(FEATURES, LABELS), splits=tuple(starmap(Split, splits)))
     space = sl.parse("stage scaler = none | StandardScaler\nstage e = GaussianNB\n")
     prepared = Experiment(space=space, data=TabularData(table)).with_optimizer("random").prepare()
     estimator, data = SpaceEstimator(prepared.space.checked), (FEATURES, LABELS)
-    return CrossValidatedSearch(
+    return SklearnSearchState(
         prepared, estimator, data, FixedSplitter(splits), budget, 0.0, refits, search_started=2.0, evaluated=1
     )
 
 
-def trial(run: CrossValidatedSearch, loss: float | None, cost: float) -> Trial:
+def trial(run: SklearnSearchState, loss: float | None, cost: float) -> Trial:
     status = Status.ERROR if loss is None else Status.SUCCESS
     return Trial(Request(run.prepared.space.default()), loss, cost, status)
 

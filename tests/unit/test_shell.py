@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import few
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.text import shell_word
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -19,6 +19,6 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 @settings(max_examples=few(20), deadline=None)
 def test_bash_reads_each_word_as_its_text(texts: list[str]) -> None:
     words = " ".join(map(shell_word, texts))
-    assert make_visible(words) == words
+    assert replace_unprintable(words) == words
     shown = subprocess.run(["bash", "-c", f"printf '%s\\0' {words}"], capture_output=True, check=True).stdout
     assert shown.decode().split("\0")[:-1] == texts

@@ -1,7 +1,7 @@
 """Sources and spans."""
 
-from spacelang.diagnostics.diagnostic import sorted_unique
-from spacelang.diagnostics.reading import NoStage
+from spacelang.diagnostics.diagnostic import sort_without_duplicates
+from spacelang.diagnostics.reading import NoPipelineOrStage
 from spacelang.text import Source, Span
 
 
@@ -20,4 +20,4 @@ def test_spans_are_in_the_order_of_files_and_positions() -> None:
 
 def test_one_problem_in_two_files_is_two_problems() -> None:
     files = [Source("a.space", ""), Source("b.space", "")]
-    assert len(sorted_unique([NoStage(primary=Span(source, 0, 0)) for source in files])) == 2
+    assert len(sort_without_duplicates([NoPipelineOrStage(primary=Span(source, 0, 0)) for source in files])) == 2

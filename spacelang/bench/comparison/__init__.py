@@ -1,4 +1,4 @@
-"""Results of comparisons: incumbents over time, ranks and leaders; as tables, text, JSON and plots."""
+"""ComparisonResults of comparisons: incumbents over time, ranks and leaders; as tables, text, JSON and plots."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -81,7 +81,7 @@ class RunResult:
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class ComparisonResults:
     """The runs of all optimizers on all data with all seeds, each exactly once, sampled at the times `seconds`.
 
     `formulas` has the formula of the loss by data. There is at least one run and one time, and times ascend. Arrays
@@ -106,12 +106,12 @@ class Results:
         runs: tuple[RunResult, ...],
         formulas: Mapping[str, str],
         end: float,
-    ) -> "Results":
+    ) -> "ComparisonResults":
         """Return the results at logarithmic times, from the first score of any run to `end`."""
         seconds = logarithmic_times((run.curves[IncumbentCandidates.ANY] for run in runs), end)
-        return Results(space, data, optimizers, seeds, runs, formulas, seconds)
+        return ComparisonResults(space, data, optimizers, seeds, runs, formulas, seconds)
 
-    def at_times(self, *seconds: float) -> "Results":
+    def at_times(self, *seconds: float) -> "ComparisonResults":
         """Return the same runs at other times."""
         return replace(self, seconds=np.array(seconds))
 
@@ -172,7 +172,7 @@ class Results:
         return tuple(combinations(self.optimizers, 2))
 
     @property
-    def averaged_over(self) -> str:
+    def averaging_phrase(self) -> str:
         """A phrase that says what averages are over: `4 data sets and 10 seeds`."""
         return f"{count_with_noun(len(self.data), 'data set')} and {count_with_noun(len(self.seeds), 'seed')}"
 
@@ -194,7 +194,7 @@ class Results:
         row = self.pairs.index(pair)
         first, second = pair
         ahead = [(first,) if value < 0 else (second,) for value in differences.value[row]]
-        noise = differences.within_noise[row]
+        noise = differences.is_within_noise[row]
         return ranks.lead_intervals(
             self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)]
         )
@@ -227,7 +227,7 @@ class WinnerLosses:
     rank_estimates: Mapping[ranks.Ranking, ranks.RankEstimates]
 
 
-def winner_losses(results: Results) -> WinnerLosses | None:
+def winner_losses(results: ComparisonResults) -> WinnerLosses | None:
     """Return the losses of winners on rows that no trial saw, or None if there are no such rows.
 
     A run without a winner counts with the loss before a first score, or with that of the worst winner if greater.
@@ -249,7 +249,7 @@ def winner_losses(results: Results) -> WinnerLosses | None:
     )
 
 
-def _winner_values(results: Results, value_of: Callable[[WinnerScore], float | None]) -> ranks.Array:
+def _winner_values(results: ComparisonResults, value_of: Callable[[WinnerScore], float | None]) -> ranks.Array:
     """Return one number for the winner of every run, NaN without one, of shape (data, optimizers, seeds)."""
     by_key: dict[RunKey, RunResult] = {run.key: run for run in results.runs}
     keys = starmap(RunKey, product(results.data, results.optimizers, results.seeds))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Results
+from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentCandidates
 from spacelang.bench.comparison.ranks import Array, Ranking
 from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
@@ -48,7 +48,7 @@ def is_available() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def render_plots(results: Results) -> dict[str, bytes]:
+def render_plots(results: ComparisonResults) -> dict[str, bytes]:
     """Return the contents of the plot files by file name.
 
     The plots `losses_full`, `losses_any`, `ranks` (of mean losses) and `ranks_of_runs` are `.png` and `.svg` files.
@@ -67,7 +67,7 @@ def render_plots(results: Results) -> dict[str, bytes]:
     return files
 
 
-def make_figure(results: Results, kind: str) -> "Figure":
+def make_figure(results: ComparisonResults, kind: str) -> "Figure":
     """Return the figure of `Comparison.plot`; raise ValueError for an unknown kind, ImportError without matplotlib."""
     with _style():
         match kind:
@@ -91,7 +91,7 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _loss_figure(results: Results, models: IncumbentCandidates) -> "Figure":
+def _loss_figure(results: ComparisonResults, models: IncumbentCandidates) -> "Figure":
     """Draw medians with bands between the quartiles, one panel per data set, logarithmic in seconds and losses."""
     figure, panels = _panels(results, len(results.data))
     between = "\n" if len(results.data) == 1 else ": "  # one panel is narrower than the title
@@ -130,12 +130,12 @@ def _label_scores(axes: "Axes", metric: LossName) -> None:
     axes.set_ylabel(metric.score_name)
 
 
-def _rank_figure(results: Results, ranking: Ranking) -> "Figure":
+def _rank_figure(results: ComparisonResults, ranking: Ranking) -> "Figure":
     """Draw average ranks with bands for their intervals, one panel for each kind of incumbent."""
     figure, panels = _panels(results, len(IncumbentCandidates))
     found = results.resampling
     bands = "" if found is None else f"; bands: 95 %, by bootstrap over {count_with_noun(found.number, found.unit)}"
-    title = f"{ranking!s}, averaged over {results.averaged_over}\n(1 is the best{bands})"
+    title = f"{ranking!s}, averaged over {results.averaging_phrase}\n(1 is the best{bands})"
     figure.suptitle(title.capitalize(), fontsize=13)
     opacity = _band_opacity(results)
     for axes, models in zip(panels, IncumbentCandidates, strict=True):
@@ -150,7 +150,7 @@ def _rank_figure(results: Results, ranking: Ranking) -> "Figure":
     return figure
 
 
-def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
+def _panels(results: ComparisonResults, count: int) -> tuple["Figure", list["Axes"]]:
     """Return a figure with `count` panels over time and a legend below; the panels are still empty."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.lines import Line2D
@@ -187,7 +187,7 @@ def _shade(axes: "Axes", seconds: Array, low: Array, high: Array, colour: str, o
     axes.fill_between(seconds, low, high, step="post", color=colour, alpha=opacity, linewidth=0)
 
 
-def _band_opacity(results: Results) -> float:
+def _band_opacity(results: ComparisonResults) -> float:
     return min(TOTAL_BAND_OPACITY / 5, TOTAL_BAND_OPACITY / len(results.optimizers))
 
 

@@ -7,7 +7,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from spacelang.bench.comparison import RunKey, RunResult
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.report.progress import SECONDS_BETWEEN_LINES
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import TrialRecord
@@ -97,7 +97,7 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         return min(1.0, max((now / limit for now, limit in used if limit is not None), default=0.0))
 
     def _show(self, state: str, share: float = 0.0) -> None:
-        text = make_visible(f"{self._key}{state}")
+        text = replace_unprintable(f"{self._key}{state}")
         if self._bar is not None:
             if self._task is not None:
                 self._bar.update(self._task, completed=self._done + share, description=text)
@@ -106,7 +106,7 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
             self._print(f"{self._done} of {self._runs} runs; {text}")
 
     def _print(self, line: str) -> None:
-        self._console.print(make_visible(line), markup=False, highlight=False, soft_wrap=True)
+        self._console.print(replace_unprintable(line), markup=False, highlight=False, soft_wrap=True)
 
 
 SILENT: Final = SilentComparisonListener()

@@ -141,7 +141,7 @@ class Estimate:
     high: Array
 
     @property
-    def within_noise(self) -> npt.NDArray[np.bool_]:
+    def is_within_noise(self) -> npt.NDArray[np.bool_]:
         """True where an interval includes 0, or where there is no interval."""
         return np.asarray(~((self.low > ROUNDING) | (self.high < -ROUNDING)))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.bench.comparison import IncumbentCandidates, Results, RunResult, winner_losses
+from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunResult, winner_losses
 from spacelang.bench.comparison.ranks import LEVEL, Array, Estimate, LeadInterval, RankEstimates, Ranking
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
 from spacelang.report.trial_results import score_document
 
@@ -46,7 +46,7 @@ class EndSummary:
         return found
 
 
-def end_summary(results: Results) -> EndSummary:
+def end_summary(results: ComparisonResults) -> EndSummary:
     """Return the summary of a comparison at its end; on test rows if there are any."""
     judged, models = winner_losses(results), IncumbentCandidates.FULL
     if judged is not None:
@@ -56,7 +56,7 @@ def end_summary(results: Results) -> EndSummary:
     return EndSummary(Estimate(median, lower, upper), ranks, is_test=False)
 
 
-def summary_frame(results: Results) -> "pd.DataFrame":
+def summary_frame(results: ComparisonResults) -> "pd.DataFrame":
     """Return the table of `Comparison.to_frame`."""
     import pandas as pd
 
@@ -76,17 +76,17 @@ def summary_frame(results: Results) -> "pd.DataFrame":
     return pd.DataFrame(columns, index=index).rename_axis(columns=["data", "statistic"])
 
 
-def summary_html(results: Results) -> str:
+def summary_html(results: ComparisonResults) -> str:
     """Return the verdict and the table of `Comparison.to_frame` in HTML."""
     if all(run.reason for run in results.runs):
-        return f"<div>{escape(make_visible(verdict(results)))}</div>"
+        return f"<div>{escape(replace_unprintable(verdict(results)))}</div>"
     formulas = " and ".join(dict.fromkeys(results.formulas.values()))
     sentence = verdict(results) if formulas == "loss" else f"{verdict(results)} (losses are {formulas})"
-    table = summary_frame(results).rename(index=make_visible, columns=make_visible)
-    return f"<div>{escape(make_visible(sentence))}{table.to_html(float_format='{:.4g}'.format, na_rep='')}</div>"
+    table = summary_frame(results).rename(index=replace_unprintable, columns=replace_unprintable)
+    return f"<div>{escape(replace_unprintable(sentence))}{table.to_html(float_format='{:.4g}'.format, na_rep='')}</div>"
 
 
-def summary_latex(results: Results) -> str:
+def summary_latex(results: ComparisonResults) -> str:
     """Return the table of `Comparison.to_latex`."""
     found, names = end_summary(results), [_escaped(name) for name in (*results.data, "rank")]
     losses, ranks = found.losses, found.ranks.ranks
@@ -124,7 +124,7 @@ def _escaped(text: str) -> str:
     return "".join(LATEX_ESCAPES.get(character, character) for character in text)
 
 
-def verdict(results: Results) -> str:
+def verdict(results: ComparisonResults) -> str:
     """Return one sentence: which optimizer leads at the end, which others it beats beyond noise, on which data."""
     if all(run.reason for run in results.runs):
         return "no run has a score"
@@ -133,7 +133,7 @@ def verdict(results: Results) -> str:
     found = end_summary(results)
     first = int(np.argmin(found.rank))
     name = f"`{results.optimizers[first]}`"
-    where = f"{'on rows that no trial saw' if found.is_test else 'at the end'}, over {results.averaged_over}"
+    where = f"{'on rows that no trial saw' if found.is_test else 'at the end'}, over {results.averaging_phrase}"
     if np.ptp(found.rank) == 0:
         return f"all optimizers have the same rank {where}"
     if results.resampling is None:
@@ -148,21 +148,21 @@ def verdict(results: Results) -> str:
     return f"{name} is ahead of {by}{others} {where}"
 
 
-def _lead(results: Results, found: EndSummary, first: int, other: int) -> str:
+def _lead(results: ComparisonResults, found: EndSummary, first: int, other: int) -> str:
     """Return by how many ranks one optimizer is ahead of another, with the interval; empty if that may be noise."""
     pair = sorted((first, other))
     if first == other:
         return ""
     place = results.pairs.index((results.optimizers[pair[0]], results.optimizers[pair[1]]))
     differences = found.ranks.differences
-    if differences.within_noise[place, found.place]:
+    if differences.is_within_noise[place, found.place]:
         return ""
     value, *ends = (float(each[place, found.place]) for each in _parts(differences))
     low, high = sorted(map(abs, ends))
     return f"{abs(value):.2f} [{low:.2f}, {high:.2f}] ranks"
 
 
-def comparison_document(results: Results) -> dict[str, object]:
+def comparison_document(results: ComparisonResults) -> dict[str, object]:
     """Return the document that `compare --json` prints.
 
     The entries that depend on time have one number for each of `seconds`: some shares of the time, up to its end.
@@ -204,12 +204,12 @@ def comparison_document(results: Results) -> dict[str, object]:
     }
 
 
-def curves_document(results: Results) -> dict[str, object]:
+def curves_document(results: ComparisonResults) -> dict[str, object]:
     """Return `seconds`, `losses` and `ranks` as in the document, at all times of the results."""
     return _over_time(results)
 
 
-def _over_time(results: Results) -> dict[str, object]:
+def _over_time(results: ComparisonResults) -> dict[str, object]:
     return {
         "seconds": results.seconds.tolist(),
         "losses": {models.value: _losses(results, models) for models in IncumbentCandidates},
@@ -220,20 +220,20 @@ def _over_time(results: Results) -> dict[str, object]:
     }
 
 
-def _ranks(results: Results, ranks: Estimate) -> dict[str, object]:
+def _ranks(results: ComparisonResults, ranks: Estimate) -> dict[str, object]:
     return {
         optimizer: {"rank": ranks.value[row].tolist(), **_bounds(ranks, row)}
         for row, optimizer in enumerate(results.optimizers)
     }
 
 
-def _differences(results: Results, differences: Estimate) -> list[object]:
+def _differences(results: ComparisonResults, differences: Estimate) -> list[object]:
     return [
         {
             "optimizers": list(pair),
             "difference": differences.value[row].tolist(),
             **_bounds(differences, row),
-            "within_noise": differences.within_noise[row].tolist(),
+            "within_noise": differences.is_within_noise[row].tolist(),
         }
         for row, pair in enumerate(results.pairs)
     ]
@@ -245,7 +245,7 @@ def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
     return {name: [*map(_none_if_nan, found)] for name, found in bounds.items()}
 
 
-def _losses(results: Results, models: IncumbentCandidates) -> dict[str, object]:
+def _losses(results: ComparisonResults, models: IncumbentCandidates) -> dict[str, object]:
     return {
         data: {
             optimizer: dict(zip(("lower", "median", "upper"), quartiles[:, row].tolist(), strict=True))
@@ -255,7 +255,7 @@ def _losses(results: Results, models: IncumbentCandidates) -> dict[str, object]:
     }
 
 
-def _test_document(results: Results) -> dict[str, object] | None:
+def _test_document(results: ComparisonResults) -> dict[str, object] | None:
     found = winner_losses(results)
     if found is None:
         return None
@@ -280,13 +280,13 @@ def _none_if_nan(number: float) -> float | None:
     return None if isnan(number) else number
 
 
-def _ahead(results: Results, models: IncumbentCandidates) -> dict[str, object]:
+def _ahead(results: ComparisonResults, models: IncumbentCandidates) -> dict[str, object]:
     by_data = {data: _intervals(results.leaders_by_median(data, models)) for data in results.data}
     by_ranks = {ranking.value: _intervals(results.leaders_by_rank(models, ranking)) for ranking in Ranking}
     return {**by_ranks, "median": by_data}
 
 
-def _apart(results: Results, models: IncumbentCandidates) -> list[object]:
+def _apart(results: ComparisonResults, models: IncumbentCandidates) -> list[object]:
     return [
         {"optimizers": list(pair), "intervals": _intervals(results.leaders_beyond_noise(pair, models))}
         for pair in results.pairs

@@ -154,7 +154,7 @@ class ConstraintResiduals:
         return len(self.epsilons)
 
     @property
-    def zeros(self) -> Array:
+    def initial_multipliers(self) -> Array:
         """M zeros, shape (M,): the multipliers and the slacks before the first iteration."""
         return np.zeros(len(self))
 

@@ -68,7 +68,7 @@ class CallSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class IterationSettings:
+class AdmmIterationSettings:
     """The settings of the iterations: the solvers of the two sub-problems, their order and their numbers of calls."""
 
     theta: Minimizer
@@ -101,7 +101,7 @@ class Iterations:
 
     def __init__(
         self,
-        method: IterationSettings,
+        method: AdmmIterationSettings,
         problem: Problem,
         form: AdmmForm,
         splitting: Splitting,
@@ -114,8 +114,8 @@ class Iterations:
         self._cache = TrialCache()
         self._pipeline_trials = PipelineTrials()
         self._random_configurations = UniqueConfigurations(DiscrepancyTree(form.structures), problem.rng).each_once()
-        start = splitting.initial_state(first_point(form, problem.initial))
-        self.state = replace(start, slack=residuals.zeros, mu=residuals.zeros)
+        start = splitting.initial_state(starting_point_of_search(form, problem.initial))
+        self.state = replace(start, slack=residuals.initial_multipliers, mu=residuals.initial_multipliers)
         self.iteration = 0
         self._current_trial: Trial | None = None
         """The trial of the current z at the current theta on all rows; None if there is none."""
@@ -263,7 +263,7 @@ class Iterations:
 FIRST_ESTIMATOR: Final = "GaussianNB"  # The estimator of the first pipeline in the ADMM paper; used if a stage has it
 
 
-def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> AdmmPoint:
+def starting_point_of_search(form: AdmmForm, initial: Sequence[Configuration] = ()) -> AdmmPoint:
     """Return the point of the first initial configuration, or of the simplest pipeline if there is none.
 
     The simplest pipeline skips every optional step and ends in naive Bayes, as far as the constraints allow. All other

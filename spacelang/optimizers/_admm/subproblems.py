@@ -116,7 +116,7 @@ class ThetaSubproblem:
         return None if found is None else Request(found)
 
     def value(self, place: Point, trial: Trial | None, seen: Sequence[float]) -> float:
-        """Return the augmented loss of a point, given its trial, or None if the point represents no member."""
+        """Return the augmented loss of a point; `trial` is None if the point represents no member."""
         if trial is not None:
             self.trials[place] = self._new[place] = trial
         if trial is None or trial.loss is None:

@@ -173,7 +173,7 @@ def _unit(value: float) -> tuple[str, float]:
     return ("min", 60.0) if abs(value) < 7_200 else ("h", 3_600.0)
 
 
-def evenly_spaced(items: Sequence[T], most: int) -> Sequence[T]:
+def evenly_spaced_items(items: Sequence[T], most: int) -> Sequence[T]:
     """Return at most `most` of the items, evenly spread, with the first and the last."""
     if len(items) <= most:
         return items
@@ -216,12 +216,12 @@ class TrialMarks:
 NO_MARKS: Final = TrialMarks()
 
 
-def largest_usual_loss(losses: Sequence[float]) -> float:
+def largest_loss_without_outliers(losses: Sequence[float]) -> float:
     """Return the largest loss that is no outlier: the axis of a plot ends above it, so that differences are visible.
 
     If the losses are so far apart that their axis is logarithmic, distances are those of their logarithms.
 
-    >>> largest_usual_loss([0.1, 0.2, 0.2, 0.3, 0.4, 1e9])
+    >>> largest_loss_without_outliers([0.1, 0.2, 0.2, 0.3, 0.4, 1e9])
     0.4
     """
     found = sorted(loss for loss in losses if isfinite(loss))
@@ -236,7 +236,7 @@ def largest_usual_loss(losses: Sequence[float]) -> float:
 
 def make_trial_marks(run_data: RunData, x: TimeAxis, y: ScoreAxis) -> TrialMarks:
     """Return the marks of all trials of a run, placed on the two axes."""
-    shown = evenly_spaced(run_data.records, MAX_DOTS)
+    shown = evenly_spaced_items(run_data.records, MAX_DOTS)
     succeeded = [each for each in shown if each.trial.loss is not None]
     inside = [each for each in succeeded if y.contains(each.trial.loss or 0.0)]
     beyond = [each for each in succeeded if not y.contains(each.trial.loss or 0.0)]
@@ -255,11 +255,13 @@ def make_trial_marks(run_data: RunData, x: TimeAxis, y: ScoreAxis) -> TrialMarks
 
 def _dots(records: Sequence[TrialRecord], x: TimeAxis, y: ScoreAxis) -> str:
     places = ((x.position(each.finished), y.position(each.trial.loss or 0.0)) for each in records)
-    return "".join(dict.fromkeys(f"M{to_units(at)} {UNITS - to_units(height)}h0" for at, height in places))
+    return "".join(
+        dict.fromkeys(f"M{percent_to_svg_units(at)} {UNITS - percent_to_svg_units(height)}h0" for at, height in places)
+    )
 
 
 def _ticks(records: Sequence[TrialRecord], x: TimeAxis) -> str:
-    places = sorted({to_units(x.position(each.finished)) for each in records})
+    places = sorted({percent_to_svg_units(x.position(each.finished)) for each in records})
     return "".join(f"M{at} {UNITS}V{UNITS - 25}" for at in places)
 
 
@@ -287,6 +289,6 @@ def _notes(
         yield f"{count_with_noun(len(beyond), 'trial')} {where}."
 
 
-def to_units(percent: float) -> int:
+def percent_to_svg_units(percent: float) -> int:
     """Convert a position in percent to the units of SVG paths: `UNITS` are the length of a side."""
     return round(percent * UNITS / 100)

@@ -10,7 +10,7 @@ import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.report.page.axes import Axis, Tick, evenly_spaced, fit_axis, format_seconds
+from spacelang.report.page.axes import Axis, Tick, evenly_spaced_items, fit_axis, format_seconds
 from spacelang.report.page.run_data import RunData
 from spacelang.report.trial_results import WORDS, format_value, merge_time_limits
 from spacelang.runtime.history import TrialRecord
@@ -54,7 +54,7 @@ def _bound_chart(bound: AnyBound, run_data: RunData) -> ConstraintChart:
     found = [each.value for record in run_data.succeeded for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
     axis = fit_axis([*values, bound.limit])
-    drawn = [(place % LANES, value) for place, value in enumerate(evenly_spaced(values, MAX_DOTS))]
+    drawn = [(place % LANES, value) for place, value in enumerate(evenly_spaced_items(values, MAX_DOTS))]
     return ConstraintChart(
         name=describe_bound(bound),
         ticks=axis.ticks_with_labels(bound.format_value),

@@ -14,14 +14,14 @@ from spacelang.report.page.axes import (
     ScoreAxis,
     TimeAxis,
     TrialMarks,
-    evenly_spaced,
+    evenly_spaced_items,
     fit_axis,
     format_number,
     format_seconds,
-    largest_usual_loss,
+    largest_loss_without_outliers,
     make_trial_marks,
+    percent_to_svg_units,
     time_axis,
-    to_units,
 )
 from spacelang.report.page.run_data import RunData
 from spacelang.report.stored_runs import best_records, describe_alternatives, setting_rows
@@ -101,7 +101,7 @@ def make_curve(run_data: RunData, number: int = 1) -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, (line,), make_trial_marks(run_data, x, y))
 
 
-def make_curves(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
+def make_curve_comparison(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
     """Return one plot with the incumbent curves of several numbered runs; None if no run has a curve."""
     some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
@@ -121,7 +121,7 @@ def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, ScoreAxis]:
     tests = [each.score for run_data in runs if (each := run_data.run.test) is not None]
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
     losses = [each.trial.loss for run_data in runs for each in run_data.succeeded if each.trial.loss is not None]
-    largest = max(largest_usual_loss(losses), *(curve[-1].loss for curve in curves if curve))
+    largest = max(largest_loss_without_outliers(losses), *(curve[-1].loss for curve in curves if curve))
     fitting = fit_axis([*(loss for loss in losses if loss <= largest), *scores])
     return time_axis(max(ends, default=1.0)), ScoreAxis(LossName.of_formula(runs[0].run.header.metric), fitting)
 
@@ -133,7 +133,7 @@ def _line(run_data: RunData, number: int, x: TimeAxis, y: ScoreAxis) -> CurveLin
         score = found.score
         ends = (score.loss if value is None else value for value in (score.low, score.high))
         whisker = ErrorBar(*(100 - y.position(value) for value in (score.loss, *ends) if value is not None))
-    shown = evenly_spaced(curve, LINES)
+    shown = evenly_spaced_items(curve, LINES)
     rows = [(format_seconds(each.seconds), f"{each.trial}", *_numbers(each.loss, y.metric)) for each in shown]
     path, description = _steps(curve, end, x, y), _description(curve, end, y.metric)
     return CurveLine(
@@ -150,11 +150,14 @@ def _numbers(loss: float, metric: LossName) -> tuple[str, ...]:
 def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: ScoreAxis) -> str:
     if not curve:
         return ""
-    places = [(to_units(x.position(each.seconds)), UNITS - to_units(y.position(each.loss))) for each in curve]
+    places = [
+        (percent_to_svg_units(x.position(each.seconds)), UNITS - percent_to_svg_units(y.position(each.loss)))
+        for each in curve
+    ]
     parts = [f"M{places[0][0]} {places[0][1]}"]
     for (_, before), (at, level) in pairwise(places):
         parts += [f"H{at}"] if level == before else [f"H{at}V{level}"]
-    return "".join([*parts, f"H{to_units(x.position(end))}"])
+    return "".join([*parts, f"H{percent_to_svg_units(x.position(end))}"])
 
 
 def _description(curve: Sequence[Improvement], end: float, metric: LossName) -> str:
@@ -183,14 +186,14 @@ class RunAtTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class CommonTimes:
+class ScoresAtCommonTimes:
     """The scores of several runs at the same times: the `headings` are the times, with one row per run."""
 
     headings: tuple[str, ...]
     rows: tuple[RunAtTimes, ...]
 
 
-def common_times(runs: Sequence[tuple[int, RunData]]) -> CommonTimes | None:
+def scores_at_common_times(runs: Sequence[tuple[int, RunData]]) -> ScoresAtCommonTimes | None:
     """Return the scores of numbered runs at common times; None if no time has passed in one of them."""
     shortest = min(run_data.summary.seconds for _, run_data in runs)
     if not shortest > 0:
@@ -198,7 +201,7 @@ def common_times(runs: Sequence[tuple[int, RunData]]) -> CommonTimes | None:
     times = [share * shortest for share in SHARES]
     headings = tuple(dict.fromkeys(f"after {format_seconds(time)}" for time in times))
     rows = tuple(_row(number, run_data, times[-len(headings) :]) for number, run_data in runs)
-    return CommonTimes((*headings, "at its end"), rows)
+    return ScoresAtCommonTimes((*headings, "at its end"), rows)
 
 
 def _row(number: int, run_data: RunData, times: Sequence[float]) -> RunAtTimes:
@@ -241,7 +244,7 @@ class ComparableRuns:
     score_name: str
     numbers: tuple[int, ...]
     curves: Curves | None
-    times: CommonTimes | None
+    times: ScoresAtCommonTimes | None
     differences: tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -296,7 +299,7 @@ def _group(runs: Sequence[tuple[int, RunData]]) -> ComparableRuns:
     title = f"{header.data.name}, {score_name}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
     found = tuple(_differences([run_data for _, run_data in runs]))
-    return ComparableRuns(title, score_name, numbers, make_curves(runs), common_times(runs), found)
+    return ComparableRuns(title, score_name, numbers, make_curve_comparison(runs), scores_at_common_times(runs), found)
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[tuple[str, tuple[str, ...]]]:

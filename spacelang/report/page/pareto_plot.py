@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spacelang.ir.trial import LossName
-from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, evenly_spaced, fit_axis, to_units
+from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, evenly_spaced_items, fit_axis, percent_to_svg_units
 from spacelang.report.page.run_data import RunData
 from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names
 from spacelang.report.stored_runs import stored_front
@@ -41,13 +41,16 @@ class FrontPlot:
     @property
     def dots(self) -> str:
         """All trials as an SVG path of dots."""
-        places = ((to_units(self.x.position(at)), UNITS - to_units(self.y.position(up))) for at, up in self.scores)
+        places = (
+            (percent_to_svg_units(self.x.position(at)), UNITS - percent_to_svg_units(self.y.position(up)))
+            for at, up in self.scores
+        )
         return "".join(dict.fromkeys(f"M{at} {up}h0" for at, up in places))
 
     @property
     def line(self) -> str:
         """The front as an SVG path; empty if there are more than two objectives."""
-        places = sorted((to_units(each.x), UNITS - to_units(each.y)) for each in self.points)
+        places = sorted((percent_to_svg_units(each.x), UNITS - percent_to_svg_units(each.y)) for each in self.points)
         return "M" + "L".join(f"{at} {up}" for at, up in places) if self.is_whole else ""
 
 
@@ -90,7 +93,7 @@ def _plot(
         values = objective_values(record.trial)
         return other[0].score(values[other[2]]), first[0].score(values[first[2]])
 
-    found = [scores(each) for each in evenly_spaced(records, MAX_DOTS)]
+    found = [scores(each) for each in evenly_spaced_items(records, MAX_DOTS)]
     x, y = fit_axis(each for each, _ in found), fit_axis(each for _, each in found)
     points = []
     for record in front:

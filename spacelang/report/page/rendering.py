@@ -16,9 +16,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.files import replace_atomically
-from spacelang.report.page.axes import evenly_spaced
+from spacelang.report.page.axes import evenly_spaced_items
 from spacelang.report.page.curves import compare_runs
 from spacelang.report.page.run_data import RunData, read_run_data
 from spacelang.report.page.view_model import make_run_view
@@ -82,7 +82,7 @@ def render_run_data(
     running = "" if live is None else live.script
     return template.render(
         title=_title([each.summary for each in data]),
-        policy=markup(security_policy(style(), running)),
+        policy=markup(content_security_policy(style(), running)),
         style=markup(style()),
         script=markup(running),
         live=live,
@@ -106,7 +106,7 @@ def script() -> str:
     return (TEMPLATES / "watch.js").read_text(encoding="utf-8")
 
 
-def security_policy(style: str, script: str = "") -> str:
+def content_security_policy(style: str, script: str = "") -> str:
     """Return the content security policy: only this style and script, and connections to its own server only."""
     policy = f"default-src 'none'; style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
     return f"{policy}; script-src {_hash(script)}; connect-src 'self'" if script else policy
@@ -151,7 +151,7 @@ def _environment() -> "Environment":
         finalize=_finalize,
     )
     environment.filters.update(drawn=_svg_path, percent="{:.2f}%".format, count="{:,}".format, fixed=_fixed)
-    environment.filters["few"] = lambda ticks: evenly_spaced(ticks, 3)
+    environment.filters["few"] = lambda ticks: evenly_spaced_items(ticks, 3)
     return environment
 
 
@@ -159,7 +159,7 @@ def _finalize(value: Any) -> Any:
     """Return a value as templates write it: texts are cut, and their control characters made visible."""
     if not isinstance(value, str) or isinstance(value, _markup()):
         return value
-    return make_visible(value if len(value) <= MAX_LENGTH else f"{value[: MAX_LENGTH - 1]}…")
+    return replace_unprintable(value if len(value) <= MAX_LENGTH else f"{value[: MAX_LENGTH - 1]}…")
 
 
 def _svg_path(path: str) -> "Markup":

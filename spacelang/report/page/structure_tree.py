@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.chains import spell_decision_name
 from spacelang.ir.space import Choice, Node, children_of
 from spacelang.ir.trial import UNIT_SCALE, LossName, LossScale, Trial, parse_scale
@@ -46,7 +46,7 @@ class TreeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTree:
+class SearchTreeListing:
     """A search tree as lines: each node comes before its children, of which the most visited come first."""
 
     title: str
@@ -54,7 +54,7 @@ class ShownTree:
 
     def to_text(self) -> str:
         """Return the lines as text, with the numbers in front."""
-        labels = ["   " * each.depth + make_visible(each.label) for each in self.rows]
+        labels = ["   " * each.depth + replace_unprintable(each.label) for each in self.rows]
         rows = zip(self.rows, labels, strict=True)
         lines = (f"{each.visits:>6,}  {_reward(each):>13}  {label}" for each, label in rows)
         return "\n".join([self.title, "", "visits  median reward", *lines])
@@ -72,7 +72,7 @@ class ShownTree:
         return "\n".join([head, f'<rect {size} fill="white"/>', *lines, "</svg>"])
 
 
-def tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = None) -> ShownTree:
+def search_tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = None) -> SearchTreeListing:
     """Return the tree of a run; raise InputError for another optimizer, and StoreError for a damaged store."""
     if run.header.optimizer != "mosaic":
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
@@ -82,7 +82,7 @@ def tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = None) ->
     rows = tuple(_rows(tree, nodes.root, 0, MIN_SHARE * nodes.root.visits))
     number = sum(1 for _ in nodes.root)
     title = f"{run.header.space}: {count_with_noun(nodes.root.visits, 'visit')} of {count_with_noun(number, 'node')}"
-    return ShownTree(make_visible(title), rows)
+    return SearchTreeListing(replace_unprintable(title), rows)
 
 
 def _trials(run: StoredRun, records: Iterable[TrialRecord]) -> Iterator[Trial]:
@@ -131,7 +131,7 @@ def _svg_line(row: TreeLine, y: int, total: int, ends: tuple[float, float]) -> I
 
 
 def _xml(text: str) -> str:
-    return escape(make_visible(text))
+    return escape(replace_unprintable(text))
 
 
 MAX_LINES: Final = 400  # The maximum number of lines of a tree that are shown
@@ -177,7 +177,7 @@ def mosaic_search_tree(run_data: RunData) -> StructureTree | None:
     if run_data.run.header.optimizer != "mosaic" or run_data.space is None or not run_data.records:
         return None
     try:
-        found = tree_of_run(run_data.run, run_data.records)
+        found = search_tree_of_run(run_data.run, run_data.records)
     except (InputError, ValueError, TypeError, LookupError):
         # The notes in a foreign file may not be those of a search.
         return None
@@ -197,16 +197,16 @@ class _AlternativeStatistics:
     whole: Array
     metric: LossName
 
-    def line(self, choice: Choice, place: int, depth: int) -> TreeRow:
+    def line(self, choice: Choice, branch_index: int, depth: int) -> TreeRow:
         """Return the line of an alternative. Scores are those of trials on all rows."""
-        branch = choice.branches[place]
+        branch = choice.branches[branch_index]
         taken = self.columns.decisions.get(choice.address)
-        rows = np.zeros(len(self.columns), bool) if taken is None else taken == place
+        rows = np.zeros(len(self.columns), bool) if taken is None else taken == branch_index
         losses = self.losses[rows & self.whole]
         losses = losses[~np.isnan(losses)]
         return TreeRow(
             min(depth, MAX_DEPTH),
-            f"{branch.name} (default)" if place == choice.default else branch.name,
+            f"{branch.name} (default)" if branch_index == choice.default else branch.name,
             int(rows.sum()),
             100 * float(rows.mean()),
             int(np.isnan(self.losses[rows]).sum()),

@@ -19,7 +19,7 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any, Final
 
-from spacelang.report.page.rendering import LiveUpdate, render_page, script, security_policy, style
+from spacelang.report.page.rendering import LiveUpdate, content_security_policy, render_page, script, style
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.store import Store
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _headers() -> dict[str, str]:
     """Return the security headers, which keep the page from other sites and out of their frames."""
     return {
-        "Content-Security-Policy": f"{security_policy(style(), script())}; frame-ancestors 'none'",
+        "Content-Security-Policy": f"{content_security_policy(style(), script())}; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",

@@ -145,7 +145,7 @@ _SPACE: Final = ObjectCodec(
         ObjectKey("name", codec.NAME, "The name of the space, for users."),
         ObjectKey("vocabulary", codec.TEXT, _VOCABULARY),
     ),
-    codec.from_parts(SpaceIdentity),
+    codec.make_from_parts(SpaceIdentity),
 )
 _ROW: Final = ObjectCodec(
     "The best known configuration on one data set.",
@@ -171,7 +171,7 @@ _ROW: Final = ObjectCodec(
             "The finite meta-features of the training rows, with the names of auto-sklearn's archive.",
         ),
     ),
-    codec.from_parts(ArchiveRow),
+    codec.make_from_parts(ArchiveRow),
 )
 ARCHIVE_CODEC: Final = ObjectCodec(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",

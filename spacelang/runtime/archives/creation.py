@@ -19,7 +19,7 @@ from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow
 from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn, read_auto_sklearn
 from spacelang.runtime.storage.runs import list_runs
 from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.store_errors import damaged_error
+from spacelang.runtime.storage.store_errors import damaged_store_error
 from spacelang.serialization.definition import from_json
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio
@@ -156,7 +156,7 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
         try:
             space = identify_space(from_json(json.loads(header.definition)))
         except (DefinitionError, ValueError) as error:
-            raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
+            raise damaged_store_error(path, f"the space of the run cannot be read: {error}") from error
         data, features = header.data, header.meta_features
         return ArchiveRow(data.name, space, header.metric, loss, winner.configuration, data.fingerprint, features)
 
@@ -188,7 +188,7 @@ def make_portfolio(places: Iterable[Path], size: int) -> NewPortfolio:
             try:
                 space = identify_space(from_json(json.loads(header.definition)))
             except (DefinitionError, ValueError) as error:
-                raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
+                raise damaged_store_error(path, f"the space of the run cannot be read: {error}") from error
             judged = judged or (space, header.metric)
             if (space, header.metric) != judged:
                 left_out.append(f"`{path.name}` is for another space or loss than the first run")

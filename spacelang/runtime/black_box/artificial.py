@@ -38,7 +38,7 @@ CACHE_SIZE: Final = 1 << 16  # The number of weights, and of modules, whose rand
 
 
 @dataclass(frozen=True, slots=True)
-class TakenAlternative:
+class ChosenAlternative:
     """A chosen alternative: its name, unique in the space, and its active hyperparameters as numbers by address."""
 
     name: str
@@ -57,7 +57,7 @@ class ArtificialObjective(BlackBoxObjective):
         """Return the trial of a configuration. Its cost is the time that the computation took."""
         started = self.clock()
         loss = 0.0
-        for module in taken_alternatives(self.space.root, request.configuration):
+        for module in iter_chosen_alternatives(self.space.root, request.configuration):
             weights = [_weight(self.seed, address) for address in module.values]
             share = weighted_share(weights, [*module.values.values()])
             loss = module_output(loss, share, _draws(self.seed, module.name))
@@ -115,7 +115,7 @@ def _generator(*words: object) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest))
 
 
-def taken_alternatives(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
+def iter_chosen_alternatives(node: Node, configuration: Configuration, name: str = "") -> Iterator[ChosenAlternative]:
     """Yield the chosen alternatives of a configuration in pipeline order.
 
     `name` is the name of a step that no decision leads to.
@@ -124,11 +124,11 @@ def taken_alternatives(node: Node, configuration: Configuration, name: str = "")
         case Choice():
             taken = str(configuration[node.key])
             branch = node.branches[node.branch_indices[taken]].node
-            yield from taken_alternatives(branch, configuration, f"{node.address}={taken}")
+            yield from iter_chosen_alternatives(branch, configuration, f"{node.address}={taken}")
         case Product():
             places = {id(child): place for place, child in enumerate(node.children)}
             for child in _steps(node, configuration):
-                yield from taken_alternatives(child, configuration, f"{name}/{places[id(child)]}")
+                yield from iter_chosen_alternatives(child, configuration, f"{name}/{places[id(child)]}")
         case Operator() | Hyperparameter():
             own: list[Any] = [node]
             if isinstance(node, Operator):
@@ -138,10 +138,10 @@ def taken_alternatives(node: Node, configuration: Configuration, name: str = "")
             values = {
                 each.address: float(part_index_and_code(each.domain, configuration[each.key])[1]) for each in numbers
             }
-            yield TakenAlternative(name, values)
+            yield ChosenAlternative(name, values)
             for each in own:
                 if isinstance(each, Choice):
-                    yield from taken_alternatives(each, configuration)
+                    yield from iter_chosen_alternatives(each, configuration)
         case _:
             assert_never(node)
 

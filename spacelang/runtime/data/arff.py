@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
 
-from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
+from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.runtime.data.table_files import FETCH_AGAIN, TRUNCATED_REMEDY
 from spacelang.runtime.data.tables import INDEX_TYPE, SparseTable
 from spacelang.runtime.errors import DataError

@@ -16,7 +16,7 @@ from spacelang.runtime.data import tables
 from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import format_drop_columns_option
-from spacelang.runtime.data.split_hints import SplitHint, repeated_rows_message, repeated_share, split_hints
+from spacelang.runtime.data.split_hints import SplitHint, repeated_row_share, repeated_rows_message, split_hints
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
@@ -100,7 +100,7 @@ class Profile:
     `classes` pairs each class with its number of rows, most frequent first. `is_sparse` is True if the features are a
     sparse array of numbers. `refused` holds a sentence, with a remedy, for everything that a run would refuse. The
     starter space can be used once these are corrected. `split_hints` are the columns by which the rows should be split,
-    and `repeated_share` is the share of the rows that the table has more than once, beyond chance.
+    and `repeated_row_share` is the share of the rows that the table has more than once, beyond chance.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Profile:
     is_sparse: bool = False
     refused: tuple[str, ...] = ()
     split_hints: tuple[SplitHint, ...] = ()
-    repeated_share: float = 0.0
+    repeated_row_share: float = 0.0
 
     def columns_with(self, content: ColumnContent) -> tuple[ColumnProfile, ...]:
         """Return the columns with this content; columns of free text do not count as categories."""
@@ -127,8 +127,8 @@ class Profile:
     def warnings(self) -> list[str]:
         """Sentences on columns that may not be what their types suggest and on misleading splits, with remedies."""
         split = [hint.note if hint is self.split_hint else hint.message for hint in self.split_hints]
-        if self.repeated_share:
-            split.append(repeated_rows_message(self.repeated_share, "the rows occur more than once"))
+        if self.repeated_row_share:
+            split.append(repeated_rows_message(self.repeated_row_share, "the rows occur more than once"))
         return [*_warnings(self.without_split_columns.columns), *split]
 
     @property
@@ -171,7 +171,7 @@ def profile(table: Table) -> Profile:
         are = "is" if rows == 1 else "are"
         refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
     hints = () if refused else find_split_hints(table.features, table.target, kind)
-    repeated = repeated_share(table.features)
+    repeated = repeated_row_share(table.features)
     found = Profile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated)
     if all(column.content in UNUSABLE for column in found.columns):
         raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "add such columns")

@@ -50,7 +50,7 @@ def attach_groups_and_times(table: Table, validation: Validation | None) -> Tabl
             f"a split by the times in `{time}` cannot keep groups together", f"leave one of them out; {SPLITTER_HELP}"
         )
     if time is not None and relations.times is None:
-        relations = replace(relations, times=rank_times(_column(table, time, "by"), f"the column `{time}`"))
+        relations = replace(relations, times=rank_of_times(_column(table, time, "by"), f"the column `{time}`"))
     related = replace(table, relations=relations)
     return without_columns(related, excluded_columns(validation))
 
@@ -106,7 +106,7 @@ def check_related_test_rows(table: Table, tested: Table, validation: Validation 
             raise DataError(what, "remove these rows, or choose a validation without `group`")
     if time is not None and time in ours.columns and time in theirs.columns:
         both = pd.concat([ours[time], theirs[time]], ignore_index=True)
-        ranks = rank_times(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
+        ranks = rank_of_times(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
         early = int((ranks[len(ours) :] < ranks[: len(ours)].max()).sum())
         if early:
             what = f"{early:,} of the {len(theirs):,} rows of `{tested.name}` precede training rows, by `{time}`"
@@ -134,7 +134,7 @@ def encode_groups(values: Any, what: str) -> "np.ndarray[Any, np.dtype[np.int64]
     return np.asarray(codes, dtype=np.int64)
 
 
-def rank_times(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
+def rank_of_times(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """Return the rank of each row in time, from 0, equal for equal times.
 
     Raise DataError for values that are missing or have no order. `what` names the values in messages.

@@ -20,7 +20,7 @@ from spacelang.ir.validation import (
     group_column,
 )
 from spacelang.runtime.data import tables
-from spacelang.runtime.data.row_relations import rank_times
+from spacelang.runtime.data.row_relations import rank_of_times
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Rows
@@ -204,7 +204,7 @@ def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
     if BIRTH_NAME.search(str(values.name)) or values.isna().any() or values.nunique() < MIN_TIMES:
         return None
     try:
-        return rank_times(values, f"the column `{values.name}`")
+        return rank_of_times(values, f"the column `{values.name}`")
     except DataError:  # dates in an unknown or ambiguous format
         return None
 
@@ -233,7 +233,7 @@ def repeated_held_out_share(features: Features, splits: Sequence[tuple[Rows, Row
     return _unexpected_share(features, share)
 
 
-def repeated_share(features: Features) -> float:
+def repeated_row_share(features: Features) -> float:
     """Return the share of the rows of a table that occur more than once.
 
     It is 0 if the share is small, or no larger than expected by chance.

@@ -9,15 +9,15 @@ from sklearn.utils import Bunch
 from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
 
 
-def voting_member(pipeline: Any, *, is_classifier: bool) -> Any:
+def as_voting_member(pipeline: Any, *, is_classifier: bool) -> Any:
     """Return an unfitted pipeline as a member of a vote, wrapped if it is a classifier without probabilities."""
     has_probabilities = hasattr(pipeline, "predict_proba")
     return OneHotProbabilityClassifier(pipeline) if is_classifier and not has_probabilities else pipeline
 
 
-def fitted_voting_member(pipeline: Any, is_classifier: bool) -> Any:
+def as_fitted_voting_member(pipeline: Any, is_classifier: bool) -> Any:
     """Return a fitted pipeline as a fitted member of a vote; a classifier must be fitted on class codes."""
-    member = voting_member(pipeline, is_classifier=is_classifier)
+    member = as_voting_member(pipeline, is_classifier=is_classifier)
     if member is not pipeline:
         member.estimator_, member.classes_ = pipeline, pipeline.classes_
     return member
@@ -28,7 +28,7 @@ def make_vote_of_fitted(pipelines: Mapping[str, Any], classes: Sequence[Any]) ->
 
     Classifiers must be fitted on class codes; the vote predicts the labels in `classes`.
     """
-    members = {name: fitted_voting_member(each, bool(classes)) for name, each in pipelines.items()}
+    members = {name: as_fitted_voting_member(each, bool(classes)) for name, each in pipelines.items()}
     unfitted = make_vote(members, [1] * len(members), is_classifier=bool(classes))
     return make_fitted_vote(unfitted, [*members.values()], classes)
 

@@ -328,7 +328,7 @@ class CachedFailureError(Exception):
         self.step = step
 
 
-def reason_of(error: Exception, pipeline: Any) -> str:
+def describe_fit_error(error: Exception, pipeline: Any) -> str:
     """Return one line that describes an error, with the step that raised it if the traceback leads through one."""
     if isinstance(error, CachedFailureError):
         text, step = error.reason, error.step

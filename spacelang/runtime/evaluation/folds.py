@@ -68,7 +68,7 @@ class Fold:
     groups or have two classes in the order of time; None allows all numbers.
 
     All trials share the rows. Dense arrays are read-only. Sparse matrices are not, because some operators would refuse
-    them. A pipeline for which `writes_in_place` is True therefore gets copies.
+    them. A pipeline for which `may_overwrite_input` is True therefore gets copies.
 
     `groups` maps each grouping column to the positions of each group among the held-out rows. `rows` are the numbers of
     the held-out rows in the table, from 0. `transformer` has prepared the rows and was fitted on the training rows; it
@@ -117,17 +117,17 @@ class Fold:
         return self.held_out.copy() if own else self.held_out
 
 
-def writes_in_place(estimator: Any) -> bool:
+def may_overwrite_input(estimator: Any) -> bool:
     """Return True if an estimator, or one inside it, may overwrite its input, as any of unknown packages may."""
     if isinstance(estimator, list | tuple):
-        return any(map(writes_in_place, estimator))
+        return any(map(may_overwrite_input, estimator))
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return False
     if type(estimator).__module__.partition(".")[0] not in KNOWN_PACKAGES:
         return True
     # Ten times as fast as `get_params`.
     held = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    return any(held.get(name) is False for name in COPY_PARAMETERS) or any(map(writes_in_place, held.values()))
+    return any(held.get(name) is False for name in COPY_PARAMETERS) or any(map(may_overwrite_input, held.values()))
 
 
 def default_validation(dataset: Dataset, group: str | None = None) -> DeclaredValidation:

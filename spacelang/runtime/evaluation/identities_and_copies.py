@@ -112,7 +112,7 @@ def _pandas_arrays(columns: Any) -> list[np.ndarray[Any, Any]]:
 
 @cache
 def _customizes_pickling(kind: Any) -> bool:
-    """Return True if a class defines `__getstate__`, perhaps to wrap objects of a native library."""
+    """Return True if a class, or a base other than `BaseEstimator`, defines `__getstate__`, as wrappers of C++ do."""
     from sklearn.base import BaseEstimator
 
     return any("__getstate__" in vars(base) for base in kind.__mro__ if base not in {object, BaseEstimator})

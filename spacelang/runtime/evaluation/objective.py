@@ -22,10 +22,10 @@ from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.tables import data_facts, describe_weights
-from spacelang.runtime.ensembles.voting import fitted_voting_member, make_vote_of_fitted, voting_member
+from spacelang.runtime.ensembles.voting import as_fitted_voting_member, as_voting_member, make_vote_of_fitted
 from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds
-from spacelang.runtime.evaluation.fitting import TrialRows, fit, fit_options, reason_of
+from spacelang.runtime.evaluation.fitting import TrialRows, describe_fit_error, fit, fit_options
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheTimeAccount, PrefixCache
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
@@ -235,7 +235,7 @@ class DataObjective:
         started, account = self._clock(), CacheTimeAccount()
         # One pipeline per fold: with `warm_start`, fitting a pipeline again would continue from the earlier fit.
         pipelines = [self._build(request.configuration) for _ in self._folds]
-        own = folds.writes_in_place(pipelines[0])
+        own = folds.may_overwrite_input(pipelines[0])
         judged: list[FoldScores] = []
         fit_seconds = 0.0
         has_user_functions = bool(self._settings.constraints)  # they might modify pipelines
@@ -251,7 +251,7 @@ class DataObjective:
                         break
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
-            reason, alone = reason_of(error, pipelines[len(judged)]), account.unshared_seconds(failure.seconds)
+            reason, alone = describe_fit_error(error, pipelines[len(judged)]), account.unshared_seconds(failure.seconds)
             return replace(failure.result_of(request), reason=reason, cost_alone=alone)
         cost = self._clock() - started
         is_partial = len(judged) < len(self._folds)
@@ -273,7 +273,7 @@ class DataObjective:
         A classifier without probabilities is wrapped: it gives 1 to the class that it predicts.
         """
         pipeline = self._build_with_preparation(configuration, form)
-        return voting_member(pipeline, is_classifier=self.dataset.kind == "classification")
+        return as_voting_member(pipeline, is_classifier=self.dataset.kind == "classification")
 
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
@@ -293,7 +293,7 @@ class DataObjective:
             pipeline = self._build_with_preparation(configuration, form)
             pipeline = pipeline if is_member else adapt_to_labels(pipeline, data.classes)
             fitted = pipeline.fit(features, target, **fit_options(pipeline, data.weights))
-            return fitted_voting_member(fitted, bool(data.classes)) if is_member else fitted
+            return as_fitted_voting_member(fitted, bool(data.classes)) if is_member else fitted
 
     def combine_fold_models(
         self, models: Sequence[Any], form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
@@ -311,7 +311,7 @@ class DataObjective:
             for model, fold in zip(models, self._folds, strict=True)
         ]
         if len(ready) == 1:
-            return fitted_voting_member(ready[0], bool(classes)) if is_member else decode_labels(ready[0], labels)
+            return as_fitted_voting_member(ready[0], bool(classes)) if is_member else decode_labels(ready[0], labels)
         return make_vote_of_fitted({f"fold_{number}": each for number, each in enumerate(ready, start=1)}, labels)
 
     def _know_all_classes(self, pipelines: Sequence[Any]) -> bool:
@@ -363,7 +363,7 @@ class DataObjective:
         pipeline = self._build(configuration)
         with self._controlled_environment():
             fold = folds.make_test_fold(self.dataset, self.tested, self.preparation, self._grouping_columns)
-            rows = fold.training_rows(None, own=folds.writes_in_place(pipeline))
+            rows = fold.training_rows(None, own=folds.may_overwrite_input(pipeline))
             pipeline.fit(*rows, **fit_options(pipeline, self.dataset.weights))
             groups = self.tested.relations.groups
             return measure_bounds(self._scorer, pipeline, fold, self._settings.seed, groups)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from spacelang.deprecation import renamed_attributes
+from spacelang.deprecation import plugin_attribute, renamed_attributes
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Work
 from spacelang.plugins import PluginRegistry
@@ -79,7 +79,7 @@ class Executor(Protocol):
     Every started job is answered exactly once, even if processes die, unless it is stopped or the executor closed.
     """
 
-    def ready(self) -> None:
+    def wait_until_ready(self) -> None:
         """Block until trials can start, which starts the clock; raise InputError if they never can."""
 
     @property
@@ -104,6 +104,11 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """End all running jobs and processes at once, without waiting for results. Closing again does nothing."""
+
+
+def wait_until_ready(executor: Executor) -> None:
+    """Call `wait_until_ready` of an executor, or `ready` of a plug-in that still defines the method by its old name."""
+    plugin_attribute(executor, "wait_until_ready", "ready")()
 
 
 @runtime_checkable

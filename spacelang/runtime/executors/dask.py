@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.runtime.errors import InputError, describe_exception
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
@@ -24,6 +25,7 @@ LOCAL_CLUSTER: Final = "dask"
 CLOSE_TIMEOUT: Final = 5.0  # The maximum time to wait for the cluster to close, in seconds
 
 
+@renamed_attributes(ready="wait_until_ready")
 class Dask:
     """An executor that runs `workers` trials at a time on a dask cluster, each within `limits`.
 
@@ -87,7 +89,7 @@ class Dask:
         )
         self._opened_slots = self._loop.submit(self._session.open(self._loop.thread_id))
 
-    def ready(self) -> None:
+    def wait_until_ready(self) -> None:
         """Block until a cluster can evaluate. Raises InputError, with the reason, if there is none."""
         if self._slots is None and not self._is_closed:
             self._slots = {seat.name: _SlotTask(seat) for seat in self._opened_slots.result()}
@@ -95,13 +97,13 @@ class Dask:
     @property
     def free(self) -> Sequence[str]:
         """The names of the slots without a job; reading it blocks until the cluster is ready."""
-        self.ready()
+        self.wait_until_ready()
         return tuple(name for name, place in (self._slots or {}).items() if place.task is None)
 
     def start(self, worker: str, job: Job[Any]) -> None:
         """Give a job to a free slot, without waiting for the cluster."""
         assert not self._is_closed, "the executor is closed"
-        self.ready()
+        self.wait_until_ready()
         assert self._slots is not None
         place = self._slots[worker]
         assert place.task is None

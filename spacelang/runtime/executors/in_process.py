@@ -4,11 +4,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, UnreportedResultError
 
 WORKER: Final = "here"
 
 
+@renamed_attributes(ready="wait_until_ready")
 class JobSlots:
     """Named slots and the jobs in them. This is a complete executor except for `wait`."""
 
@@ -16,7 +18,7 @@ class JobSlots:
         self._slots = tuple(names)
         self.busy: dict[str, Job[Any]] = {}
 
-    def ready(self) -> None:
+    def wait_until_ready(self) -> None:
         """Return at once: slots are always ready."""
 
     @property

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, assert_never
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception, format_megabytes
@@ -40,6 +41,7 @@ RESPONSE_TIMEOUT: Final = 10.0
 """The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
 
 
+@renamed_attributes(ready="wait_until_ready")
 class Processes:
     """An executor with `workers` worker processes, each within `limits`.
 
@@ -101,7 +103,7 @@ class Processes:
         self._finalizer = weakref.finalize(self, _close_all, self._connections, self._workers, self._selector)
         self._start_zygote()
 
-    def ready(self) -> None:
+    def wait_until_ready(self) -> None:
         """Block until workers can be forked. Raises InputError, with the reason, if they never can."""
         while self._loaded_at is None:
             self._raise_error()
@@ -123,7 +125,7 @@ class Processes:
         self._send_waiting_jobs()
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
-        """Return ended jobs as every executor; raise the InputError of an evaluation, and what `ready` raises."""
+        """Return ended jobs as every executor; raise the InputError of an evaluation or of `wait_until_ready`."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self._finished and any(worker.job for worker in self._workers.values()):
             self._raise_error()

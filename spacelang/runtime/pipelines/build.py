@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from spacelang.catalog.catalogue import join_elements
+from spacelang.catalog.catalogue import join_tuple_elements
 from spacelang.ir.computed import computed_value
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
@@ -161,7 +161,7 @@ class PipelineWalk:
 
     def named_object(self, operator: Operator, parameter: str, name: str) -> Any:
         """Return the function or object that the catalogue names for a parameter."""
-        return self._constant(catalogue_access.object_of(operator, parameter, name))
+        return self._constant(catalogue_access.catalogue_object(operator, parameter, name))
 
     def convert_plain_value(self, operator: Operator, parameter: str, value: Value) -> Any:
         """Return a value of the language as the value that the library takes."""
@@ -260,7 +260,7 @@ class _Builder(PipelineWalk):
         arguments |= self._computed_arguments(operator)
         given = catalogue_access.runtime_arguments(operator, n_jobs=self.n_jobs, random_state=self.random_state)
         try:
-            composed = join_elements(catalogue_access.catalogue_entry(operator), given | arguments)
+            composed = join_tuple_elements(catalogue_access.catalogue_entry(operator), given | arguments)
         except ValueError as error:
             raise BuildError(str(error)) from error
         return catalogue_access.class_of(operator)(**composed)

@@ -85,7 +85,7 @@ def _class(catalogue_name: str, name: str) -> Any:
 
 
 @cache
-def settable_by_runtime(catalogue_name: str, operator_name: str) -> frozenset[str]:
+def parameters_settable_by_runtime(catalogue_name: str, operator_name: str) -> frozenset[str]:
     """Return the names of the parameters that the runtime may set: those of the class that are not deprecated."""
     operator = Operator(operator_name, catalogue_name)
     known = catalogue_entry(operator).parameters
@@ -99,13 +99,13 @@ def settable_by_runtime(catalogue_name: str, operator_name: str) -> frozenset[st
 def runtime_arguments(operator: Operator, *, n_jobs: int | None, random_state: int | None) -> dict[str, Any]:
     """Return the arguments that the runtime passes, which suppress output, too; values of the space take precedence."""
     wanted = {THREAD_PARAMETERS.get(operator.catalogue, "n_jobs"): n_jobs, "random_state": random_state}
-    names = settable_by_runtime(operator.catalogue, operator.name)
+    names = parameters_settable_by_runtime(operator.catalogue, operator.name)
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None and name in names}
     # These are set here although the catalogue does not let a space set them.
     return given | dict(QUIET_PARAMETERS.get(operator.catalogue, {}))
 
 
-def object_of(operator: Operator, parameter: str, name: str) -> Any:
+def catalogue_object(operator: Operator, parameter: str, name: str) -> Any:
     """Return the function or object that the catalogue names for a parameter; raise BuildError if there is none."""
     try:
         return packages.named_object(catalogue(operator.catalogue), operator.name, parameter, name)

@@ -90,7 +90,7 @@ def measure_bound(
             assert_never(bound.measure)
 
 
-def defined_mean(values: Iterable[float]) -> float:
+def mean_of_defined(values: Iterable[float]) -> float:
     """Return the mean of the values that are not nan, or nan if there are none."""
     defined = [value for value in values if not math.isnan(value)]
     return mean(defined) if defined else math.nan

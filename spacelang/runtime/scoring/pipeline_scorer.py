@@ -14,14 +14,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, Cost, CostGoal
 from spacelang.ir.trial import LossName, Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.evaluation.folds import Fold, writes_in_place
+from spacelang.runtime.evaluation.folds import Fold, may_overwrite_input
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.run_deadline import LossComputationTime
 from spacelang.runtime.scoring.measures import (
     CachedPredictions,
-    defined_mean,
     mean,
+    mean_of_defined,
     measure_bound,
     measure_latency,
     pickled_size,
@@ -36,7 +36,7 @@ from spacelang.runtime.scoring.metric import (
     named_metric,
     vectorised_loss,
 )
-from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError, read_only, scorer_metric
+from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError, protect_from_changes, scorer_metric
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -107,7 +107,7 @@ class PipelineScorer:
         never raise or change anything: a failing metric is undefined. If the loss is not finite, nothing else is
         measured.
         """
-        writes = self._measures_more and writes_in_place(fitted.pipeline)
+        writes = self._measures_more and may_overwrite_input(fitted.pipeline)
         answers = CachedPredictions(fitted.predictor, fitted.held_out, writes=writes)
         loss = self.metric.loss(answers, fitted.held_out, fold.held_out_target)
         if not self._measures_more or not math.isfinite(loss):
@@ -125,7 +125,7 @@ class PipelineScorer:
                 # Functions of the user come last: they may change the pipeline, and nothing is measured afterwards.
                 constraints=(
                     *(measure_bound(b, fitted.pipeline, answers, fold, self.clock, writes=writes) for b in self.bounds),
-                    *(each.measure(fitted.pipeline, *map(read_only, rows)) for each in self.constraints),
+                    *(each.measure(fitted.pipeline, *map(protect_from_changes, rows)) for each in self.constraints),
                 ),
             )
 
@@ -153,7 +153,7 @@ class PipelineScorer:
         for name, value in objectives:
             if not math.isfinite(value):
                 return Trial(request, None, cost, Status.INVALID, f"the {name} is {value}", cost_alone=cost_alone)
-        training_loss = defined_mean(each.training_loss for each in judgements)
+        training_loss = mean_of_defined(each.training_loss for each in judgements)
         metrics = _means([each.metrics for each in judgements])
         return Trial(
             request,
@@ -289,7 +289,7 @@ def _score_or_nan(score: LossFunction, pipeline: Any, features: Any, target: Any
 
 
 def _means(folds: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
-    return tuple(map(defined_mean, zip(*folds, strict=True)))
+    return tuple(map(mean_of_defined, zip(*folds, strict=True)))
 
 
 def _concatenate(parts: Sequence[npt.NDArray[np.float64] | None]) -> npt.NDArray[np.float64] | None:

@@ -19,14 +19,14 @@ from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import TestScore, UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import describe_exception
-from spacelang.runtime.evaluation.folds import Fold, writes_in_place
+from spacelang.runtime.evaluation.folds import Fold, may_overwrite_input
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring import measures
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import LossFunction, Metric, find_scorer, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows, PipelineScorer, make_batch_prediction_loss_function
-from spacelang.runtime.scoring.user_functions import Constraint, read_only
+from spacelang.runtime.scoring.user_functions import Constraint, protect_from_changes
 from spacelang.text import count_with_noun
 
 MAX_RESAMPLES: Final = 1_000  # The largest number of bootstrap resamples of the test rows
@@ -248,7 +248,7 @@ class _MeasuredPipeline:
 
     @property
     def writes(self) -> bool:
-        return writes_in_place(self.pipeline)
+        return may_overwrite_input(self.pipeline)
 
     @property
     def count(self) -> int:
@@ -322,7 +322,9 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
     """Measure a function of the user on the rows and on resamples, for which predictions are cached."""
     fold, answers = subject.fold, subject.answers
     started = time.perf_counter()
-    value = constraint.measure(subject.pipeline, read_only(fold.held_out), read_only(fold.held_out_target))
+    value = constraint.measure(
+        subject.pipeline, protect_from_changes(fold.held_out), protect_from_changes(fold.held_out_target)
+    )
     if reason := subject.reason_without_interval:
         return UnseenRowsMeasurement(constraint.bound, None if math.isnan(value) else float(value), reason=reason)
     values: list[float] = []
@@ -330,10 +332,10 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
         if time.perf_counter() - started > MAX_FUNCTION_SECONDS:
             slow = f"no interval: the function takes more than {MAX_FUNCTION_SECONDS:g} s for {MIN_RESAMPLES} resamples"
             return UnseenRowsMeasurement(constraint.bound, None if math.isnan(value) else value, reason=slow)
-        features = read_only(_select_rows(fold.held_out, rows))
+        features = protect_from_changes(_select_rows(fold.held_out, rows))
         asked = _with_known_predictions(subject.pipeline, answers.subset(rows), features)
         try:
-            values.append(constraint.measure(asked, features, read_only(fold.held_out_target[rows])))
+            values.append(constraint.measure(asked, features, protect_from_changes(fold.held_out_target[rows])))
         except Exception:  # noqa: BLE001 - it succeeded on all rows, but fails on this resample
             values.append(math.nan)
     return _with_interval(constraint.bound, value, np.array(values), may_be_fixed=True)

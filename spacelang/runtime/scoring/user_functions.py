@@ -165,7 +165,7 @@ class Constraint:
         return number
 
 
-def read_only(table: Any) -> Any:
+def protect_from_changes(table: Any) -> Any:
     """Return rows that a user's function may not change: a read-only view of an array, a copy of any other table."""
     if not isinstance(table, np.ndarray):
         return table.copy()

@@ -279,18 +279,18 @@ class Store(StoredRun):
         count = sum(1 for _ in self._rows())
         for trial in PREDICTION_TABLE.trial_numbers(self._connection):
             if not 1 <= trial <= count:
-                raise store_errors.damaged_error(
+                raise store_errors.damaged_store_error(
                     self.path, f"the store has predictions of trial {trial}, but not the trial"
                 )
             self.predictions(trial)
         for trial in REQUEST_TABLE.trial_numbers(self._connection):
             if not 1 <= trial <= count:
-                raise store_errors.damaged_error(
+                raise store_errors.damaged_store_error(
                     self.path, f"the store has the request of trial {trial}, but not the trial"
                 )
         expected = max((session.trials or 0 for session in self.sessions), default=0)
         if count < expected:
-            raise store_errors.damaged_error(self.path, f"the store has only {count} of {expected} trials")
+            raise store_errors.damaged_store_error(self.path, f"the store has only {count} of {expected} trials")
         self._last = self._read_last_trial()
 
 

@@ -41,7 +41,7 @@ def convert_damage_errors(path: Path, what: str = "") -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise damaged_error(path, f"{what}{str(error) or type(error).__name__}") from error
+        raise damaged_store_error(path, f"{what}{str(error) or type(error).__name__}") from error
 
 
 def explain_sqlite_error(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 - one for each kind
@@ -55,11 +55,11 @@ def explain_sqlite_error(error: sqlite3.Error, path: Path) -> StoreError:  # noq
             remedy = "make sure that the disk works and has space, and that no limit is set on the size of files"
             return StoreError(f"`{path}` cannot be written or read: {error}", RESUME_HELP.format(remedy=remedy))
         case "SQLITE_BUSY" | "SQLITE_LOCKED":
-            return in_use_error(path)
+            return store_in_use_error(path)
         case "SQLITE_NOTADB":
             return StoreError(f"`{path}` is not the store of a run", STORE_PATH_HELP)
         case "SQLITE_CORRUPT":
-            return damaged_error(path, str(error))
+            return damaged_store_error(path, str(error))
         case "SQLITE_READONLY" if name == "SQLITE_READONLY_DBMOVED":
             return changed_during_run_error(path)
         case "SQLITE_READONLY":
@@ -69,7 +69,7 @@ def explain_sqlite_error(error: sqlite3.Error, path: Path) -> StoreError:  # noq
             return _open_error(path)
         case _:
             # Other errors, such as `no such column`, come only from files that were not written here.
-            return damaged_error(path, str(error))
+            return damaged_store_error(path, str(error))
 
 
 RESUME_HELP = "{remedy}; all earlier trials are stored, and `--resume` continues from them"
@@ -77,13 +77,13 @@ OTHER_PATH_HELP = "choose another path with `--store`"
 STORE_PATH_HELP = "name the store of a run; a new run needs a path that does not exist yet"
 
 
-def in_use_error(path: Path, process: int | None = None) -> StoreError:
+def store_in_use_error(path: Path, process: int | None = None) -> StoreError:
     """Return the error for a store to which another process is writing."""
     who = "another run" if process is None else f"another run (process {process})"
     return StoreError(f"`{path}` is in use by {who}", f"wait until that run ends, or {OTHER_PATH_HELP}")
 
 
-def damaged_error(path: Path, what: str) -> StoreError:
+def damaged_store_error(path: Path, what: str) -> StoreError:
     """Return the error for a damaged store."""
     return StoreError(
         f"`{path}` is damaged: {what}",

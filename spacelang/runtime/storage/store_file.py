@@ -99,7 +99,7 @@ def check_is_readable_store(path: Path, connection: sqlite3.Connection) -> None:
         raise StoreError(what, "upgrade spacelang")
     tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(tables) != sorted((table,) for table in LAYOUTS.get(version, ())):
-        raise store_errors.damaged_error(path, "the tables in the file are not those of a store")
+        raise store_errors.damaged_store_error(path, "the tables in the file are not those of a store")
 
 
 def _writing_version(connection: sqlite3.Connection) -> str:
@@ -133,7 +133,7 @@ def read_header(path: Path, connection: sqlite3.Connection) -> tuple[RunHeader, 
     with store_errors.convert_damage_errors(path, "the header of the store is invalid: "):
         stored, root = facts.pop(HEADER_DIGEST_NAME, None), _header_digest(facts)
         if stored != root.hex():
-            raise store_errors.damaged_error(path, "the header of the store does not match its checksum")
+            raise store_errors.damaged_store_error(path, "the header of the store does not match its checksum")
         return header_from_texts(facts), root
 
 
@@ -145,7 +145,7 @@ def check_integrity(path: Path, connection: sqlite3.Connection) -> None:
     """Raise StoreError unless SQLite finds the pages of the file consistent."""
     (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
-        raise store_errors.damaged_error(path, found)
+        raise store_errors.damaged_store_error(path, found)
 
 
 def check_same_run(path: Path, stored: RunHeader, new: RunHeader) -> None:
@@ -201,7 +201,7 @@ def _check_log_start(path: Path, log: Path) -> None:
 
 
 def _corrupt_log_error(path: Path) -> StoreError:
-    return store_errors.damaged_error(path, f"the log `{_log_path(path).name}` of the store is corrupt")
+    return store_errors.damaged_store_error(path, f"the log `{_log_path(path).name}` of the store is corrupt")
 
 
 def checkpoint_and_check_wal(path: Path) -> None:
@@ -292,7 +292,7 @@ def acquire_write_lock(path: Path, connection: sqlite3.Connection) -> None:
                 return
             connection.execute("ROLLBACK")
         time.sleep(LOCK_CHECK_PAUSE)
-    raise store_errors.in_use_error(path, _writing_process(connection))
+    raise store_errors.store_in_use_error(path, _writing_process(connection))
 
 
 def _try_write_lock(connection: sqlite3.Connection) -> tuple[bool, int] | None:

@@ -26,7 +26,7 @@ from spacelang.runtime.storage import optional_tables, records
 from spacelang.runtime.storage.header import SCORER_SETTING, WEIGHTS_SETTING, RunHeader
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 from spacelang.runtime.storage.records import LIMIT_FLAGS, Row, RunState, Session
-from spacelang.runtime.storage.store_errors import convert_damage_errors, convert_store_errors, damaged_error
+from spacelang.runtime.storage.store_errors import convert_damage_errors, convert_store_errors, damaged_store_error
 from spacelang.runtime.storage.store_file import check_is_readable_store, read_header, state_of_unended_run
 from spacelang.runtime.storage.trial_columns import add_missing_columns
 
@@ -236,9 +236,9 @@ class StoredRun(Closeable):
             for row in rows:
                 last += 1
                 if row[0] != last:
-                    raise damaged_error(self.path, f"trial {last} is missing")
+                    raise damaged_store_error(self.path, f"trial {last} is missing")
                 if records.row_digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
-                    raise damaged_error(self.path, f"trial {last} does not match its checksum")
+                    raise damaged_store_error(self.path, f"trial {last} does not match its checksum")
                 before = row[-1]
                 yield *add_missing_columns(row[:-1]), *requests.get(last, records.DEFAULT_REQUEST_COLUMNS)
             if at_most is not None or len(rows) < ROWS_PER_QUERY:
@@ -277,14 +277,14 @@ def is_held_by_program(header: RunHeader) -> bool:
     return bool(header.data.rows) and options.reference is None and not {".", ":"} & {*header.data.name}
 
 
-def named_data(header: RunHeader) -> str:
+def data_reference(header: RunHeader) -> str:
     """Return the data of a run as it was named; stores of earlier versions have the name of the file alone."""
     return stored_data_options(header).reference or header.data.name
 
 
 def readable_data(header: RunHeader) -> str | None:
     """Return the data of a run if it may be read because of the store alone, and exists; otherwise None."""
-    names = dict.fromkeys((named_data(header), header.data.name))
+    names = dict.fromkeys((data_reference(header), header.data.name))
     return next((name for name in names if _is_harmless(name)), None)
 
 
@@ -332,7 +332,7 @@ def arguments_to_repeat(header: RunHeader) -> tuple[str, ...]:
     return tuple(f"{names[each]}={_word(header.settings[each])}" for each in missing)
 
 
-def named_scorer(header: RunHeader) -> str:
+def scorer_argument(header: RunHeader) -> str:
     """Return the argument with which a program passes a scorer again that its store names."""
     return f"metric={_word(header.settings.get(SCORER_SETTING, ''))}"
 

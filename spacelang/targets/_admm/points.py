@@ -16,7 +16,7 @@ from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, lite
 from spacelang.ir.prior import Prior
 from spacelang.ir.space import Space
 from spacelang.ir.value import to_json
-from spacelang.sampling.prior_draws import prior_at, prior_quantile_indices, prior_quantiles
+from spacelang.sampling.prior_draws import prior_of_address, prior_quantile_indices, prior_quantiles
 from spacelang.sampling.value_codes import Array
 
 Owner: TypeAlias = tuple[str, str] | None
@@ -162,7 +162,7 @@ class ThetaCoordinates:
 
     def quantiles(self, space: Space) -> list[Callable[[Array], Array] | None]:
         """Return for each coordinate with a prior a function from uniform shares to places in [0, 1], else None."""
-        priors = [prior_at(space, each.address) for each in self.coordinates]
+        priors = [prior_of_address(space, each.address) for each in self.coordinates]
         return [None if p is None else partial(self._places_by_prior, c, p) for c, p in enumerate(priors)]
 
     def _places_by_prior(self, column: int, prior: Prior, shares: Array) -> Array:

@@ -11,20 +11,20 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from spacelang.ir import domain as domains
-from spacelang.ir import domain_questions
+from spacelang.ir import domain_properties
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, SimpleDomain
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value, to_fraction
-from spacelang.ir.walk import Assignment, Structure, assemble, walk_reached
+from spacelang.ir.walk import Assignment, Structure, assemble, walk_reached_variables
 from spacelang.sampling.value_codes import part_index_and_code
 from spacelang.solver.conditioning import Component
 from spacelang.solver.counting import ChangeWeights, Structures, index_of_minimum
 from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
 from spacelang.solver.elimination import FEWEST, Elimination, State
 from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
-from spacelang.solver.model import Solver, Weights
+from spacelang.solver.model import WeightedModelSolver, Weights
 from spacelang.solver.network import UNREACHED, Network
 
 ValueFunction: TypeAlias = Callable[[Hyperparameter], Value]
@@ -55,7 +55,7 @@ class MemberRepair:
         structure = self.nearest_structure(branches)
         values: dict[str, Value] = {}
         contexts: list[Context] = [()]
-        for variable, branch in walk_reached(self._space, lambda choice: structure[choice.address]):
+        for variable, branch in walk_reached_variables(self._space, lambda choice: structure[choice.address]):
             if branch is not None:
                 values[variable.key] = branch
                 contexts.append((*variable.owners, (variable.address, branch)))
@@ -70,7 +70,7 @@ class MemberRepair:
 
     def nearest_structure(self, branches: Mapping[str, str]) -> Structure:
         """Return the nearest structure that has a member."""
-        reached = walk_reached(self._space, lambda choice: branches[choice.address])
+        reached = walk_reached_variables(self._space, lambda choice: branches[choice.address])
         taken = {variable.address: branch for variable, branch in reached if branch is not None}
         if self._structures.is_admissible(taken):
             return taken
@@ -78,7 +78,9 @@ class MemberRepair:
 
     def _find_structure(self, branches: tuple[str, ...]) -> Structure:
         wanted = dict(zip((choice.address for choice in self._space.decisions), branches, strict=True))
-        return Solver(self._structures.model, ChangeWeights(wanted, self._costs)).draw_structure(index_of_minimum)
+        return WeightedModelSolver(self._structures.model, ChangeWeights(wanted, self._costs)).draw_structure(
+            index_of_minimum
+        )
 
     def _component_values(
         self, component: Component, structure: Structure, wanted: ValueFunction
@@ -93,7 +95,7 @@ class MemberRepair:
         for number, network in enumerate(model.by_context.get((), ())):
             if _is_violated(space, network, given):
                 own = tuple(
-                    domain_questions.index_of_part(cells, given[address]) for address, cells in network.cells.items()
+                    domain_properties.index_of_part(cells, given[address]) for address, cells in network.cells.items()
                 )
                 elimination = self._cached_elimination(component, situation, number, own)
                 for moved in _changed_values(network, elimination, given):
@@ -108,7 +110,7 @@ class MemberRepair:
         model = self._conditioning.residual_model(component, situation)
         network = model.by_context[()][number]
         wanted = {a: cells[state] for (a, cells), state in zip(network.cells.items(), own, strict=True)}
-        return Solver(model, _CellChanges(wanted)).solve(network)
+        return WeightedModelSolver(model, _CellChanges(wanted)).solve(network)
 
 
 class _CellChanges(Weights):
@@ -206,7 +208,7 @@ def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) ->
         found = replace(start, upper=float(upper), upper_open=False) if upper < to_fraction(cell.upper) else start
         return found if found.lower <= found.upper and domains.contains(found, found.representative) else None
     low, high = max(0, math.ceil(cell.position(lower))), min(cell.last_index, math.floor(cell.position(upper)))
-    return None if low > high else domain_questions.subgrid(cell, low, high)
+    return None if low > high else domain_properties.subgrid(cell, low, high)
 
 
 def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.ir import domain as domains
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
-from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
+from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, is_number

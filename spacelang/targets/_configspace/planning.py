@@ -22,7 +22,7 @@ from spacelang.reductions.space_questions import VariableNames
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.domain_cells import probability_of_cell
-from spacelang.solver.model import Solver
+from spacelang.solver.model import WeightedModelSolver
 from spacelang.solver.network import Network, TooManyConnectedVariablesError
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace import normal_form as dnf
@@ -79,7 +79,10 @@ class Planner:
         if not network.constraints:
             return True
         try:
-            if Solver(self._structures.model, _AcceptanceProbability()).solve(network).total < MIN_ACCEPTANCE:
+            if (
+                WeightedModelSolver(self._structures.model, _AcceptanceProbability()).solve(network).total
+                < MIN_ACCEPTANCE
+            ):
                 return False
             supported = self._structures.existence_solver.supported_states()
         except TooManyConnectedVariablesError:

@@ -18,7 +18,7 @@ from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, 
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, ValueSwitch, inner_parts
 from spacelang.solver.domain_cells import distinguished_cells, join_pieces
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.value_tests import is_pair
+from spacelang.targets._exports.value_tests import compares_two_hyperparameters
 
 MAX_LISTED: Final = 1_000  # The maximum size of a range of integers whose indices are listed in a table
 MAX_THRESHOLDS: Final = 3  # The maximum number of comparisons of a number with thresholds
@@ -87,7 +87,7 @@ class DrawnValueTests:
             return py.LiteralNode(0)  # constraints exclude that all of them are active
         if not addresses:
             return py.LiteralNode(int(expr.is_true(atom, lambda _: expr.INACTIVE)))
-        if is_pair(atom):
+        if compares_two_hyperparameters(atom):
             assert isinstance(atom, expr.Compare)
             test = self._pair_test(atom)
         else:

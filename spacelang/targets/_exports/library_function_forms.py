@@ -24,7 +24,7 @@ from spacelang.reductions.unfolding import (
     ValueSwitch,
 )
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.python_conditions import ConditionText
+from spacelang.targets._exports.python_conditions import ReadableConditionWriter
 from spacelang.targets._lowering import ReadableForm
 from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
@@ -91,8 +91,8 @@ class LibraryFunctionForm(ReadableForm, ABC):
         return digraph(self.questions.space.name, self._title, [*nodes, *edges])
 
     @cached_property
-    def _condition_text(self) -> ConditionText:
-        return ConditionText(self.questions.space, self.questions.names)
+    def _condition_text(self) -> ReadableConditionWriter:
+        return ReadableConditionWriter(self.questions.space, self.questions.names)
 
     @property
     def _title(self) -> str:
@@ -233,7 +233,7 @@ class NestedCodeGenerator:
         switch: SwitchCode | None = None,
     ) -> None:
         self._named, self._choice, self._draw, self._switch = named, choice, draw, switch
-        self._conditions = ConditionText(named.space, named.names)
+        self._conditions = ReadableConditionWriter(named.space, named.names)
         self._known: dict[int, py.Code] = {}
 
     def entries(self, several: Parts, first: Sequence[tuple[str, py.Code]] = ()) -> py.DictNode:

@@ -11,7 +11,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, identity_key
 from spacelang.reductions.space_questions import VariableNames
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.value_tests import TruePart, is_pair, parts_within, true_parts
+from spacelang.targets._exports.value_tests import TruePart, compares_two_hyperparameters, parts_within, true_parts
 
 FOUND: Final = py.NameNode("found")
 ALWAYS: Final = py.LiteralNode(True)
@@ -57,7 +57,7 @@ class FoundValueTests:
         if not addresses:
             return py.LiteralNode(expr.is_true(atom, lambda _: expr.INACTIVE) is truth)
         nodes = [self._space.variables[address].hyperparameter for address in addresses]
-        if is_pair(atom):
+        if compares_two_hyperparameters(atom):
             assert isinstance(atom, expr.Compare)
             sign = atom.relation if truth else expr.NEGATED_SIGNS[atom.relation]
             left, right = (self._space.variables[side.address].hyperparameter for side in (atom.left, atom.right))  # type: ignore[union-attr]
@@ -96,7 +96,7 @@ class FoundValueTests:
         return [self._branch_test(expr.BranchTest(a, (b,)), known, truth=truth) for a, b in owners]
 
 
-class ConditionText(FoundValueTests):
+class ReadableConditionWriter(FoundValueTests):
     """A writer of conditions for readers, with the keys of values in place of code."""
 
     def value(self, node: Choice | Hyperparameter) -> py.Code:

@@ -22,7 +22,7 @@ from spacelang.ir.domain import (
     members,
     parts,
 )
-from spacelang.ir.domain_questions import EXACT_INTEGER_LIMIT
+from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Constraint, Space
 from spacelang.ir.value import Value
@@ -34,7 +34,7 @@ from spacelang.reductions.domains import (
 )
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, UnfoldedPart, ValueSwitch, inner_parts
-from spacelang.targets._exports.value_tests import is_pair, is_testable, true_parts
+from spacelang.targets._exports.value_tests import compares_two_hyperparameters, is_testable, true_parts
 
 ALWAYS: Final = ""  # The condition of a parameter that is always active
 NEVER: Final = "FALSE"
@@ -47,12 +47,12 @@ def can_be_written(condition: Expr, space: Space) -> bool:
     """Return True if R can test a condition: its atoms are about one variable, or compare two plain numbers."""
     if not is_testable(condition, space):
         return False
-    pairs = (atom for atom in expr.logical_atoms(condition) if is_pair(atom))
+    pairs = (atom for atom in expr.logical_atoms(condition) if compares_two_hyperparameters(atom))
     compared = (space.variables[address].hyperparameter for atom in pairs for address in expr.references(atom))
     return all(_is_plain(node.domain) for node in compared)
 
 
-def is_wide(part: Real) -> bool:
+def needs_log_encoding(part: Real) -> bool:
     """Return True for a log range over so many powers of ten that its logarithms must be drawn."""
     return part.log and part.upper / MAX_LOG_RATIO > part.lower
 
@@ -61,7 +61,7 @@ def _is_plain(domain: Domain) -> bool:
     """Return True if R computes the numbers of a domain exactly from the values of irace."""
     match domain:
         case Real():
-            return len(split_into_simple(domain)) == 1 and not is_wide(domain)
+            return len(split_into_simple(domain)) == 1 and not needs_log_encoding(domain)
         case Grid():
             start, step, below = affine_integer_coefficients(domain)
             return domain.is_consecutive or max(abs(start) + step * domain.last_index, below) <= EXACT_INTEGER_LIMIT
@@ -148,7 +148,9 @@ class RConditions:
             case expr.And() | expr.Or():
                 several = [self.condition(term, known, truth=truth) for term in condition.terms]
                 return all_of(several) if isinstance(condition, expr.And) is truth else any_of(several)
-            case expr.Compare() if not truth and is_pair(condition) and self._are_active(condition, known):
+            case expr.Compare() if (
+                not truth and compares_two_hyperparameters(condition) and self._are_active(condition, known)
+            ):
                 return self._atom(replace(condition, relation=expr.NEGATED_SIGNS[condition.relation]))
             case _:
                 test = self._atom(condition)
@@ -158,7 +160,7 @@ class RConditions:
         """Return a test that a configuration violates a constraint, which applies if all that it names is active."""
         scope, expression = constraint.scope, constraint.expression
         broken = self.condition(expression, scope, truth=constraint.forbidden)
-        if is_pair(expression):
+        if compares_two_hyperparameters(expression):
             return broken  # NA if one of them is inactive, which is not forbidden
         return all_of([*map(self._activity, scope), broken])
 
@@ -199,7 +201,7 @@ class RConditions:
             return NEVER  # constraints exclude that all of them are active
         if not addresses:
             return ALWAYS if expr.is_true(atom, lambda _: expr.INACTIVE) else NEVER
-        if is_pair(atom):
+        if compares_two_hyperparameters(atom):
             assert isinstance(atom, expr.Compare)
             left, right = (self._number(self._frees[address][0]) for address in addresses)
             # A parameter that is inactive is NA, but a hyperparameter of one value is no parameter.

@@ -23,7 +23,7 @@ from spacelang.solver.linear import Inequality, difference
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.optuna_calls import exact_decimal_code, exact_number_code, plain_number, sum_code
 from spacelang.targets._exports.python_conditions import FoundValueTests, combined
-from spacelang.targets._exports.value_tests import is_pair, is_testable
+from spacelang.targets._exports.value_tests import compares_two_hyperparameters, is_testable
 
 MAX_DRAWS: Final = 30_000  # The number of draws without a member after which members count as too rare
 MIN_DRAWS: Final = 300  # The number of draws that estimate the share of members
@@ -51,7 +51,7 @@ def suggest(trial):
 
 
 @dataclass(frozen=True)
-class RejectedRelations:
+class RejectionConstraints:
     """The constraints of a space by which configurations are rejected."""
 
     space: Space
@@ -102,7 +102,7 @@ def can_be_written(rule: Constraint, space: Space) -> bool:
     return all(_is_sum(atom, space) or is_testable(atom, space) for atom in expr.logical_atoms(rule.expression))
 
 
-def violations_source(rejected: RejectedRelations, names: VariableNames) -> str:
+def violations_source(rejected: RejectionConstraints, names: VariableNames) -> str:
     """Return the source of a function `violations(found)`."""
     tests = _SumTests(rejected.space, names)
     lines = []
@@ -141,7 +141,7 @@ class _SumTests(FoundValueTests):
         return sum_code(self._terms(row.factors), row.constant, plain_number)
 
     def _atom(self, atom: Expr, known: frozenset[str], *, truth: bool) -> py.Code:
-        if is_pair(atom) or not _is_sum(atom, self._space):
+        if compares_two_hyperparameters(atom) or not _is_sum(atom, self._space):
             return super()._atom(atom, known, truth=truth)
         assert isinstance(atom, expr.Compare)
         form = difference(atom)

@@ -26,10 +26,10 @@ def _is_testable_atom(atom: Expr, space: Space) -> bool:
     domains = [space.variables[address].hyperparameter.domain for address in expr.references(atom)]
     if len(domains) <= 1:
         return not domains or cut_points_of(atom) is not None or (domains[0].size or MAX_ENUMERATED) < MAX_ENUMERATED
-    return is_pair(atom) and all(isinstance(domain, Grid | Real) for domain in domains)
+    return compares_two_hyperparameters(atom) and all(isinstance(domain, Grid | Real) for domain in domains)
 
 
-def is_pair(atom: Expr) -> bool:
+def compares_two_hyperparameters(atom: Expr) -> bool:
     """Return True if an atom compares two different hyperparameters directly."""
     if not isinstance(atom, expr.Compare) or len(expr.references(atom)) != 2:
         return False

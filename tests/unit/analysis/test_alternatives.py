@@ -9,7 +9,7 @@ from spelled import checked, decision, found, space
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.value import Value, are_same
+from spacelang.ir.value import Value, are_same_value
 from spacelang.ir.walk import value_name
 from spacelang.runtime.pipelines.build import build
 from spacelang.serialization.definition import from_json, to_json
@@ -242,4 +242,4 @@ def test_two_values_have_two_names(values: tuple[Value, Value]) -> None:
     assert "range" not in names
     assert all(forbidden_character(name) is None for name in names)
     # 0.0 and -0.0, 1 and 1.0 are one value, which a decision has once.
-    assert (len(names) == 1) <= are_same(first, second)
+    assert (len(names) == 1) <= are_same_value(first, second)

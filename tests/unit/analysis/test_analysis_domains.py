@@ -3,7 +3,7 @@
 import pytest
 from spelled import decision, default, found, hyperparameter, one, space
 
-from spacelang.analysis.domains import common_value
+from spacelang.analysis.domains import value_in_both_domains
 from spacelang.ir.domain import NOT_FOUND, Categorical, Grid, Ordinal, Real, Union
 from spacelang.ir.prior import Normal
 from spacelang.ir.space import CatalogueObject, operators
@@ -248,7 +248,7 @@ def test_operators_where_none_is_taken() -> None:
 )
 def test_common_values(left: object, right: object, shared: object) -> None:
     for one_side, other in ((left, right), (right, left)):
-        value = common_value(one_side, other)  # type: ignore[arg-type]
+        value = value_in_both_domains(one_side, other)  # type: ignore[arg-type]
         if shared is None:
             assert one_side.find(value) == other.find(value) == value  # type: ignore[attr-defined]
         else:

@@ -214,7 +214,7 @@ def test_unused() -> None:
         ({"SVC", "json.Thing"}, ["xgboost", "lightgbm"]),
     ):
         del report.found[:]
-        declarations.check_unused(written, names, catalogues, report)
+        declarations.check_unused_catalogues(written, names, catalogues, report)
         assert sorted(problem.primary.text for problem in report.found) == sorted(unused)
         assert {problem.label for problem in report.found} <= {"none of the package's operators is used"}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from comparisons import made, run
 
-from spacelang.bench.comparison import IncumbentCandidates, Results, RunKey, plots
+from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, plots
 from spacelang.bench.comparison.ranks import Ranking
 
 FILES = {
@@ -19,12 +19,12 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
+def results() -> ComparisonResults:
     return made()
 
 
 @pytest.fixture(scope="module")
-def drawn(results: Results) -> dict[str, bytes]:
+def drawn(results: ComparisonResults) -> dict[str, bytes]:
     """Return the files, drawn without pyplot, which would change the state of a user's session."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "matplotlib.pyplot", None)  # an import of it fails
@@ -54,7 +54,7 @@ def test_names_are_text_in_an_svg(drawn: dict[str, bytes]) -> None:
         assert f">{name}</text>" in text
 
 
-def test_lines_are_the_medians_and_ranks(results: Results) -> None:
+def test_lines_are_the_medians_and_ranks(results: ComparisonResults) -> None:
     with plots._style():
         drawn = [
             (
@@ -75,7 +75,7 @@ def test_lines_are_the_medians_and_ranks(results: Results) -> None:
                 assert (y[np.searchsorted(x, results.seconds, side="right") - 1] == row).all()
 
 
-def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results: Results) -> None:
+def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results: ComparisonResults) -> None:
     with plots._style():
         (axes, _), (bare, _) = (plots._rank_figure(some, Ranking.RUNS).axes for some in (results, made(seeds=2)))
     ranks = results.rank_estimates[Ranking.RUNS][IncumbentCandidates.FULL].ranks
@@ -88,7 +88,9 @@ def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results
 def test_a_loss_of_zero_is_drawn_at_the_lower_edge_and_negative_ones_on_a_linear_axis() -> None:
     for losses, scale, lowest in (((0.5, 0.1, 0.0), "log", 0.05), ((0.5, -3.0), "linear", -3.0)):
         scores = [(float(second), loss) for second, loss in enumerate(losses, start=1)]
-        one = Results.from_runs("s", ("x",), ("a",), (0,), (run(RunKey("x", "a", 0), scores),), {"x": "loss"}, 60.0)
+        one = ComparisonResults.from_runs(
+            "s", ("x",), ("a",), (0,), (run(RunKey("x", "a", 0), scores),), {"x": "loss"}, 60.0
+        )
         with plots._style():
             (axes,) = plots._loss_figure(one, IncumbentCandidates.ANY).axes
         assert axes.get_yscale() == scale
@@ -108,7 +110,7 @@ def test_every_data_set_has_a_panel(number: int) -> None:
     assert [axes.get_title() for axes in figure.axes] == [*some.data]
 
 
-def test_scores_are_on_the_left_and_losses_on_the_right(results: Results) -> None:
+def test_scores_are_on_the_left_and_losses_on_the_right(results: ComparisonResults) -> None:
     """The better one is on top; a loss without a score is drawn as it is."""
     axes = plots._loss_figure(results, IncumbentCandidates.FULL).axes[0]
     (losses,) = axes.child_axes

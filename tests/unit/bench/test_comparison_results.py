@@ -14,9 +14,9 @@ from rich.console import Console
 
 from spacelang.bench import Comparison
 from spacelang.bench.comparison import (
+    ComparisonResults,
     Curve,
     IncumbentCandidates,
-    Results,
     RunKey,
     WinnerScore,
     incumbent_curve,
@@ -27,7 +27,7 @@ from spacelang.bench.comparison import (
     winner_losses,
 )
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.text import print_comparison
+from spacelang.bench.comparison.text_report import print_comparison
 from spacelang.ir import trial
 
 MOMENTS = st.floats(0.001, 100, allow_nan=False)
@@ -43,15 +43,15 @@ def value(curve: Curve, second: float, before: float) -> float:
 
 
 @st.composite
-def comparisons(draw: st.DrawFn) -> Results:
+def comparisons(draw: st.DrawFn) -> ComparisonResults:
     data, optimizers, seeds = draw(st.sampled_from([(("x",), ("a",), (0,)), (("x", "y"), ("a", "b", "c"), (3, 4, 9))]))
     keys = [RunKey(name, optimizer, seed) for name in data for optimizer in optimizers for seed in seeds]
     runs = tuple(run(key, draw(SCORES), draw(SCORES), 50.0) for key in keys)
-    return Results.from_runs("space", data, optimizers, seeds, runs, dict.fromkeys(data, "loss"), 50.0)
+    return ComparisonResults.from_runs("space", data, optimizers, seeds, runs, dict.fromkeys(data, "loss"), 50.0)
 
 
 @given(comparisons())
-def test_quartiles_are_those_of_the_step_functions(results: Results) -> None:
+def test_quartiles_are_those_of_the_step_functions(results: ComparisonResults) -> None:
     by_key = {each.key: each for each in results.runs}
     for models in IncumbentCandidates:
         for place, data in enumerate(results.data):
@@ -65,7 +65,7 @@ def test_quartiles_are_those_of_the_step_functions(results: Results) -> None:
 
 
 @given(comparisons())
-def test_nothing_rises_and_ranks_average_to_the_middle(results: Results) -> None:
+def test_nothing_rises_and_ranks_average_to_the_middle(results: ComparisonResults) -> None:
     few = results.at_times(*results.seconds[::85])
     for models in IncumbentCandidates:
         assert (np.diff(results.quartiles[models], axis=-1) <= 1e-12).all()
@@ -78,7 +78,7 @@ def test_nothing_rises_and_ranks_average_to_the_middle(results: Results) -> None
 
 
 @given(comparisons(), st.randoms(use_true_random=False))
-def test_permuting_optimizers_permutes_everything(results: Results, random: "st.DrawFn") -> None:
+def test_permuting_optimizers_permutes_everything(results: ComparisonResults, random: "st.DrawFn") -> None:
     order = list(range(len(results.optimizers)))
     random.shuffle(order)
     results = results.at_times(*results.seconds[::85])
@@ -97,7 +97,7 @@ def test_the_two_kinds_of_ranks_may_turn_an_order_round() -> None:
     runs = [
         run(RunKey("x", name, seed), [(1.0, loss)]) for name, found in losses.items() for seed, loss in enumerate(found)
     ]
-    results = Results.from_runs("s", ("x",), ("a", "b"), (0, 1, 2, 3, 4), tuple(runs), {"x": "loss"}, 60.0)
+    results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0, 1, 2, 3, 4), tuple(runs), {"x": "loss"}, 60.0)
     ranks = {
         ranking: results.rank_estimates[ranking][IncumbentCandidates.FULL].ranks.value[:, -1].tolist()
         for ranking in Ranking
@@ -116,7 +116,7 @@ def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() 
         run(RunKey("x", "a", 0), [(10.0, 0.4)], [(1.0, 0.5)]),
         run(RunKey("x", "b", 0), [], [], reason="everything failed"),
     ]
-    results = Results.from_runs("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0)
+    results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0)
     first, last = results.leaders_by_rank(IncumbentCandidates.FULL)
     assert (first.start, first.leaders, last.leaders, last.end) == (1.0, (), ("a",), 60.0)
     assert last.start == results.seconds[results.seconds >= 10.0][0]
@@ -126,7 +126,7 @@ def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() 
 
 def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
     runs = tuple(run(RunKey("x", name, 0), [], reason="everything failed") for name in "ab")
-    results = Results.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 60.0)
+    results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 60.0)
     assert results.rank_estimates[Ranking.RUNS][IncumbentCandidates.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
     assert [each.leaders for each in results.leaders_by_rank(IncumbentCandidates.ANY)] == [()]
     assert json.dumps(summary.comparison_document(results), allow_nan=False)
@@ -134,7 +134,7 @@ def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
 
 def test_the_end_may_be_no_time_at_all() -> None:
     runs = tuple(run(RunKey("x", name, 0), [(0.0, 0.5)], until=0.0) for name in "ab")
-    results = Results.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 0.0)
+    results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 0.0)
     assert results.quartiles[IncumbentCandidates.FULL][1, 0, :, -1].tolist() == [0.5, 0.5]
 
 
@@ -209,7 +209,7 @@ FOUND = {"a": (0.10, 0.30), "b": (0.12, 0.20)}
 """By optimizer what its runs report, and what their winners lose on rows that no trial saw."""
 
 
-def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[RunKey] = frozenset()) -> Results:
+def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[RunKey] = frozenset()) -> ComparisonResults:
     """`a` reports less than `b`, and loses more."""
     names = tuple(f"d{place}" for place in range(data))
     runs = []
@@ -219,10 +219,10 @@ def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[RunKey] =
         found = WinnerScore(trial.TestScore(loss, loss - 0.05, loss + 0.05, 100), reported)
         runs.append(replace(run(key, [(1.0, reported)]), winner_score=None if key in without else found))
     formulas = dict.fromkeys(names, "1 - roc_auc")
-    return Results.from_runs("s", names, tuple(FOUND), tuple(range(seeds)), tuple(runs), formulas, 60.0)
+    return ComparisonResults.from_runs("s", names, tuple(FOUND), tuple(range(seeds)), tuple(runs), formulas, 60.0)
 
 
-def shown(results: Results) -> str:
+def shown(results: ComparisonResults) -> str:
     stream = StringIO()
     print_comparison(results, Console(file=stream, width=120, highlight=False), verbose=True)
     return stream.getvalue()

@@ -7,18 +7,20 @@ import pytest
 from comparisons import made, run
 from rich.console import Console
 
-from spacelang.bench.comparison import Results, RunKey
-from spacelang.bench.comparison.text import MAX_SUMMARY_DATA, print_comparison
+from spacelang.bench.comparison import ComparisonResults, RunKey
+from spacelang.bench.comparison.text_report import MAX_SUMMARY_DATA, print_comparison
 from spacelang.bench.run_comparison import Comparison
 
 
-def ended(losses: dict[str, list[float]], data: int = 4) -> Results:
+def ended(losses: dict[str, list[float]], data: int = 4) -> ComparisonResults:
     """A comparison in which each seed of an optimizer ends with a given loss on every data set."""
     names = [f"d{number}" for number in range(data)]
     keyed = {(name, each, seed): loss for name in names for each in losses for seed, loss in enumerate(losses[each])}
     runs = tuple(run(RunKey(*key), [(1.0, loss)]) for key, loss in keyed.items())
     seeds = tuple(range(len(next(iter(losses.values())))))
-    return Results.from_runs("s", tuple(names), tuple(losses), seeds, runs, dict.fromkeys(names, "1 - r2"), 60.0)
+    return ComparisonResults.from_runs(
+        "s", tuple(names), tuple(losses), seeds, runs, dict.fromkeys(names, "1 - r2"), 60.0
+    )
 
 
 LEAD = "1.50 [0.83, 2.00] ranks"

@@ -6,17 +6,17 @@ import pytest
 from comparisons import made, run
 from rich.console import Console
 
-from spacelang.bench.comparison import IncumbentCandidates, Results, RunKey, progress
+from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, progress
 from spacelang.bench.comparison.progress import ComparisonProgress
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking
-from spacelang.bench.comparison.text import MAX_INTERVALS, format_leaders, print_comparison
+from spacelang.bench.comparison.text_report import MAX_INTERVALS, format_leaders, print_comparison
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import TrialRecord
 
 
-def shown(results: Results, *, terminal: bool = False) -> str:
+def shown(results: ComparisonResults, *, terminal: bool = False) -> str:
     stream = StringIO()
     print_comparison(results, Console(file=stream, force_terminal=terminal, width=120, highlight=False), verbose=True)
     return stream.getvalue()
@@ -92,7 +92,9 @@ def test_of_two_it_is_said_who_was_ahead_beyond_noise_and_when_nobody_was() -> N
         for name, first, last in (("a", 0.5, 0.2), ("b", 0.6, 0.3))
     ]
     data = tuple(f"d{place}" for place in range(8))
-    text = shown(Results.from_runs("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 60.0))
+    text = shown(
+        ComparisonResults.from_runs("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 60.0)
+    )
     at = text.index("differences of ranks of mean losses")
     assert "a and b: a ahead from 1 s to 3.03 s; within noise from 3.03 s to 60 s" in text[at:]
 
@@ -102,7 +104,9 @@ def test_where_two_change_places_often_it_is_said_when_one_was_ahead() -> None:
     scores["b"] = [(1.5 * seconds, loss - 0.05) for seconds, loss in scores["a"]]
     data = tuple(f"d{place}" for place in range(6))
     runs = [run(RunKey(name, each, 0), found, until=400.0) for name in data for each, found in scores.items()]
-    text = shown(Results.from_runs("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 400.0))
+    text = shown(
+        ComparisonResults.from_runs("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 400.0)
+    )
     line = next(line for line in text.splitlines() if "a and b: " in line)
     assert line.startswith("    a and b: a ahead from 4 s to ")
     assert line.endswith("400 s (2 shorter intervals left out); otherwise within noise")
@@ -122,14 +126,14 @@ def test_runs_without_a_score_and_without_a_model_on_all_rows_are_told() -> None
         run(RunKey("x", "a", 0), [], [(1.0, 0.2)]),
         run(RunKey("x", "b", 0), [], reason="no trial succeeded: boom"),
     ]
-    text = shown(Results.from_runs("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0))
+    text = shown(ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0))
     assert "x, b, seed 0: no trial succeeded: boom" in text
     assert "x, a: in 1 of 1 run no model was trained on all training rows" in text
 
 
 def test_losses_beyond_one_are_said_to_begin_elsewhere() -> None:
     runs = [run(RunKey("x", "a", 0), [(1.0, 250.0), (2.0, 3.0)])]
-    text = shown(Results.from_runs("s", ("x",), ("a",), (0,), tuple(runs), {"x": "loss"}, 60.0))
+    text = shown(ComparisonResults.from_runs("s", ("x",), ("a",), (0,), tuple(runs), {"x": "loss"}, 60.0))
     assert "on x: the worst first score" in text
 
 

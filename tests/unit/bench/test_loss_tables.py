@@ -18,10 +18,10 @@ from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 from trying import few
 
 from spacelang.api import NoSuccessError, parse
-from spacelang.api.experiment import Experiment, check_rungs
+from spacelang.api.experiment import Experiment, check_rungs_available
 from spacelang.api.experiment_run import run_experiment
 from spacelang.bench import search_table
-from spacelang.bench.table_search import LossTableData, SimulatedExecutor, tabulation_search
+from spacelang.bench.table_search import LossTableData, SimulatedExecutor, make_tabulation_search
 from spacelang.bench.tables import (
     MAX_TRIALS,
     ConfigurationList,
@@ -259,7 +259,7 @@ def test_only_recorded_rungs_are_answered() -> None:
 def test_a_grid_that_the_table_does_not_have_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
     space, table = loaded(plain_space(2, 2)), table_of(plain_space(2, 2))
     for name, options in (("blds", {}), ("random", {})):
-        check_rungs(on_table(space, table, name, options))
+        check_rungs_available(on_table(space, table, name, options))
     other = on_table(space, table, "blds", {"b": 64}, budget=Budget(trials=1))
     with pytest.raises(InputError, match="no trials on 64, 128, 256 training rows"):
         run_experiment(other, other.make_executor(), store=tmp_path / "run.db")
@@ -521,14 +521,14 @@ def test_a_space_that_cannot_be_tabulated_is_refused(space: Space, hyperparamete
 
 
 def test_rungs_are_those_of_the_grid() -> None:
-    made_, total = tabulation_search(loaded(plain_space(2, 2)), 1000)
+    made_, total = make_tabulation_search(loaded(plain_space(2, 2)), 1000)
     assert made_.sizes == (100, 200, 400, 800, 1000)
     assert total == 20
-    assert tabulation_search(loaded(plain_space(2, 2)), 1000, b=300, eta=1.5)[0].sizes == (300, 450, 675, 1000)
-    assert tabulation_search(loaded(plain_space(2, 2)), 50)[0].sizes == (50,)
+    assert make_tabulation_search(loaded(plain_space(2, 2)), 1000, b=300, eta=1.5)[0].sizes == (300, 450, 675, 1000)
+    assert make_tabulation_search(loaded(plain_space(2, 2)), 50)[0].sizes == (50,)
     assert total < MAX_TRIALS
     with pytest.raises(OptionError, match="`eta` is 1"):
-        tabulation_search(loaded(plain_space(2, 2)), 1000, eta=1.0)
+        make_tabulation_search(loaded(plain_space(2, 2)), 1000, eta=1.0)
 
 
 def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

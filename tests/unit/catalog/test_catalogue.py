@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from spacelang.catalog import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Role, load
-from spacelang.catalog.sklearn_declarations import REMOVALS, parse_release
+from spacelang.catalog.sklearn_declarations import REMOVALS, parse_version_numbers
 
 
 def operator(name: str) -> CatalogueEntry:
@@ -203,7 +203,7 @@ def test_removed_parameters() -> None:
 
 def test_the_history_speaks_of_operators_and_remedies_that_exist() -> None:
     for removal in REMOVALS:
-        assert parse_release(removal.version) <= parse_release(load().version)
+        assert parse_version_numbers(removal.version) <= parse_version_numbers(load().version)
         for name in removal.operators:
             assert removal.parameter in operator(name).removed
 
@@ -247,8 +247,8 @@ def test_stale() -> None:
 
 
 def test_release() -> None:
-    assert parse_release("1.10") > parse_release("1.9.1")
-    assert parse_release("1.9.1rc1") == (1, 9)
+    assert parse_version_numbers("1.10") > parse_version_numbers("1.9.1")
+    assert parse_version_numbers("1.9.1rc1") == (1, 9)
 
 
 def test_scorers_are_known_by_what_they_judge() -> None:

@@ -16,14 +16,14 @@ from sklearn.utils._param_validation import (
 )
 
 from spacelang.catalog import Catalogue, Parameter, load, rules
-from spacelang.catalog.catalogue import TUPLE_PARAMETERS, join_elements
+from spacelang.catalog.catalogue import TUPLE_PARAMETERS, join_tuple_elements
 from spacelang.catalog.introspect import introspect_sklearn, refresh
 from spacelang.catalog.packages import operator_class
 from spacelang.catalog.rules import AllowedValues, Interval
 from spacelang.catalog.sklearn_declarations import (
     UnknownConstraintError,
-    deprecated_class,
-    deprecated_parameters,
+    class_deprecation,
+    parameter_deprecations,
     translate_constraints,
 )
 from spacelang.catalog.snapshot import dump, read
@@ -164,7 +164,7 @@ def test_parts_follow_their_whole_and_no_name_of_the_library_is_covered(name: st
 def test_the_defaults_of_the_parts_make_the_librarys_default(name: str, whole: str) -> None:
     operator = fresh().operators[name]
     parts = {part.name: part.default for part in operator.elements_of(whole)}
-    assert join_elements(operator, parts) == {whole: operator.parameters[whole].default}
+    assert join_tuple_elements(operator, parts) == {whole: operator.parameters[whole].default}
 
 
 @pytest.mark.parametrize("q_min", [0, 0.001, 0.07, 0.25, 0.5])
@@ -172,7 +172,7 @@ def test_the_defaults_of_the_parts_make_the_librarys_default(name: str, whole: s
 def test_the_library_takes_what_its_parts_make(q_min: float, q_max: float) -> None:
     operator = fresh().operators["RobustScaler"]
     assert all(operator.parameters[name].check_value(q) is None for name, q in [("q_min", q_min), ("q_max", q_max)])
-    made = operator_class(fresh(), "RobustScaler")(**join_elements(operator, {"q_min": q_min, "q_max": q_max}))
+    made = operator_class(fresh(), "RobustScaler")(**join_tuple_elements(operator, {"q_min": q_min, "q_max": q_max}))
     made.fit(np.arange(12.0).reshape(6, 2))
     assert made.quantile_range == (100.0 * q_min, 100.0 * q_max)
 
@@ -248,14 +248,14 @@ DOCSTRING = """An operator.
 
 
 def test_deprecation_notes() -> None:
-    found = deprecated_parameters(DOCSTRING)
+    found = parameter_deprecations(DOCSTRING)
     assert {name: (entry.since, entry.replacement) for name, entry in found.items()} == {
         "old": ("1.9", "new"),
         "second": ("1.7", "third"),
     }
     assert found["old"].note == "use `new` instead"
-    whole = deprecated_class(DOCSTRING)
+    whole = class_deprecation(DOCSTRING)
     assert whole is not None
     assert (whole.since, whole.note) == ("1.8", "instead use `Other`")
-    assert deprecated_parameters(None) == {}
-    assert deprecated_class(None) is None
+    assert parameter_deprecations(None) == {}
+    assert class_deprecation(None) is None

@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from spacelang.diagnostics.diagnostic import Fix, sorted_unique
+from spacelang.diagnostics.diagnostic import Fix, sort_without_duplicates
 from spacelang.diagnostics.names import UnknownStep, UnknownValue
 from spacelang.text import Source, Span
 
@@ -46,4 +46,4 @@ def test_equal_where_they_say_the_same() -> None:
 
 def test_in_order_and_each_once() -> None:
     early, late = UnknownStep(primary=FIRST, name="a"), UnknownStep(primary=LAST, name="b")
-    assert sorted_unique([late, early, UnknownStep(primary=LAST, name="b")]) == (early, late)
+    assert sort_without_duplicates([late, early, UnknownStep(primary=LAST, name="b")]) == (early, late)

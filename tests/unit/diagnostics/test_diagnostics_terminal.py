@@ -10,7 +10,7 @@ from trying import IS_FULL
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
 from spacelang.diagnostics.names import DuplicateName, UnreachableStage
 from spacelang.diagnostics.parameters import UnknownParameter
-from spacelang.diagnostics.reading import NoStage, UnreadableFile
+from spacelang.diagnostics.reading import NoPipelineOrStage, UnreadableFile
 from spacelang.diagnostics.terminal import render
 from spacelang.diagnostics.terminal_cells import MAX_CELLS, cell_width
 from spacelang.text import NO_SPAN, Source, Span
@@ -157,11 +157,11 @@ def test_file_without_text_has_no_snippet(source: Source) -> None:
 
 def test_no_file_at_all() -> None:
     nameless = Span(Source("", ""), 0, 0)
-    assert shown(NoStage(primary=nameless)).splitlines()[:2] == [
+    assert shown(NoPipelineOrStage(primary=nameless)).splitlines()[:2] == [
         "error[SL004]: the file declares no stage",
         "  = help: write for example `stage estimator = LogisticRegression | GaussianNB`",
     ]
-    assert shown(NoStage(primary=NO_SPAN)).splitlines()[1] == " --> <made>"
+    assert shown(NoPipelineOrStage(primary=NO_SPAN)).splitlines()[1] == " --> <made>"
 
 
 # ---- related places

@@ -6,7 +6,7 @@ import pytest
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.encodings.row_encodings import DomainEncoding, exact_encoding, unit_encoding
 from spacelang.ir.domain import Categorical, Grid, Real, Union
-from spacelang.ir.domain_questions import unencodable_domains
+from spacelang.ir.domain_properties import unencodable_domains
 from spacelang.ir.space import Hyperparameter, Operator, Space
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import decode_values

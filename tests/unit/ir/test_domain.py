@@ -17,7 +17,7 @@ from spacelang.ir.domain import (
     grid,
     literal,
 )
-from spacelang.ir.domain_questions import is_finite
+from spacelang.ir.domain_properties import is_finite
 
 HUGE = 2**63 + 1
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.value import are_same, from_json, identity_key, to_json
+from spacelang.ir.value import are_same_value, from_json, identity_key, to_json
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5))
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=4)
@@ -21,7 +21,7 @@ def test_values_survive_json(value: object) -> None:
 @given(VALUES, VALUES)
 def test_identity_is_shared_exactly_by_the_same_values(left: object, right: object) -> None:
     for a, b in ((left, right), (left, left)):
-        assert (identity_key(a) == identity_key(b)) is are_same(a, b)  # type: ignore[arg-type]
+        assert (identity_key(a) == identity_key(b)) is are_same_value(a, b)  # type: ignore[arg-type]
 
 
 def test_objects_are_no_values() -> None:

@@ -313,7 +313,7 @@ forbid tail.net.units[1] == 3 and tail is net
 def test_a_renaming_is_the_same_from_each_place(text: str) -> None:
     documents, document = opened(text)
     renamed: dict[tuple[str, int], set[str]] = {}
-    for each in document.index.in_file(document.source):
+    for each in document.index.occurrences_in_file(document.source):
         definition = each.symbol.definition
         if each.symbol.kind in navigation.RENAMED_KINDS and definition is not None and each.span.text != "none":
             assert each.span.text.strip('"') == each.symbol.name, "another name would be changed"

@@ -250,7 +250,7 @@ class Toy:
     def run(self, iterations: int) -> list[tuple[float, ...]]:
         """The loss and the measurements after each iteration from the default."""
         state, found = self.splitting.initial_state(self.form.default), []
-        state = replace(state, slack=self.residuals.zeros, mu=self.residuals.zeros)
+        state = replace(state, slack=self.residuals.initial_multipliers, mu=self.residuals.initial_multipliers)
         rows = [list(np.eye(len(block.alternatives), dtype=np.int8)) for block in self.form.blocks]
         every = [np.concatenate(taken) for taken in product(*rows)]
         for _ in range(iterations):

@@ -175,11 +175,16 @@ def test_measurements_are_those_of_trials() -> None:
     failed = Trial(request, None, status=Status.CRASH)
     mu = np.array([0.5, 2.0])
     assert (residuals.updated_multipliers(mu, residuals.trial_residuals(failed, np.ones(2))) == mu).all()
-    assert (residuals.zeros == 0).all()
+    assert (residuals.initial_multipliers == 0).all()
 
 
 def test_without_constraints_there_is_no_penalty() -> None:
     residuals = ConstraintResiduals.from_bounds((), rho=1.0)
     trial = Trial(Request(Configuration({})), 0.25)
     assert len(residuals) == 0
-    assert residuals.penalty(residuals.trial_residuals(trial, residuals.zeros), residuals.zeros) == 0
+    assert (
+        residuals.penalty(
+            residuals.trial_residuals(trial, residuals.initial_multipliers), residuals.initial_multipliers
+        )
+        == 0
+    )

@@ -9,7 +9,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, BranchTest
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import SKIPPED_STEP, Branch, Space
-from spacelang.optimizers._admm.iterations import first_point
+from spacelang.optimizers._admm.iterations import starting_point_of_search
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.small_spaces import FINITE, branch, choice, forbid, hyperparameter, make_space
@@ -22,7 +22,7 @@ def form_of(space: Space) -> AdmmForm:
 
 def first(space: Space, *initial: Configuration) -> Configuration:
     form = form_of(space)
-    return form.decode(first_point(form, initial))
+    return form.decode(starting_point_of_search(form, initial))
 
 
 @pytest.mark.parametrize("name", ["admm_table_a2", "admm_table_a3"])

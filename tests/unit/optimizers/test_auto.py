@@ -28,7 +28,7 @@ from spacelang.optimizers._improvement_per_second import (
     log_transform_losses,
 )
 from spacelang.optimizers._race import MIN_ROWS, CostByRows, Race, race_rungs
-from spacelang.optimizers.auto import Auto, load_portfolio, suggested_members
+from spacelang.optimizers.auto import Auto, load_portfolio, portfolio_members
 from spacelang.plugins import OptionError
 from spacelang.runtime.archives.creation import Evaluation, choose_portfolio
 from spacelang.runtime.budget import Budget
@@ -311,7 +311,7 @@ def test_a_portfolio_is_adapted_to_the_space(tmp_path: Path) -> None:
             {"estimator": "line"},
         ],
     )
-    members = suggested_members(found, Structures(SPACE.checked))
+    members = portfolio_members(found, Structures(SPACE.checked))
     assert [each.to_dict() for each in members] == [
         {"estimator": "tree", "estimator.depth": 20},
         {"estimator": "line", "estimator.c": 1.0},
@@ -322,11 +322,11 @@ def test_the_first_list_that_fits_is_used(tmp_path: Path) -> None:
     found = write_and_load(
         tmp_path / "p.json", [{"estimator": "boosting"}, {"estimator": "tree"}], [{"estimator": "line"}]
     )
-    assert [each["estimator"] for each in suggested_members(found, Structures(SPACE.checked))] == ["line"]
+    assert [each["estimator"] for each in portfolio_members(found, Structures(SPACE.checked))] == ["line"]
     found = write_and_load(
         tmp_path / "q.json", [{"estimator": "boosting"}, {"estimator": "tree"}], [{"estimator": "no"}]
     )
-    assert not suggested_members(found, Structures(SPACE.checked)), "of several lists none fits"
+    assert not portfolio_members(found, Structures(SPACE.checked)), "of several lists none fits"
 
 
 def test_a_search_starts_with_its_portfolio(tmp_path: Path) -> None:

@@ -20,8 +20,15 @@ from trying import few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import LossName, Status
 from spacelang.ir.validation import CrossValidation, Holdout
-from spacelang.report.page.axes import ScoreAxis, evenly_spaced, fit_axis, format_seconds, largest_usual_loss, time_axis
-from spacelang.report.page.curves import common_times, make_curve
+from spacelang.report.page.axes import (
+    ScoreAxis,
+    evenly_spaced_items,
+    fit_axis,
+    format_seconds,
+    largest_loss_without_outliers,
+    time_axis,
+)
+from spacelang.report.page.curves import make_curve, scores_at_common_times
 from spacelang.report.page.importance import MIN_TRIALS, compute_importances
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
@@ -212,7 +219,7 @@ def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -
 @given(st.integers(0, 300), st.integers(2, 40))
 def test_what_is_thinned_keeps_its_ends(count: int, most: int) -> None:
     items = [*range(count)]
-    found = [*evenly_spaced(items, most)]
+    found = [*evenly_spaced_items(items, most)]
     assert found == sorted(set(found))
     assert len(found) == min(count, most)
     assert found[:1] == items[:1]
@@ -367,7 +374,7 @@ LOSSES = st.lists(st.floats(1e-9, 1e9) | st.floats(-1e3, 1e3), min_size=1, max_s
 @settings(max_examples=few(30))
 @given(LOSSES)
 def test_the_scale_keeps_three_quarters_of_the_losses(losses: list[float]) -> None:
-    largest = largest_usual_loss(losses)
+    largest = largest_loss_without_outliers(losses)
     assert largest in losses
     assert sum(loss <= largest for loss in losses) >= 3 * len(losses) / 4
 
@@ -409,7 +416,7 @@ def test_runs_are_compared_at_the_same_times(tmp_path: Path) -> None:
         written(tmp_path / f"{name}.db", {at: {"loss": loss, "finished": at} for at, loss in enumerate(found, start=1)})
     with ExitStack() as stack:
         runs = [read_run_data(stack.enter_context(Store.read(tmp_path / f"{name}.db"))) for name in losses]
-        found = common_times([*enumerate(runs, start=1)])
+        found = scores_at_common_times([*enumerate(runs, start=1)])
     assert found is not None
     assert found.headings == ("after 0.5 s", "after 1 s", "after 2 s", "at its end")
     assert [each.scores for each in found.rows] == [("", "0.5", "0.6", "0.8"), ("", "0.4", "0.9", "0.9")]

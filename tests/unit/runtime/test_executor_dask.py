@@ -95,7 +95,7 @@ def refuses(address: str, message: str, remedy: str = "") -> None:
     started = time.monotonic()
     try:
         with pytest.raises(InputError) as caught:
-            executor.ready()
+            executor.wait_until_ready()
     finally:
         executor.close()
     assert message in caught.value.message

@@ -98,7 +98,7 @@ def test_jobs_begin_again_when_the_zygote_is_killed(make: Make, marked: MarkedPr
         return successful_trial(request)
 
     executor = make(slow, workers=2)
-    executor.ready()
+    executor.wait_until_ready()
     for name in executor.free:
         executor.start(name, Job(int(name), make_request(int(name))))
     assert executor.wait(0.1) == ()
@@ -207,7 +207,7 @@ def test_a_zygote_that_cannot_be_replaced_ends_the_run(
     make: Make, marked: MarkedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = make(evaluate)
-    executor.ready()
+    executor.wait_until_ready()
     executor.start("1", Job(1, make_request(1, "sleep")))
     monkeypatch.setattr(sys, "executable", "/no/such/interpreter")
     zygote_of(marked).kill()
@@ -245,7 +245,7 @@ def test_a_zygote_that_hangs_is_replaced(make: Make, marked: MarkedProcesses, mo
     monkeypatch.setattr(processes, "RESPONSE_TIMEOUT", 0.3)
     monkeypatch.setattr(processes, "CHECK_INTERVAL", 0.1)
     executor = make(evaluate, limits=Limits(trial_seconds=0.3))
-    executor.ready()
+    executor.wait_until_ready()
     executor.start("1", Job(1, make_request(1, "sleep")))
     assert executor.wait(0.1) == ()
     zygote_of(marked).suspend()
@@ -256,7 +256,7 @@ def test_a_zygote_that_hangs_is_replaced(make: Make, marked: MarkedProcesses, mo
 
 def test_trials_are_bounded_while_the_search_is_busy(make: Make) -> None:
     executor = make(evaluate, limits=LIMITS)
-    executor.ready()
+    executor.wait_until_ready()
     executor.start("1", Job(1, make_request(1, "sleep")))
     time.sleep(1)
     (finished,) = executor.wait(0.1)
@@ -266,7 +266,7 @@ def test_trials_are_bounded_while_the_search_is_busy(make: Make) -> None:
 
 def test_a_result_that_waits_for_the_search_is_not_too_late(make: Make) -> None:
     executor = make(evaluate, limits=Limits(trial_seconds=0.8))
-    executor.ready()
+    executor.wait_until_ready()
     executor.start("1", Job(1, make_request(1, "return_large_trial")))
     time.sleep(1.2)
     (finished,) = executor.wait(5)
@@ -342,7 +342,7 @@ def test_a_trial_whose_worker_somebody_ends_is_begun_again(make: Make, number: s
 
 def test_a_zygote_outlives_what_stops_all_processes(make: Make, marked: MarkedProcesses) -> None:
     executor = make(tell_process)
-    executor.ready()
+    executor.wait_until_ready()
     zygote = zygote_of(marked)
     for number in (signal.SIGTERM, signal.SIGINT):
         zygote.send_signal(number)
@@ -355,7 +355,7 @@ def test_too_small_a_limit_is_refused_with_the_figure(make: Make) -> None:
     executor = make(evaluate, limits=Limits(trial_bytes=20e6))
     for _ in range(2):
         with pytest.raises(InputError, match=r"^a limit of 20MB leaves too little .* takes \d+MB") as caught:
-            executor.ready()
+            executor.wait_until_ready()
         assert "set the limit to " in caught.value.help
     executor.start("1", Job(1, make_request(1)))
     with pytest.raises(InputError, match="20MB"):
@@ -407,7 +407,7 @@ def test_what_cannot_be_loaded_is_refused(make: Make) -> None:
     with pytest.raises(InputError, match="cannot be loaded by another process: ModuleNotFoundError: No module named"):
         executor.wait(60)
     with pytest.raises(InputError):
-        executor.ready()
+        executor.wait_until_ready()
 
 
 def test_loading_that_ends_the_zygote_is_tried_a_few_times(make: Make) -> None:
@@ -416,7 +416,7 @@ def test_loading_that_ends_the_zygote_is_tried_a_few_times(make: Make) -> None:
 
     executor = make(Unloaded(leave))
     with pytest.raises(InputError, match="exited with code 5 before it had loaded the evaluation"):
-        executor.ready()
+        executor.wait_until_ready()
 
 
 def test_a_machine_without_room_for_processes_fails_trials(make: Make) -> None:
@@ -548,7 +548,7 @@ def test_an_objective_gives_in_workers_what_it_gives_here(make: Make) -> None:
 
 def test_an_interrupt_while_it_waits_loses_no_process(make: Make, marked: MarkedProcesses) -> None:
     executor = make(evaluate)
-    executor.ready()
+    executor.wait_until_ready()
     executor.start("1", Job(1, make_request(1, "sleep")))
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     timer.start()
@@ -564,7 +564,7 @@ def test_an_interrupted_close_can_be_done_again(
     make: Make, marked: MarkedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = make(evaluate)
-    executor.ready()
+    executor.wait_until_ready()
     with monkeypatch.context() as patched:
         patched.setattr(subprocess.Popen, "wait", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
@@ -575,7 +575,7 @@ def test_an_interrupted_close_can_be_done_again(
 
 def test_a_forgotten_executor_ends(marked: MarkedProcesses) -> None:
     executor = Processes(evaluate)
-    executor.ready()
+    executor.wait_until_ready()
     executor.start("1", Job(1, make_request(1, "hang_in_a_child")))
     assert executor.wait(0.2) == ()
     del executor

@@ -27,7 +27,13 @@ from spacelang.ir.validation import (
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.folds import COPY_PARAMETERS, Fold, default_validation, make_folds, writes_in_place
+from spacelang.runtime.evaluation.folds import (
+    COPY_PARAMETERS,
+    Fold,
+    default_validation,
+    make_folds,
+    may_overwrite_input,
+)
 from spacelang.runtime.evaluation.splits import Split
 from spacelang.runtime.pipelines.catalogue_access import catalogue, class_of
 from spacelang.runtime.pipelines.preparation import Preparation
@@ -176,7 +182,7 @@ def shared_fold() -> Fold:
 
 def used(pipeline, fold: Fold, fidelity=None) -> list[np.ndarray] | str:
     """What a trial gets from a pipeline: all that it says twice about the held-out rows, or why it says nothing."""
-    own = writes_in_place(pipeline)
+    own = may_overwrite_input(pipeline)
     rows, target = fold.training_rows(fidelity, own=own)
     try:
         pipeline.fit(rows, target)
@@ -202,7 +208,7 @@ def test_what_writes_in_place_leaves_the_shared_rows_as_they_are(name, parameter
             make_pipeline(FeatureUnion([("inner", made(name, parameter)), ("other", "passthrough")]), GaussianNB()),
         ]
     for pipeline in pipelines:
-        assert writes_in_place(pipeline)
+        assert may_overwrite_input(pipeline)
         found = used(clone(pipeline), fold), used(clone(pipeline), fold, 20), used(clone(pipeline), fold)
         np.testing.assert_array_equal(fold.training, untouched.training)
         np.testing.assert_array_equal(fold.training_target, untouched.training_target)
@@ -224,7 +230,7 @@ def test_what_is_not_told_to_write_in_place_does_not():
             if not IS_FULL:  # few trees and steps write into their rows as many do
                 given = pipeline.get_params(deep=False)
                 pipeline.set_params(**{key: 5 for key in ("n_estimators", "max_iter") if given.get(key)})
-            assert not writes_in_place(pipeline), name
+            assert not may_overwrite_input(pipeline), name
             used(pipeline, fold)
             assert np.array_equal(fold.training, untouched.training), name
             assert np.array_equal(fold.training_target, untouched.training_target), name
@@ -245,13 +251,13 @@ class Doubling(TransformerMixin, BaseEstimator):
 
 def test_what_users_bring_may_write_in_place():
     pipeline = make_pipeline(FeatureUnion([("a", "passthrough"), ("b", Doubling())]), GaussianNB())
-    assert writes_in_place(pipeline)
+    assert may_overwrite_input(pipeline)
     fold = shared_fold()
     found = used(pipeline, fold)
     assert not isinstance(found, str)
     np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(fold.held_out, shared_fold().held_out)
-    assert not writes_in_place(make_pipeline(StandardScaler(), GaussianNB()))
+    assert not may_overwrite_input(make_pipeline(StandardScaler(), GaussianNB()))
 
 
 @settings(max_examples=few(20), deadline=None)

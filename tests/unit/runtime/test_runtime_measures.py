@@ -30,8 +30,8 @@ from spacelang.runtime.scoring.measures import (
     BATCH_ROWS,
     REPEATS,
     CachedPredictions,
-    defined_mean,
     group_disparity,
+    mean_of_defined,
     measure_bound,
     measure_latency,
     pickled_size,
@@ -179,7 +179,7 @@ def test_folds_count_where_they_are_defined(folds: list[float]) -> None:
     defined = [value for value in folds if not math.isnan(value)]
     with np.errstate(invalid="ignore", over="ignore"):
         expected = float(np.mean(np.array(defined, np.longdouble))) if defined else math.nan
-    assert defined_mean(folds) == pytest.approx(expected, nan_ok=True)
+    assert mean_of_defined(folds) == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(

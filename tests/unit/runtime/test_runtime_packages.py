@@ -43,7 +43,7 @@ from spacelang.runtime.pipelines.build import (
     build,
     is_vote_of_one_classifier,
 )
-from spacelang.runtime.pipelines.catalogue_access import catalogue, runtime_arguments, settable_by_runtime
+from spacelang.runtime.pipelines.catalogue_access import catalogue, parameters_settable_by_runtime, runtime_arguments
 from spacelang.runtime.pipelines.columns import flatten_for_resampling, pipeline_class
 
 
@@ -82,7 +82,7 @@ def test_what_the_runtime_sets(operator: Operator, given: dict[str, Any]) -> Non
 
 
 def test_parameters_that_a_constructor_hands_on_can_be_set() -> None:
-    assert {"max_depth", "objective", "n_jobs"} <= settable_by_runtime("xgboost", "XGBClassifier")
+    assert {"max_depth", "objective", "n_jobs"} <= parameters_settable_by_runtime("xgboost", "XGBClassifier")
 
 
 def test_a_package_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from spacelang.surrogates.gaussian_process import (
     Matern,
     StandardisedGaussianProcess,
     choose_training_rows,
-    size_at_last_fit,
+    row_count_at_last_fit,
 )
 
 LAW = settings(max_examples=25, deadline=None)
@@ -54,7 +54,7 @@ def test_other_data_make_another_model() -> None:
 
 
 def test_it_is_fitted_again_after_a_tenth_more() -> None:
-    sizes = [count for count in range(1, 3_000) if size_at_last_fit(count) == count]
+    sizes = [count for count in range(1, 3_000) if row_count_at_last_fit(count) == count]
     assert sizes[:22] == [*range(1, 21), 22, 24]
     assert all(more - size <= max(size / 10, 1) for size, more in pairwise(sizes))
     assert {more - size for size, more in pairwise(sizes) if size >= 1_000} == {100}

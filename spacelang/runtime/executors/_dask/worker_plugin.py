@@ -117,7 +117,7 @@ class EvaluationPlugin(WorkerPlugin):
     def _prepare_slot(self, slot: str) -> InputError | None:
         try:
             with self._process_of(slot) as bench:
-                bench.processes.ready()
+                bench.processes.wait_until_ready()
                 bench.is_reusable = True
         except InputError as error:
             return error

@@ -12,10 +12,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Results, WinnerLosses, winner_losses
+from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentCandidates, WinnerLosses, winner_losses
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
 from spacelang.bench.comparison.summary import TIME_SHARES, end_summary
-from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
 
@@ -39,7 +39,7 @@ class TitledTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def print_comparison(results: Results, console: Console, *, verbose: bool = False) -> None:
+def print_comparison(results: ComparisonResults, console: Console, *, verbose: bool = False) -> None:
     """Print the report, or only its summary; as plain text unless the console is a terminal."""
     for part in report_parts(results) if verbose else summary_parts(results):
         match part:
@@ -51,17 +51,17 @@ def print_comparison(results: Results, console: Console, *, verbose: bool = Fals
                 console.print(_render_plain(part), soft_wrap=True)
 
 
-def summary_parts(results: Results) -> list[TitledTable | Text]:
+def summary_parts(results: ComparisonResults) -> list[TitledTable | Text]:
     """Return the headline, a table of ranks and losses at the end, and lines about failures."""
     return [Text(headline(results), style="bold"), summary_table(results), *_failure_lines(results)]
 
 
-def summary_table(results: Results) -> TitledTable:
+def summary_table(results: ComparisonResults) -> TitledTable:
     """Return the table of average ranks at the end, with the scores of a few data sets; on test rows, if any."""
     found, head, rows = (
         end_summary(results),
         ["", "average rank"],
-        [[make_visible(each)] for each in results.optimizers],
+        [[replace_unprintable(each)] for each in results.optimizers],
     )
     ranks = (part[:, found.place] for part in (found.ranks.ranks.value, found.ranks.ranks.low, found.ranks.ranks.high))
     for row, rank in zip(rows, zip(*ranks, strict=True), strict=True):
@@ -70,7 +70,7 @@ def summary_table(results: Results) -> TitledTable:
         losses = (found.losses.value, found.losses.low, found.losses.high)
         for place, data in enumerate(results.data):
             metric = LossName.of_formula(results.formulas[data])
-            head.append(make_visible(f"{data}: {metric.score_name}"))
+            head.append(replace_unprintable(f"{data}: {metric.score_name}"))
             for row, value, low, high in zip(rows, *(part[place] for part in losses), strict=True):
                 ends = metric.score_interval(low, high)
                 row.append(_format_estimate(metric.score(value), *ends, _format_loss))
@@ -79,7 +79,7 @@ def summary_table(results: Results) -> TitledTable:
     return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))
 
 
-def report_parts(results: Results) -> list[TitledTable | Text]:
+def report_parts(results: ComparisonResults) -> list[TitledTable | Text]:
     """Return the tables and sentences of the report in order."""
     found: list[TitledTable | Text] = [Text(headline(results), style="bold")]
     judged = winner_losses(results)
@@ -97,31 +97,31 @@ def report_parts(results: Results) -> list[TitledTable | Text]:
     return [*found, *_failure_lines(results)]
 
 
-def headline(results: Results) -> str:
+def headline(results: ComparisonResults) -> str:
     """Return the first line: the optimizers, the data sets, the number of seeds and the time per run."""
     things = {"optimizer": results.optimizers, "data set": results.data, "seed": results.seeds}
     counts = (count_with_noun(len(several), noun) for noun, several in things.items())
     runs = count_with_noun(len(results.runs), "run")
-    return make_visible(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end)}")
+    return replace_unprintable(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end)}")
 
 
-def loss_table(results: Results, data: str, models: IncumbentCandidates) -> TitledTable:
+def loss_table(results: ComparisonResults, data: str, models: IncumbentCandidates) -> TitledTable:
     """Return the table of median and quartiles of the incumbent's loss after some shares of the time."""
     sampled = _at_table_times(results)
     lower, median, upper = sampled.quartiles[models][:, results.data.index(data)]
     rows = tuple(
-        (make_visible(name), *map(_format_estimate, *bounds, repeat(_format_loss)))
+        (replace_unprintable(name), *map(_format_estimate, *bounds, repeat(_format_loss)))
         for name, *bounds in zip(results.optimizers, median, lower, upper, strict=True)
     )
     title = f"{data}: {results.formulas[data]}, {MODEL_LABELS[models]}, median [quartiles]"
-    return TitledTable(make_visible(title), ("after", *map(format_seconds, sampled.seconds)), rows)
+    return TitledTable(replace_unprintable(title), ("after", *map(format_seconds, sampled.seconds)), rows)
 
 
-def rank_table(results: Results, models: IncumbentCandidates) -> TitledTable:
+def rank_table(results: ComparisonResults, models: IncumbentCandidates) -> TitledTable:
     """Return the table of average ranks of mean losses, with their intervals."""
     found = results.rank_estimates[Ranking.MEAN_LOSSES][models].ranks
     rows = tuple(
-        (make_visible(name), *map(_format_estimate, value, low, high))
+        (replace_unprintable(name), *map(_format_estimate, value, low, high))
         for name, value, low, high in zip(results.optimizers, found.value, found.low, found.high, strict=True)
     )
     over = count_with_noun(len(results.data), "data set")
@@ -129,26 +129,26 @@ def rank_table(results: Results, models: IncumbentCandidates) -> TitledTable:
     return TitledTable(title, ("after", *map(format_seconds, results.seconds)), rows)
 
 
-def run_rank_table(results: Results) -> TitledTable:
+def run_rank_table(results: ComparisonResults) -> TitledTable:
     """Return the table of average ranks of single runs, for both kinds of incumbents."""
     by_models = results.rank_estimates[Ranking.RUNS]
     columns = [column for models in IncumbentCandidates for column in by_models[models].ranks.value.T]
     rows = tuple(
-        (make_visible(name), *(f"{value:.2f}" for value in values))
+        (replace_unprintable(name), *(f"{value:.2f}" for value in values))
         for name, values in zip(results.optimizers, zip(*columns, strict=True), strict=True)
     )
     marks = [" (any)" if models is IncumbentCandidates.ANY else "" for models in IncumbentCandidates]
     head = [f"{format_seconds(each)}{mark}" for mark in marks for each in results.seconds]
     note = f"{_tie_note(results)}; (any): {MODEL_LABELS[IncumbentCandidates.ANY]}"
-    title = f"{Ranking.RUNS}, averaged over {results.averaged_over}, {note}"
+    title = f"{Ranking.RUNS}, averaged over {results.averaging_phrase}, {note}"
     return TitledTable(title, ("after", *head), rows)
 
 
-def interval_note(results: Results) -> str:
+def interval_note(results: ComparisonResults) -> str:
     """Return a note on what the intervals of ranks are based on, and what they cannot show."""
     found = results.resampling
     if found is None:
-        return f"{results.averaged_over} are too few for intervals: every difference of ranks may be noise."
+        return f"{results.averaging_phrase} are too few for intervals: every difference of ranks may be noise."
     number = count_with_noun(found.number, found.unit)
     lines = [
         f"[95 % intervals] of ranks are by bootstrap over {number}, without correction for multiple comparisons."
@@ -163,12 +163,13 @@ def interval_note(results: Results) -> str:
     return " ".join(lines)
 
 
-def format_leaders(results: Results, intervals: Sequence[LeadInterval]) -> str:
+def format_leaders(results: ComparisonResults, intervals: Sequence[LeadInterval]) -> str:
     """Return who was ahead when: `0.1 s to 3 s blds; 3 s to 60 s lds + daub`; of many intervals the longest."""
     shown, left_out = _longest_intervals([each for each in intervals if each.leaders])
+    everybody = len(results.optimizers)
     texts = [
         f"{format_seconds(each.start)} to {format_seconds(each.end)}"
-        f" {'all equal' if len(each.leaders) == len(results.optimizers) else make_visible(' + '.join(each.leaders))}"
+        f" {'all equal' if len(each.leaders) == everybody else replace_unprintable(' + '.join(each.leaders))}"
         for each in shown
     ]
     return ("; ".join(texts) or "nobody") + left_out
@@ -187,11 +188,11 @@ def _longest_intervals(found: Sequence[LeadInterval]) -> tuple[list[LeadInterval
     return shown, f" ({count_with_noun(left_out, 'shorter interval')} left out)" if left_out else ""
 
 
-def _at_table_times(results: Results) -> Results:
+def _at_table_times(results: ComparisonResults) -> ComparisonResults:
     return results.at_times(*(results.end * share for share in TIME_SHARES))
 
 
-def _tie_note(results: Results) -> str:
+def _tie_note(results: ComparisonResults) -> str:
     return f"losses that differ by at most {results.tolerance:g} share a rank"
 
 
@@ -203,13 +204,15 @@ def _format_loss(number: float) -> str:
     return f"{number:.4f}" if abs(number) < 10 else f"{number:.5g}"
 
 
-def _initial_loss_note(results: Results) -> str:
+def _initial_loss_note(results: ComparisonResults) -> str:
     worse = [name for name, before in zip(results.data, results.losses_before_first_score, strict=True) if before > 1]
-    also = f" (on {', '.join(map(make_visible, worse))}: the worst first score, which is greater)" if worse else ""
+    also = (
+        f" (on {', '.join(map(replace_unprintable, worse))}: the worst first score, which is greater)" if worse else ""
+    )
     return f"Before its first score, the loss of a run counts as 1{also}."
 
 
-def _leader_lines(results: Results) -> list[Text]:
+def _leader_lines(results: ComparisonResults) -> list[Text]:
     lines = []
     for ranking in Ranking:
         lines.append(Text(f"\nahead by the {ranking}"))
@@ -220,11 +223,11 @@ def _leader_lines(results: Results) -> list[Text]:
     for data in results.data:
         for models in IncumbentCandidates:
             leaders = format_leaders(results, results.leaders_by_median(data, models))
-            lines.append(Text(f"  {make_visible(data)}, {MODEL_LABELS[models]}: {leaders}"))
+            lines.append(Text(f"  {replace_unprintable(data)}, {MODEL_LABELS[models]}: {leaders}"))
     return lines
 
 
-def _difference_lines(results: Results) -> list[Text]:
+def _difference_lines(results: ComparisonResults) -> list[Text]:
     if results.resampling is None:
         return []
     lines = [Text(f"\ndifferences of {Ranking.MEAN_LOSSES}")]
@@ -233,20 +236,20 @@ def _difference_lines(results: Results) -> list[Text]:
         if len(pairs) > MAX_PAIRS:
             longest = _longest_leader(results, models)
             pairs = tuple(pair for pair in pairs if longest in pair)
-            which = f", against {make_visible(longest)}, which was ahead longest"
+            which = f", against {replace_unprintable(longest)}, which was ahead longest"
         lines.append(Text(f"  {MODEL_LABELS[models]}{which}"))
         lines += [Text(f"    {_describe_pair(results, pair, models)}") for pair in pairs]
     return lines
 
 
-def _longest_leader(results: Results, models: IncumbentCandidates) -> str:
+def _longest_leader(results: ComparisonResults, models: IncumbentCandidates) -> str:
     """Return the optimizer that led longest, where time is measured on a logarithmic scale."""
     spans = results.leaders_by_rank(models)
     lengths = [(name, log10(each.end / each.start)) for each in spans for name in each.leaders]
     return max(results.optimizers, key=lambda name: sum(length for leader, length in lengths if leader == name))
 
 
-def _test_row_parts(results: Results, judged: WinnerLosses) -> list[TitledTable | Text]:
+def _test_row_parts(results: ComparisonResults, judged: WinnerLosses) -> list[TitledTable | Text]:
     found: list[TitledTable | Text] = [winner_loss_table(results, judged, data) for data in results.data]
     found.append(Text("\noptimism: the loss on rows that no trial saw, minus the reported loss"))
     if len(results.optimizers) == 1:
@@ -261,19 +264,25 @@ def _test_row_parts(results: Results, judged: WinnerLosses) -> list[TitledTable 
     for row, pair in enumerate(results.pairs):
         if len(results.pairs) <= MAX_PAIRS or first in pair:
             value, low, high = (float(part[row, 0]) for part in (differences.value, differences.low, differences.high))
-            outcome = "within noise" if differences.within_noise[row, 0] else f"{make_visible(pair[value > 0])} ahead"
-            found.append(Text(f"  {make_visible(' and '.join(pair))}: {outcome}, {_format_estimate(value, low, high)}"))
+            outcome = (
+                "within noise"
+                if differences.is_within_noise[row, 0]
+                else f"{replace_unprintable(pair[value > 0])} ahead"
+            )
+            found.append(
+                Text(f"  {replace_unprintable(' and '.join(pair))}: {outcome}, {_format_estimate(value, low, high)}")
+            )
     return found
 
 
-def winner_loss_table(results: Results, judged: WinnerLosses, data: str) -> TitledTable:
+def winner_loss_table(results: ComparisonResults, judged: WinnerLosses, data: str) -> TitledTable:
     """Return the table of the winners' losses on rows that no trial saw, with reported losses and optimism."""
     place = results.data.index(data)
     columns = (judged.losses.value, judged.losses.low, judged.losses.high, judged.reported, judged.optimism)
     by_optimizer = zip(results.optimizers, *(column[place] for column in columns), strict=True)
     rows = tuple(
         (
-            make_visible(name),
+            replace_unprintable(name),
             _format_estimate(mean, low, high, _format_loss),
             *("-" if isnan(each) else _format_loss(each) for each in others),
         )
@@ -281,19 +290,21 @@ def winner_loss_table(results: Results, judged: WinnerLosses, data: str) -> Titl
     )
     seeds = count_with_noun(len(results.seeds), "seed")
     title = f"{data}: {results.formulas[data]} of the winners, mean over {seeds} [95 % interval]"
-    return TitledTable(make_visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
+    return TitledTable(replace_unprintable(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
 
 
-def winner_rank_table(results: Results, judged: WinnerLosses) -> TitledTable:
+def winner_rank_table(results: ComparisonResults, judged: WinnerLosses) -> TitledTable:
     """Return the table of both kinds of ranks, by the winners' losses on rows that no trial saw."""
     estimates = [judged.rank_estimates[ranking].ranks for ranking in Ranking]
     columns = [map(_format_estimate, found.value[:, 0], found.low[:, 0], found.high[:, 0]) for found in estimates]
-    rows = tuple(zip(map(make_visible, results.optimizers), *columns, strict=True))
-    title = f"ranks at the end by rows that no trial saw, averaged over {results.averaged_over}, {_tie_note(results)}"
+    rows = tuple(zip(map(replace_unprintable, results.optimizers), *columns, strict=True))
+    title = (
+        f"ranks at the end by rows that no trial saw, averaged over {results.averaging_phrase}, {_tie_note(results)}"
+    )
     return TitledTable(title, ("", *map(str, Ranking)), rows)
 
 
-def _describe_pair(results: Results, pair: tuple[str, str], models: IncumbentCandidates) -> str:
+def _describe_pair(results: ComparisonResults, pair: tuple[str, str], models: IncumbentCandidates) -> str:
     """Return a text about a pair: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`.
 
     Of many intervals, only those in which one is ahead are listed; the others are summarized as noise.
@@ -302,18 +313,18 @@ def _describe_pair(results: Results, pair: tuple[str, str], models: IncumbentCan
     is_short = len(spans) <= MAX_INTERVALS
     shown, left_out = _longest_intervals(spans if is_short else [each for each in spans if each.leaders])
     texts = [
-        f"{f'{make_visible(each.leaders[0])} ahead' if each.leaders else 'within noise'}"
+        f"{f'{replace_unprintable(each.leaders[0])} ahead' if each.leaders else 'within noise'}"
         f" from {format_seconds(each.start)} to {format_seconds(each.end)}"
         for each in shown
     ]
     others = "" if is_short else "; otherwise within noise"
-    return f"{make_visible(' and '.join(pair))}: {'; '.join(texts)}{left_out}{others}"
+    return f"{replace_unprintable(' and '.join(pair))}: {'; '.join(texts)}{left_out}{others}"
 
 
-def _failure_lines(results: Results) -> list[Text]:
+def _failure_lines(results: ComparisonResults) -> list[Text]:
     """Return lines about runs without a score, winners without a test loss, and runs without a full model."""
     failed = [run for run in results.runs if run.reason]
-    lines = [Text(make_visible(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:MAX_FAILURES]]
+    lines = [Text(replace_unprintable(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:MAX_FAILURES]]
     if len(failed) > MAX_FAILURES:
         more_runs = count_with_noun(len(failed) - MAX_FAILURES, "more run")
         lines.append(Text(f"and {more_runs} without a score", style="yellow"))
@@ -325,10 +336,14 @@ def _failure_lines(results: Results) -> list[Text]:
     for run in results.runs:
         if run.winner_score is not None and run.winner_score.score.loss is None:
             why = run.winner_score.score.reason
-            lines.append(Text(make_visible(f"{run.key}: the winner has no loss on rows that no trial saw: {why}")))
+            lines.append(
+                Text(replace_unprintable(f"{run.key}: the winner has no loss on rows that no trial saw: {why}"))
+            )
     runs = count_with_noun(len(results.seeds), "run")
     lines += [
-        Text(make_visible(f"{data}, {optimizer}: in {number} of {runs} no model was trained on all training rows"))
+        Text(
+            replace_unprintable(f"{data}, {optimizer}: in {number} of {runs} no model was trained on all training rows")
+        )
         for (data, optimizer), number in partial.items()
     ]
     return [Text(), *lines] if lines else []

@@ -5,7 +5,7 @@ from itertools import combinations, islice
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.reading import TooLarge
+from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, nodes, with_children
 from spacelang.ir.partial_evaluation import UNKNOWN, fold_constants, partially_evaluate
 from spacelang.syntax import ast
@@ -73,7 +73,7 @@ def expand_counts(atom: Expr, report: DiagnosticCollector) -> Expr | None:
     found = _Expansion(atom).expand(count.arguments, known)
     if found is None:
         limit = f"{MAX_PARTS:,} combinations of its conditions"
-        report.add(TooLarge(count.span, what="this count", limit=limit))
+        report.add(TextTooLarge(count.span, what="this count", limit=limit))
     return found
 
 

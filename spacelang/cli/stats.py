@@ -1,5 +1,6 @@
 """`spacelang stats`: count the parts and members of a space exactly."""
 
+import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,7 @@ def command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption =
     """
     loaded = load(space, options)
     found = loaded.statistics
+    sys.set_int_max_str_digits(0)  # counts may have more digits than Python prints by default
     if json:
         symbols = {"symbols": dict(loaded.symbols)} if loaded.symbols else {}
         task = {} if loaded.task is None else {"task": {"kind": loaded.task.kind, "settings": _lines(loaded.task)}}

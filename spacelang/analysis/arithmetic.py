@@ -48,7 +48,7 @@ def read_arithmetic(
         case ast.Unary(operator="-"):
             term = read_arithmetic(written.term, report, reason, refuse)
             return None if term is None else expr.Arithmetic("-", expr.Constant(0), term, written.span)
-        case ast.FunctionCall(arguments=arguments):
+        case ast.FunctionCall(arguments=arguments) if written.function.text not in ("count", "length"):
             return read_call(written, [read_arithmetic(each, report, reason, refuse) for each in arguments], report)
         case ast.DottedName() if written.text in DATA_SIZE_NAMES:
             return expr.Constant(report.symbols.record_mention(written.text, written.span), written.span)
@@ -104,8 +104,6 @@ def _equivalent_hint(call: ast.FunctionCall) -> str | None:
             return f"write `{first} ** {exponent}`"
         case "square", []:
             return f"write `{first} ** 2`"
-        case "count", _:
-            return "`count` counts conditions, and bounds have none"
         case "int" | "trunc", []:
             return f"write `floor({first})`"
         case "round", []:

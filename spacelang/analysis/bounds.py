@@ -318,7 +318,7 @@ class NamedBoundReader:
         """Add the constraint of each bound to the draft; return False after reporting a bound that is not supported."""
         written = _parts(each.pending.written.domain)
         for bound in each.bounds:
-            if not expr.references(bound.expression):
+            if not expr.mentioned_addresses(bound.expression):
                 continue  # a number, which is the end of the range already
             span = bound.written.span
             name = ast.DottedName((each.pending.written.name,), span)

@@ -242,9 +242,10 @@ def _read_arithmetic(written: ast.Expression, report: DiagnosticCollector, what:
 
 
 def _report_no_value(written: ast.Expression, report: DiagnosticCollector, what: str) -> InvalidValue:
-    return _report_unexpected(
-        written, report, f"a {what} is a value, or arithmetic over numbers and symbols of the data"
-    )
+    hint = f"a {what} is a value, or arithmetic over numbers and symbols of the data"
+    if what == _FIXED and isinstance(written, ast.FunctionCall):
+        hint = "a value that is computed from hyperparameters and decisions follows `:=` instead of `=`"
+    return _report_unexpected(written, report, hint)
 
 
 def _report_unexpected(written: ast.Value | ast.Expression, report: DiagnosticCollector, hint: str) -> InvalidValue:

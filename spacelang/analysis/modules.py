@@ -21,6 +21,7 @@ from spacelang.diagnostics.reading import (
 )
 from spacelang.ir.domain import KEYWORDS
 from spacelang.syntax import ast
+from spacelang.syntax.parser import ParseResult
 from spacelang.syntax.sources import MAX_BYTES, ImportLocation, find_import
 from spacelang.text import Source, Span
 
@@ -33,7 +34,8 @@ Declared = TypeVar(
 class Module:
     """One file with its imports.
 
-    Parts of the file that could not be parsed may declare the names in `damaged`, or any name if `is_torn`.
+    Parts of the file that could not be parsed may declare the names in `damaged`, or any name if `is_torn`. Lines that
+    could not be parsed contain the words in `removed`, which may be names of members of a body.
     """
 
     source: Source
@@ -50,6 +52,7 @@ class Module:
     """The `var` and `let` lines of the file."""
     imports: Mapping[str, "Module"] = field(default_factory=dict)
     damaged: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
     is_torn: bool = False
 
     @property
@@ -85,14 +88,14 @@ def name_of_import(item: ast.Import) -> tuple[str, Span]:
 
 def read_module(
     source: Source,
-    file: ast.File,
-    damaged: frozenset[str],
+    parsed: ParseResult,
     report: DiagnosticCollector,
     *,
     torn: bool,
     imports: Mapping[str, Module] = MappingProxyType({}),
 ) -> Module:
     """Return the module of a parsed file, after reporting duplicate declarations and misplaced items."""
+    file = parsed.file
     stages = index_by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
     groups = index_by_name("group of parameters", [i for i in file.items if isinstance(i, ast.ParameterGroup)], report)
@@ -112,7 +115,8 @@ def read_module(
         abstracts=abstracts,
         values=values,
         imports=imports,
-        damaged=damaged,
+        damaged=parsed.damaged,
+        removed=parsed.removed,
         is_torn=torn or repeated,
     )
 
@@ -220,7 +224,7 @@ class _ModuleReader:
                     self._report.add(found)
                     found, torn = Module(source, ast.File((), item.span), is_torn=True), True
                 imports[name] = found
-        return read_module(source, parsed.file, parsed.damaged, self._report, torn=torn, imports=imports)
+        return read_module(source, parsed, self._report, torn=torn, imports=imports)
 
     def _name(self, item: ast.Import, known: dict[str, Span]) -> str | None:
         """Return the name of an imported file, or None after reporting that it is no identifier or already used."""

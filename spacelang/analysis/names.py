@@ -52,7 +52,10 @@ class NameResolver:
             return self._variable(address, written, scope)
         if name in DATA_SIZE_NAMES:
             return Constant(self._symbols.record_mention(name, written.span), written.span)
-        return self._tuple_diagnostic(written, scope) or self._unknown_diagnostic(written, scope)
+        found = self._tuple_diagnostic(written, scope)
+        if found is None and (_is_removed(written, scope) or self._abbreviates_dubious(name, scope)):
+            return None
+        return found or self._unknown_diagnostic(written, scope)
 
     def find_tuple_parameter(self, name: str, scope: Scope) -> TupleParameter | None:
         """Return the tuple parameter with this name, or None if there is none in the scope."""
@@ -177,12 +180,25 @@ class NameResolver:
 
     def has_incomplete_names(self, scope: Scope) -> bool:
         """Return True if something that an expression in the scope may name could not be read because of a mistake."""
-        return bool(scope.dubious or self._draft.dubious)
+        module = scope.names.module
+        return bool(scope.dubious or self._draft.dubious or (module is not None and module.removed))
 
     def _is_dubious(self, address: str) -> bool:
         words = without_index(address).split(".")
         dubious = self._draft.dubious
         return any(".".join(words[: place + 1]) in dubious for place in range(len(words)))
+
+    def _abbreviates_dubious(self, name: str, scope: Scope) -> bool:
+        """Return True if a name may be that of a declaration with a mistake, with some alternatives left out."""
+        first, _, rest = without_index(name).partition(".")
+        around = scope.addresses.get(first)
+        words = (scope.names.address(name) if around is None else f"{around}.{rest}").split(".")
+        for each in self._draft.dubious:
+            whole = each.split(".")
+            left = iter(whole)
+            if words[-1] == whole[-1] and all(word in left for word in words):
+                return True
+        return False
 
     def domain(self, address: str) -> Domain:
         """Return the domain of the hyperparameter at an address."""
@@ -309,6 +325,12 @@ class NameResolver:
             for place, word in enumerate(words):
                 found.setdefault(".".join(words[:place]), {})[word] = None
         return found
+
+
+def _is_removed(written: ast.DottedName, scope: Scope) -> bool:
+    """Return True if a line that could not be parsed contains a word of a name, and so may declare the name."""
+    module = scope.names.module
+    return module is not None and not module.removed.isdisjoint(word.text for word in written.words)
 
 
 def without_index(name: str) -> str:

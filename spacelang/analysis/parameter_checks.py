@@ -1,7 +1,7 @@
 """Checks of parameters by the catalogue: their names, and the values, ranges and operators that they are given."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -314,7 +314,7 @@ def check_tuple_and_elements(entry: CatalogueEntry, given: Mapping[str, ast.Word
 def check_required_parameters_given(
     name: ast.DottedName,
     entry: CatalogueEntry,
-    given: Mapping[str, ast.Word],
+    given: Collection[str],
     catalogue: FileCatalogues,
     report: DiagnosticCollector,
 ) -> None:

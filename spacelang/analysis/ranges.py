@@ -48,8 +48,10 @@ def is_named_bound(bound: ast.Expression) -> bool:
             return is_named_bound(bound.left) or is_named_bound(bound.right)
         case ast.Unary():
             return is_named_bound(bound.term)
-        case ast.FunctionCall():
-            return any(map(is_named_bound, bound.arguments))
+        case ast.FunctionCall(arguments=parts) | ast.Logical(terms=parts):
+            return any(map(is_named_bound, parts))
+        case ast.Membership(item=part) | ast.IsTest(decision=part):
+            return is_named_bound(part)
         case _:
             return False
 

@@ -25,6 +25,7 @@ from spacelang.ir.domain import (
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Not, Or, Reference, logical_atoms, references
 from spacelang.ir.space import Constraint, Space
 from spacelang.ir.value import Value
+from spacelang.text import NO_SPAN
 
 
 @frozen
@@ -68,12 +69,16 @@ def describe_with_bounds(domain: Domain, bounds: Sequence[RangeBound], show: Cal
 
 def bounded_address(constraint: Constraint) -> str | None:
     """Return the address of the hyperparameter that a constraint bounds, or None if it is written as a constraint."""
-    terms = constraint.expression.terms if isinstance(constraint.expression, And | Or) else (constraint.expression,)
-    compared = next((term for term in terms if isinstance(term, Compare)), None)
-    if compared is None or not constraint.bound:
+    if not constraint.bound:
         return None
-    own = compared.right if constraint.bound == "lower" else compared.left
-    return own.address if isinstance(own, Reference) else None
+    terms = constraint.expression.terms if isinstance(constraint.expression, And | Or) else (constraint.expression,)
+    compared = [term for term in terms if isinstance(term, Compare)][:1]
+    if not compared:
+        # The tests of a `count` in the bound are around the comparisons, which have the span of the bound.
+        compared = [term for term in logical_atoms(constraint.expression) if isinstance(term, Compare)]
+        compared = [term for term in compared if term.span == constraint.span != NO_SPAN]
+    several = (term.right if constraint.bound == "lower" else term.left for term in compared)
+    return next((own.address for own in several if isinstance(own, Reference)), None)
 
 
 def _range_bound(constraint: Constraint, space: Space) -> RangeBound | None:

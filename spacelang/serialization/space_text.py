@@ -197,10 +197,13 @@ class _SpaceWriter:
             return self._chain(choice)
         if choice.address in self._stage_of:
             return self._stage(choice)
-        is_present = in_list and choice.default == 1 and not choice.first
+        none = choice.branches[0]
+        is_optional = none.node == ir.SKIPPED_STEP and none.weight == 1.0 and len(choice.branches) > 1
+        is_optional = is_optional and not choice.first and (choice.default > 0 or not in_list)
+        is_present = is_optional and in_list and choice.default == 1
         written = self._alternatives(replace(choice, default=0) if is_present else choice)
         optional: ast.Structure | None = None
-        if written[0] == _NONE and len(written) > 1 and (choice.default > 0 or not in_list) and not choice.first:
+        if is_optional:
             rest = _joined("|", written[1:])
             optional = ast.OptionalStructure(_group(rest) if _joining_sign(rest) else rest, NO_SPAN)
         usual = name_of_single_step(ast.JoinedStructures("|", written, NO_SPAN)) if in_list else None

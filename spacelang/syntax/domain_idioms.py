@@ -209,7 +209,7 @@ OPERATOR_LIST_IDIOMS: Final = (
         _suggest_list,
     ),
     make_idiom(rf"(?P<name>\b[a-z]\w*)[ \t]*:[ \t]*(?P<at>{_WITH_AMPERSANDS})", _suggest_list, r"(\g<members>)"),
-    make_idiom(rf"{_ESTIMATORS}(?P<at>\([ \t]*{_WITH_AMPERSANDS}[ \t]*\))", _suggest_list),
+    make_idiom(rf"(?P<name>\bestimators)[ \t]*=[ \t]*(?P<at>\([ \t]*{_WITH_AMPERSANDS}[ \t]*\))", _suggest_list),
     make_idiom(
         _ESTIMATORS + r"(?P<at>[\[(][ \t]*\([ \t]*[\"'][^\n\]]*\)[ \t]*[\])])",
         "join the operators of a list with `&` in parentheses: `estimators : (A as first & B as second)`",

@@ -36,6 +36,8 @@ def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
                 break
             begin, end = match.span("at" if "at" in idiom.pattern.groupindex else 0)
             fits = idiom.behind is None or idiom.behind.search(text, start, begin)
+            if "members" in match.groupdict():  # a mistake inside the body of a member is another one
+                fits = fits and text.count("{", begin + 1, place) <= text.count("}", begin + 1, place)
             if begin <= place < end and fits:
                 return ForeignIdiomMatch(idiom, match, begin, end)
     return None
@@ -90,6 +92,12 @@ _ITEMS: Final = (
     ),
     make_idiom(r"^import[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
     make_idiom(r"^import[ \t]+(?P<package>[A-Za-z_][\w.]*)[^\n]*", r"write `use \g<package>`"),
+    make_idiom(
+        r"^(?P<at>(?:operator|estimator|class)[ \t]+(?P<name>\w+))(?=[ \t]*(?:\{|$))",
+        r"write `abstract \g<name>`",
+        r"abstract \g<name>",
+    ),
+    make_idiom(r"^abstract[ \t]+(?P<at>operator[ \t]+(?P<name>\w+))", r"write `abstract \g<name>`", r"\g<name>"),
     make_idiom(
         r"^(?P<word>params|abstract)[ \t]+(?P<name>\w+)[ \t]*(?P<at>[=:])(?=[ \t]*\{)",
         r"write `\g<word> \g<name> { … }`",

@@ -16,11 +16,15 @@ from spacelang.text import Source, Span
 
 @frozen
 class ParseResult:
-    """The readable part of a file, with diagnostics and the names of stages and groups that are `damaged`."""
+    """The readable part of a file, with diagnostics and the names of stages and groups that are `damaged`.
+
+    `removed` are the words of unreadable lines inside of these: each may be the name of a member of a body.
+    """
 
     file: ast.File
     diagnostics: tuple[Diagnostic, ...]
     damaged: frozenset[str]
+    removed: frozenset[str] = frozenset()
 
 
 def parse(source: Source) -> ParseResult:
@@ -31,19 +35,19 @@ def parse(source: Source) -> ParseResult:
         return ParseResult(nothing, (too_large,), frozenset())
     reading = read(source, source.text)
     mistakes: tuple[Diagnostic, ...] = ()
-    damaged: frozenset[str] = frozenset()
+    damaged = removed = frozenset[str]()
     if reading.error is not None:
         # Most files have no syntax errors, so error recovery is imported only if there is one.
         from spacelang.syntax.recovery import recover
 
-        reading, mistakes, damaged = recover(source, reading, reading.error)
+        reading, mistakes, damaged, removed = recover(source, reading, reading.error)
     if reading.highest_expression is not None and reading.highest_expression[0] > MAX_HEIGHT:
         height = TextTooLarge(
             reading.highest_expression[1], what="the nesting depth of this expression", limit=str(MAX_HEIGHT)
         )
-        return ParseResult(nothing, (*mistakes, height), damaged)
+        return ParseResult(nothing, (*mistakes, height), damaged, removed)
     file = ast.File(reading.items, nothing.span)
-    return ParseResult(file, (*mistakes, *_missing_separators(reading.bodies)), damaged)
+    return ParseResult(file, (*mistakes, *_missing_separators(reading.bodies)), damaged, removed)
 
 
 def _missing_separators(bodies: Iterable[ast.Body]) -> list[Diagnostic]:

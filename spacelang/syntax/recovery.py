@@ -30,26 +30,29 @@ _CONTINUATIONS = ("=", "|", "&", ">", ",", ":", "(")
 _DECLARED_NAME = re.compile(
     r"\s*(?:(?!forbid|require|use|import)\w+\s+(\w+)|(pipeline)|import\b.*\bas\s+(\w+)|(\w+)\s*[=:])"
 )
+_WORD = re.compile(r"[^\W\d]\w*")
 _CAPITALS = re.compile(r"(?:True|False|None)\b")
 
 
 @dataclass(slots=True)
 class _Progress:
-    """The items, diagnostics and damaged names that have been found so far."""
+    """The items, diagnostics, damaged names and words of removed lines that have been found so far."""
 
     source: Source
     readings: list[ParsedItems]
     mistakes: list[Diagnostic] = field(default_factory=list)
     damaged: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
     left: int = MAX_REREAD_CHARACTERS
 
 
 def recover(
     source: Source, reading: ParsedItems, error: UnexpectedToken
-) -> tuple[ParsedItems, tuple[Diagnostic, ...], frozenset[str]]:
-    """Return the readable part of a text, all its syntax errors, and the names of stages and groups with errors.
+) -> tuple[ParsedItems, tuple[Diagnostic, ...], frozenset[str], frozenset[str]]:
+    """Return the readable part of a text, all its syntax errors, and two sets of names.
 
-    `reading` is the part before the first error, `error` that first error.
+    These are the names of stages and groups with errors, and all words of the lines that were removed. `reading` is
+    the part before the first error, `error` that first error.
     """
     text = _blank_out_comments(source.text)
     start = reading.items[-1].span.end if reading.items else 0
@@ -60,7 +63,8 @@ def recover(
             break
         here = begin == start and (first.place < end or (first.is_at_end and end == len(text)))
         _read_item(progress, text[begin:end], begin, first.relative_to(begin, end) if here else None)
-    return _merge(progress.readings, error), tuple(progress.mistakes), frozenset(progress.damaged)
+    found = _merge(progress.readings, error)
+    return found, tuple(progress.mistakes), frozenset(progress.damaged), frozenset(progress.removed)
 
 
 def _merge(readings: Sequence[ParsedItems], error: UnexpectedToken) -> ParsedItems:
@@ -112,11 +116,19 @@ def _read_item(progress: _Progress, text: str, shift: int, known: SyntaxMistake 
         progress.left -= len(text)
         if repaired is None or progress.left < 0:
             break
+        progress.removed.update(_removed_words(text, repaired))
         text = repaired
     if mistakes:
         progress.mistakes.extend(diagnose(mistake, progress.source) for mistake in mistakes)
         if declared := _DECLARED_NAME.match(text):
             progress.damaged.update(filter(None, declared.groups()))
+
+
+def _removed_words(text: str, repaired: str) -> Iterator[str]:
+    """Yield the words of the lines that a repair has replaced by spaces."""
+    for before, after in zip(text.split("\n"), repaired.split("\n"), strict=True):
+        if before != after and not after.strip(WHITESPACE):
+            yield from _WORD.findall(before)
 
 
 def _next_mistake(progress: _Progress, text: str, shift: int) -> SyntaxMistake | None:

@@ -283,6 +283,7 @@ _FOREIGN_NOTATIONS: Final = (
         "a computed value has no condition: it is not set where a hyperparameter that it names is not active",
     ),
     ("as", r"\bnone$", {"VBAR"}, "`none` cannot have another name"),
+    ("as", r"\}$", {"VBAR"}, "write the name before the body: `A as name { … }`"),
     ("?", r"", {"VBAR"}, "write `… | none`"),
     (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "write a tuple of one value as `(…,)`"),
     ("%", r"\bholdout\s*\(\s*[\d.]+$", {"RPAR"}, "write a share, such as `holdout(0.3)`"),

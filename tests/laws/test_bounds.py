@@ -102,6 +102,42 @@ def test_members_are_those_of_brute_force(written: Bounded) -> None:
     assert drawn <= written.members
 
 
+COUNTS = {
+    "count(s is PCA, a > 1)": lambda s, a, u: s + (a > 1),  # noqa: ARG005
+    "2 * count(s is PCA and a == 1, not s is PCA) - 1": lambda s, a, u: 2 * ((s and a == 1) + (not s)) - 1,  # noqa: ARG005
+    "a + count(s in {PCA})": lambda s, a, u: a + s,  # noqa: ARG005
+    "count(u)": lambda s, a, u: u,  # noqa: ARG005
+    "count(n_features > 5, s is PCA) - count(u)": lambda s, a, u: 1 + s - u,  # noqa: ARG005
+}
+"""Bounds with counts of conditions and of the members of a list, with their numbers."""
+
+
+@given(st.sampled_from(sorted(COUNTS)), st.sampled_from(sorted(COUNTS)), st.sampled_from(("", "{none, 90} | ")))
+def test_counts_in_bounds_have_their_numbers(lower: str, upper: str, extra: str) -> None:
+    text = f"""abstract made
+stage s = none | PCA
+stage u = none | (PCA? & NMF?) as two
+stage estimator = made {{ a : int[0, 2], c : {extra}int[{lower}, 2 + {upper}] }}"""
+    space = parsed(text)
+    assert space is not None
+    found = [space.configuration(number) for number in range(space.configurations or 0)]
+    expected: list[tuple[object, ...]] = []
+    for s, a, u in product((False, True), range(3), (0, 0, 1, 1, 2)):  # `none` and four lists
+        least, greatest = COUNTS[lower](s, a, u), 2 + COUNTS[upper](s, a, u)
+        values = [*range(least, greatest + 1), *((None, 90) if extra else ())]
+        expected += [(s, a, u, value) for value in values]
+    members = [
+        (
+            each["s"] == "PCA",
+            each["estimator.a"],
+            sum(each.get(f"u.choice_{number}", "none") != "none" for number in (1, 2)),
+            each["estimator.c"],
+        )
+        for each in found
+    ]
+    assert sorted(map(repr, members)) == sorted(map(repr, expected))
+
+
 @given(bounded())
 def test_texts_and_documents_keep_bounds(written: Bounded) -> None:
     space = parsed(written.text)

@@ -56,7 +56,7 @@ def resolved(text: str) -> Space:
     """The space of a text even where constraints leave nothing of it."""
     report, source = DiagnosticCollector(), Source("law.space", text)
     parsed = parse(source)
-    module = modules.read_module(source, parsed.file, parsed.damaged, report, torn=False)
+    module = modules.read_module(source, parsed, report, torn=False)
     draft = StageReader(module, FileCatalogues(load()), report).read()
     space = resolve(Space("law", draft.root), draft, report)
     assert not report.has_errors

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 import spacelang as sl
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
+from spacelang.reductions.restriction import restrict_space
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text
 from spacelang.syntax.printer import format_text
 from spacelang.testing.small_spaces import BOOLEAN_STRATEGY, draw_integer, draw_one
 
+from .restrictions import restrictions
 from .settings import LAW
 
 OPERATORS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
@@ -104,6 +106,17 @@ def test_text_and_json_come_back(drawn: Drawn) -> None:
     assert again.root == space.root
     assert {repr(each) for each in again.constraints} == {repr(each) for each in space.constraints}
     assert sl.parse(format_text(drawn.text)).checked == space
+
+
+@settings(LAW)
+@given(drawn_lists(), st.data())
+def test_a_part_written_anew_is_the_part(drawn: Drawn, data: st.DataObject) -> None:
+    text = drawn.text.replace("LinearSVC?", "(LinearSVC | BernoulliNB @default)?")
+    space = sl.parse(text.replace("(none | LinearSVC)", "(none @weight(2) | LinearSVC)")).checked
+    restriction = data.draw(restrictions(space))
+    part = restrict_space(space, restriction.branches, restriction.domains)
+    if part is not None:
+        assert sl.parse(as_text(part)).checked.root == part.root
 
 
 def test_draws_are_uniform_over_the_lists() -> None:

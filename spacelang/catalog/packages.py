@@ -66,6 +66,16 @@ def open_package(name: str, folder: Path | None = None) -> Catalogue:
     return found if found.version == installed else _introspect(name, distribution)
 
 
+def is_importable(name: str, folder: Path) -> bool:
+    """Return True if an allowed package is installed, or is in `folder` and has no bundled snapshot.
+
+    Raises UnreadablePackageError if a package of the folder has the name of one that is in use.
+    """
+    if name not in BUNDLED:
+        _allow_from_folder(name, folder)
+    return find_spec(name) is not None
+
+
 def _allow_from_folder(name: str, folder: Path) -> None:
     if not name.isidentifier() or (folder_of_allowed_package(name) is None and find_spec(name) is not None):
         return

@@ -297,12 +297,15 @@ LABEL_ENCODING_CLASSIFIERS: Final = frozenset((
     *("OneVsRestClassifier", "OutputCodeClassifier", "StackingClassifier", "VotingClassifier"),
 ))  # fmt: skip
 """Meta-classifiers that encode labels before they fit the classifiers inside them."""
-WEIGHTING_CLASSIFIERS: Final = frozenset({"AdaBoostClassifier", "RUSBoostClassifier"})
-"""Meta-classifiers that pass labels to the classifiers inside them, with sample weights, which a vote refuses."""
+WEIGHTING_CLASSIFIERS: Final = frozenset({"AdaBoostClassifier", "CalibratedClassifierCV", "RUSBoostClassifier"})
+"""Meta-classifiers that pass labels to the classifiers inside them, with sample weights, which a vote does not take."""
 NO_NUMERIC_TEXTS: Final = frozenset((
     *("BalancedRandomForestClassifier", "ExtraTreesClassifier", "LogisticRegressionCV", "RandomForestClassifier"),
 ))  # fmt: skip
 """Classifiers of scikit-learn that fail for labels such as "1" if they weight classes: it takes them for integers."""
+SEMI_SUPERVISED: Final = frozenset({"LabelPropagation", "LabelSpreading", "SelfTrainingClassifier"})
+"""Classifiers for which the label -1 means that a row has no label."""
+NO_TEXTS: Final = frozenset({"SelfTrainingClassifier"})  # Classifiers that refuse an array of texts as labels
 
 
 def adapt_to_labels(pipeline: Any, classes: tuple[Any, ...]) -> Any:
@@ -310,32 +313,38 @@ def adapt_to_labels(pipeline: Any, classes: tuple[Any, ...]) -> Any:
 
     `classes` are the sorted labels, or empty for regression. Each classifier that does not accept such labels is
     wrapped in a `VotingClassifier` of its own. That encodes the labels, decodes the predictions, and changes nothing
-    else. Labels other than 0, 1, … are not accepted by some classifiers, and texts such as "1" by some that weight
-    classes.
+    else.
     """
     are_codes = all(type(label) is int for label in classes) and classes == tuple(range(len(classes)))
-    are_numeric_texts = any(isinstance(label, str) and _is_integer(label) for label in classes)
-    return pipeline if are_codes else _wrap_in_votes(pipeline, are_numeric_texts=are_numeric_texts)
+    return pipeline if are_codes else _wrap_in_votes(pipeline, _classifiers_without(classes))
 
 
-def needs_label_codes(value: Any, *, are_numeric_texts: bool = False) -> bool:
-    """Return True if a value contains a classifier that does not accept the labels, which it gets unencoded."""
+def needs_label_codes(value: Any, names: frozenset[str] = catalogue_access.CODES_ONLY) -> bool:
+    """Return True if a value contains a classifier of one of these names that gets labels unencoded."""
     if isinstance(value, list | tuple):
-        return any(needs_label_codes(part, are_numeric_texts=are_numeric_texts) for part in value)
+        return any(needs_label_codes(part, names) for part in value)
     if isinstance(value, type) or not hasattr(value, "get_params"):
         return False
     if type(value).__name__ in LABEL_ENCODING_CLASSIFIERS:
         return False
-    return _takes_codes_only(value, are_numeric_texts=are_numeric_texts) or needs_label_codes(
-        [*value.get_params(deep=False).values()], are_numeric_texts=are_numeric_texts
-    )
+    return _takes_codes_only(value, names) or needs_label_codes([*value.get_params(deep=False).values()], names)
 
 
 def is_vote_of_one_classifier(estimator: Any) -> bool:
-    """Return True if an estimator is a vote of a single classifier that accepts only codes, or no numeric texts."""
-    if type(estimator).__name__ != "VotingClassifier":
+    """Return True if an estimator is a vote of a single classifier that does not accept all labels."""
+    if type(estimator).__name__ != "VotingClassifier" or len(estimator.estimators) != 1:
         return False
-    return len(estimator.estimators) == 1 and _takes_codes_only(estimator.estimators[0][1], are_numeric_texts=True)
+    names = catalogue_access.CODES_ONLY | NO_NUMERIC_TEXTS | SEMI_SUPERVISED | NO_TEXTS
+    return _takes_codes_only(estimator.estimators[0][1], names)
+
+
+def _classifiers_without(classes: tuple[Any, ...]) -> frozenset[str]:
+    """Return the names of the classifiers that do not accept one of these labels."""
+    texts = [label for label in classes if isinstance(label, str)]
+    names = catalogue_access.CODES_ONLY | (NO_TEXTS if texts else frozenset())
+    if any(map(_is_integer, texts)):
+        names |= NO_NUMERIC_TEXTS
+    return names | SEMI_SUPERVISED if -1 in classes else names
 
 
 def _is_integer(label: str) -> bool:
@@ -346,26 +355,24 @@ def _is_integer(label: str) -> bool:
     return True
 
 
-def _takes_codes_only(estimator: Any, *, are_numeric_texts: bool) -> bool:
+def _takes_codes_only(estimator: Any, names: frozenset[str]) -> bool:
     name = type(estimator).__name__
     if name in WEIGHTING_CLASSIFIERS:
-        return _takes_codes_only(estimator.estimator, are_numeric_texts=are_numeric_texts)
-    if are_numeric_texts and name in NO_NUMERIC_TEXTS and estimator.class_weight is not None:
-        return True
-    return name in catalogue_access.CODES_ONLY
+        return _takes_codes_only(estimator.estimator, names)
+    return name in names and not (name in NO_NUMERIC_TEXTS and estimator.class_weight is None)
 
 
-def _wrap_in_votes(value: Any, *, are_numeric_texts: bool) -> Any:
-    if not needs_label_codes(value, are_numeric_texts=are_numeric_texts):
+def _wrap_in_votes(value: Any, names: frozenset[str]) -> Any:
+    if not needs_label_codes(value, names):
         return value
     if isinstance(value, list | tuple):
-        return type(value)(_wrap_in_votes(part, are_numeric_texts=are_numeric_texts) for part in value)
-    if _takes_codes_only(value, are_numeric_texts=are_numeric_texts):
+        return type(value)(_wrap_in_votes(part, names) for part in value)
+    if _takes_codes_only(value, names):
         from sklearn.ensemble import VotingClassifier
 
         return VotingClassifier([(_name(value), value)], voting="soft")
     held = value.get_params(deep=False)
-    wrapped = {name: _wrap_in_votes(part, are_numeric_texts=are_numeric_texts) for name, part in held.items()}
+    wrapped = {name: _wrap_in_votes(part, names) for name, part in held.items()}
     changed = {name: part for name, part in wrapped.items() if part is not held[name]}
     if "estimator" in changed and "importance_getter" in held:
         changed["importance_getter"] = _importance_path(held["importance_getter"], changed["estimator"])

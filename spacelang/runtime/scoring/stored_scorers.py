@@ -4,11 +4,10 @@ import json
 from collections.abc import Collection
 from functools import reduce
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from spacelang.catalog.packages import allow_import
+from spacelang.catalog.packages import UnreadablePackageError, is_importable
 from spacelang.runtime.errors import InputError, describe_exception
 from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, describe_scorer
 from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
@@ -45,33 +44,46 @@ def stored_scorer(header: RunHeader, allowed: Collection[str] = ()) -> Scorer | 
     """Return the scorer of a stored run; None if its store holds none.
 
     The store may be foreign, so that functions are only imported from `sklearn.metrics` and packages that the caller
-    allows. Raises InputError for others, and if the function does not exist.
+    allows, and only by the name of the module that defines them: `xgboost.core:os.system` is not of xgboost. Raises
+    InputError for others, and if the function does not exist.
     """
     if (text := header.data_options.get(SCORER_SETTING)) is None:
         return None
     try:
         facts = json.loads(text)
-        module, _, path = (facts.get("scorer") or facts["function"]).partition(":")
+        name = facts["scorer"] if "scorer" in facts else facts["function"]
+        module, _, path = name.partition(":")
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise UNREADABLE from None
-    if not (path and all(each.isidentifier() for each in (*module.split("."), *path.split(".")))):
+    parts = (*module.split("."), *path.split("."))
+    if not all(each.isidentifier() and not each.startswith("__") for each in parts):
         raise UNREADABLE
-    package, shown = module.partition(".")[0], f"`{module}.{path}`"
     if module == METRICS:
         if path not in import_module(METRICS).__all__:
             raise UNREADABLE
-    elif package not in allowed:
-        what = f"the scorer of the run is {shown}, and the package `{package}` is not allowed here"
-        raise InputError(
-            what, f"if you trust it, add `--allow {package}`; in Python, `metric=` takes the scorer itself"
-        )
-    elif find_spec(package) is None and not allow_import(package, Path.cwd()):
-        raise InputError(f"the scorer of the run is {shown}, and `{package}` is not installed", "install it")
+    else:
+        _check_package(module, f"the scorer of the run is `{module}.{path}`", allowed)
     try:
-        return _scorer_of(facts)
+        scorer = _scorer_of(facts)
     except Exception as error:  # a module may raise anything
-        what = f"the scorer {shown} of the run cannot be made: {describe_exception(error)}"
+        what = f"the scorer `{module}.{path}` of the run cannot be made: {describe_exception(error)}"
         raise InputError(what, "pass it in Python: `metric=…`") from error
+    if _import_name(getattr(scorer, SCORER_FIELDS[0], scorer)) != name:
+        raise UNREADABLE
+    return scorer
+
+
+def _check_package(module: str, what: str, allowed: Collection[str]) -> None:
+    """Raise InputError unless the package of a module is allowed and can be imported."""
+    package = module.partition(".")[0]
+    if package not in allowed:
+        remedy = f"if you trust it, add `--allow {package}`; in Python, `metric=` takes the scorer itself"
+        raise InputError(f"{what}, and the package `{package}` is not allowed here", remedy)
+    try:
+        if not is_importable(package, Path.cwd()):
+            raise InputError(f"{what}, and `{package}` is not installed", "install it")
+    except UnreadablePackageError as error:
+        raise InputError(f"{what}, but {error.reason}", "pass it in Python: `metric=…`") from error
 
 
 def _import_name(function: Any) -> str | None:

@@ -6,6 +6,7 @@ import imblearn.ensemble
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.calibration
 import sklearn.ensemble
 import sklearn.linear_model
 import sklearn.multiclass
@@ -19,8 +20,10 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils.validation import check_is_fitted
 from xgboost import XGBClassifier, XGBRegressor
 
@@ -183,11 +186,29 @@ def test_classifiers_that_code_the_labels_of_those_inside(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(WEIGHTING_CLASSIFIERS))
 def test_classifiers_that_give_weights_vote_themselves(name: str) -> None:
     features, codes = few_cancers()
-    kind = getattr(imblearn.ensemble if hasattr(imblearn.ensemble, name) else sklearn.ensemble, name)
-    made = kind(XGBClassifier(n_estimators=2, min_child_weight=0, n_jobs=1), n_estimators=3, random_state=0)
-    voting = adapt_to_labels(Pipeline([("e", made)]), ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
+    labels, weights = np.asarray(["no", "yes"])[codes], np.where(features[:, 0] > 14, 9.0, 0.1)
+    packages = (sklearn.ensemble, sklearn.calibration, imblearn.ensemble)
+    kind = next(getattr(package, name) for package in packages if hasattr(package, name))
+    booster = XGBClassifier(n_estimators=2, min_child_weight=0, n_jobs=1)
+    made = kind(booster) if name == "CalibratedClassifierCV" else kind(booster, n_estimators=3, random_state=0)
+    voting = adapt_to_labels(Pipeline([("e", clone(made))]), ("no", "yes")).fit(
+        features, labels, e__sample_weight=weights
+    )
     assert is_vote_of_one_classifier(voting[-1])
-    assert np.array_equal(voting.predict(features) == "yes", made.fit(features, codes).predict(features) == 1)
+    alone = made.fit(features, codes, sample_weight=weights)
+    assert np.array_equal(voting.predict_proba(features), alone.predict_proba(features))
+
+
+@pytest.mark.filterwarnings("ignore:y contains no unlabeled samples")
+@pytest.mark.parametrize("classifier", [LabelPropagation(), LabelSpreading(), SelfTrainingClassifier(GaussianNB())])
+@pytest.mark.parametrize("labels", [(-1, 1), ("no", "yes")], ids=str)
+def test_minus_one_is_a_label_for_classifiers_that_take_rows_without_labels(classifier: Any, labels: Any) -> None:
+    features, codes = few_cancers()
+    pipeline = Pipeline([("s", StandardScaler()), ("e", clone(classifier))])
+    adapt_to_labels(pipeline, labels).fit(features, np.asarray(labels)[codes])
+    assert tuple(pipeline.classes_) == labels
+    alone = Pipeline([("s", StandardScaler()), ("e", classifier)]).fit(features, codes)
+    assert np.array_equal(pipeline.predict_proba(features), alone.predict_proba(features))
 
 
 @pytest.mark.parametrize("name", sorted(NO_NUMERIC_TEXTS))

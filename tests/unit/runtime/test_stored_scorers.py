@@ -95,6 +95,11 @@ BROKEN = (
     '{"scorer": 3}',
     '{"scorer": "sklearn.metrics:__builtins__"}',
     '{"scorer": "os"}',
+    '{"scorer": "", "function": "sklearn.metrics:fbeta_score"}',
+    '{"scorer": "own_scorers_module:np.save"}',
+    '{"scorer": "own_scorers_module.__main__:profit"}',
+    '{"scorer": "__main__:profit"}',
+    '{"function": "own_scorers_module:np.save", "keywords": {}, "sign": 1, "response_method": "predict"}',
 )
 
 
@@ -107,8 +112,8 @@ def test_a_foreign_store_imports_nothing(facts: dict[str, Any]) -> None:
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
 def test_a_name_that_cannot_be_read_is_an_error_of_the_store(text: str) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        stored_scorer(header_with(text), ("sklearn", "os"))
-    assert scorer_package(header_with(text)) in {None, "os"}
+        stored_scorer(header_with(text), allowed := ("sklearn", "os", "own_scorers_module", "__main__"))
+    assert scorer_package(header_with(text)) in {None, *allowed}
 
 
 def test_a_module_in_the_folder_is_used_if_it_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +129,11 @@ def test_a_module_in_the_folder_is_used_if_it_is_allowed(tmp_path: Path, monkeyp
             stored_scorer(header_with(f'{{"scorer": "scorers_of_a_test:{path}"}}'), ("scorers_of_a_test",))
     with pytest.raises(InputError, match="`absent_here` is not installed"):
         stored_scorer(header_with('{"scorer": "absent_here:right"}'), ("absent_here",))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "scorers_of_a_test.py").touch()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="another package with this name is already in use"):
+        stored_scorer(found, ("scorers_of_a_test",))
 
 
 @pytest.mark.parametrize(("setting", "shown"), [("gain, content 1", "gain"), ("lambda, content", "…"), ("a b", "…")])

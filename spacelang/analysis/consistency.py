@@ -44,14 +44,16 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
     """
     try:
         structures = Structures(space)
-        blamed = [*_check_alternatives(structures, draft, report)]
-        if not report.has_errors:
+        unsatisfiable = {constraint.span for constraint in _check_alternatives(structures, draft, report)}
+        excluding: tuple[Constraint, ...] = ()
+        has_members = not report.has_errors
+        if has_members:
             structures, excluding = ensure_admissible_default(structures, report)
-            blamed += excluding
-        _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
+        _TruthChecks(space, draft, report).check(unsatisfiable, {constraint.span for constraint in excluding})
+        if has_members:
+            check_accidentally_removed_words(space, draft.written_constraints, report)
         if not report.has_errors:
             operator_lists.check(space, report)
-            check_accidentally_removed_words(space, draft.written_constraints, report)
             draw_checks.check(structures, report)
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
@@ -102,8 +104,11 @@ class _TruthChecks:
         self._activity = dict(zip(conditions, possible_truths_of_all(space, [*conditions.values()]), strict=True))
         """Whether each hyperparameter with a condition can be active and can be inactive, ignoring the constraints."""
 
-    def check(self, blamed: Set[Span]) -> None:
-        """Report conditions and constraints without effect, except at the spans `blamed`, which have errors already."""
+    def check(self, unsatisfiable: Set[Span], excluding: Set[Span]) -> None:
+        """Report conditions and constraints without effect, except at the given spans, which have errors already.
+
+        An equation at the spans `excluding`, which exclude the default, is still reported: its remedy is that of both.
+        """
         before = len(self._report.found)
         written = [statement.expression.span for statement in self._conditions.values()]
         for address, statement in self._conditions.items():
@@ -113,7 +118,11 @@ class _TruthChecks:
         # The written constraints come first, then those that express conditions of nested decisions.
         for constraint, said in zip(self._space.constraints, self._said, strict=False):
             written.append(constraint.expression.span)
-            if constraint.span not in blamed and not self._depends_on_data(constraint.expression, constraint.span):
+            if constraint.span in excluding:
+                self._check_equation(constraint)
+            elif constraint.span not in unsatisfiable and not self._depends_on_data(
+                constraint.expression, constraint.span
+            ):
                 judged.append((constraint, ExpressionInContext(said.expression, said.owners, constraint.scope)))
         for (constraint, statement), can_be in zip(
             judged, possible_truths_of_all(self._space, [statement for _, statement in judged]), strict=True

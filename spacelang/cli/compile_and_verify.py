@@ -73,7 +73,7 @@ def compile_command(
 
 def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:
     from spacelang.api.compilation import code_length_warning, python_module
-    from spacelang.targets._lowering import SourceForm
+    from spacelang.targets._lowering import SourceForm, TextFileForm
 
     if format_ is Format.DOT:
         return str(lowered.form.to_dot())
@@ -83,10 +83,12 @@ def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, spa
         if too_long := code_length_warning(lowered, space.checked):
             warn(too_long)
         return python_module(target, lowered, space.checked)
-    lines = ["", "how the target represents the space:"] if lowered.report else []
+    lines = ["how the target represents the space:"] if lowered.report else []
     for entry in lowered.report:
         lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.lines_text}: {entry.message}")
-    return "\n".join([str(lowered.form.to_text()), *lines])
+    if isinstance(lowered.form, TextFileForm):
+        lines = [f"{lowered.form.comment_sign} {line}" for line in lines]
+    return "\n".join([str(lowered.form.to_text()), *([""] if lines else []), *lines])
 
 
 def verify_command(

@@ -14,6 +14,7 @@ class ConditionCycle(Diagnostic):
     code = "SL501"
     MESSAGE = "the condition of `{parameter}` depends on itself"
     LABEL = "{path}"
+    HELPS = ("remove one of these conditions, or exclude combinations by `forbid`",)
 
     parameter: str
     path: str
@@ -30,6 +31,7 @@ class DefinitionCycle(Diagnostic):
     code = "SL513"
     MESSAGE = "`{name}` needs its own value"
     LABEL = "{path}"
+    HELPS = ("compute it from hyperparameters, or from values that do not use it",)
 
     name: str
     path: str

@@ -108,6 +108,7 @@ class BoundCycle(Diagnostic):
     code = "SL408"
     MESSAGE = "the bound of `{name}` depends on itself"
     LABEL = "{path}"
+    HELPS = ("write a number as one of these bounds, and relate the values by `require`",)
 
     name: str
     path: str

@@ -165,7 +165,7 @@ _STRUCTURES: Final = (
         behind=_PIPELINE,
     ),
     make_idiom(
-        r"(?:\b(?P<stage>[A-Za-z_][\w.]*)|(?<=\)))[ \t]*(?P<at>\{[ \t]*(?:(?P<least>\d+)[ \t]*(?P<range>,[ \t]*"
+        r"(?:\b(?P<stage>[A-Za-z_][\w.]*)|(?<=\)))[ \t]*(?P<at>\{[ \t]*(?:(?P<least>\d+)[ \t]*(?P<range>(?:,|\.{2,3})[ \t]*"
         r"(?P<most>\d*))?|,[ \t]*(?P<upto>\d+))[ \t]*\}|\*[ \t]*(?P<times>\d*)(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
         suggest_chain,
         behind=_PIPELINE,

@@ -276,6 +276,14 @@ class SourceForm(Protocol):
         """Return the source of a module that imports nothing but the library, without a final newline."""
 
 
+@runtime_checkable
+class TextFileForm(Protocol):
+    """A protocol for forms whose text is a file that the tool reads, in which other text must be comments."""
+
+    comment_sign: ClassVar[str]
+    """The sign that starts a comment in the file."""
+
+
 def first_line_of_text(form: Form) -> str:
     """Return the first line of a form's text: its space, and the numbers of its parts."""
     return form.to_text().partition("\n")[0].removeprefix("# ")

@@ -164,6 +164,8 @@ class Irace:
 class IraceParameters(ReadableForm):
     """Parameters of irace with their conditions, and forbidden combinations for `constraints`."""
 
+    comment_sign: ClassVar[str] = "#"
+
     def __init__(self, questions: Questions, constraints: Sequence[Constraint], reduction: QuantileReduction) -> None:
         """Take questions of the reduced space whose answers may violate the given constraints, and no others."""
         self.questions, self.constraints, self.reduction = questions, tuple(constraints), reduction

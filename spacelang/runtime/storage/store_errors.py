@@ -116,7 +116,7 @@ def check_store_exists(path: Path) -> None:
         found = path.stat()
     except FileNotFoundError:
         _check_folder(path)
-        help_ = "start a run without `--resume`, or name the store of an existing run"
+        help_ = "name an existing store (`spacelang runs` lists those in `runs`), or start a new run without `--resume`"
         raise StoreError(f"the store `{path}` does not exist", help_) from None
     except OSError as error:
         raise StoreError(f"`{path}`: {error.strerror or error}") from error

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import spacelang as sl
+from spacelang.cli._app import run
 from spacelang.targets._checked_decoding import DecodingError
 
 SPACE = sl.parse(
@@ -33,6 +34,14 @@ def test_the_file_has_conditions_and_forbidden_combinations() -> None:
         'scaler == "none" & e == "SVC"',
     ]
     assert repr(form) == "<IraceParameters s: 5 parameters, 3 conditional, 1 forbidden combination>"
+
+
+def test_the_output_of_compile_is_a_file_for_irace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compile", "blds_table1", "--target", "irace"]) == 0
+    names, _, rest = capsys.readouterr().out.partition("\n[global]\n")
+    assert names.startswith("# blds_table1: ")
+    assert "# how the target represents the space:" in rest.splitlines()
+    assert [line for line in rest.splitlines() if line and not line.startswith("#")] == ["digits = 15"]
 
 
 def test_a_relation_is_forbidden_unless_members_are_rare() -> None:

@@ -97,7 +97,7 @@ class HyperoptTpe:
         """Return the document of a trial; documents are cached by the place of the trial in the history."""
         known = self._documents.get(number)
         if known is None or known[0] != configuration:
-            known = configuration, self._form.trial_document(number, self._form.encode(configuration))
+            known = configuration, self._form.trial_document(number, self._form.encode_active(configuration))
             self._documents[number] = known
         document = known[1]
         document["state"] = 2  # done; a running trial counts as failed for hyperopt

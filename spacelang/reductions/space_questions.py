@@ -163,6 +163,12 @@ class Questions:
         return found
 
     @cached_property
+    def guards(self) -> Mapping[str, Guard]:
+        """The guard of each hyperparameter that is chosen inside one, by its address."""
+        guards = (part for part in self.every_part if isinstance(part, Guard))
+        return {free.node.address: guard for guard in guards for free in _guarded(guard)}
+
+    @cached_property
     def case_weights(self) -> CaseWeights:
         """The weights of the cases of forks for random choices by the advised law."""
         return CaseWeights(self.structures)
@@ -184,10 +190,11 @@ class Questions:
         name = self.names.name_of(part.node, across_uses=self._shared is not None)
         return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
 
-    def encode(self, configuration: Configuration) -> dict[str, Any]:
+    def encode(self, configuration: Configuration, *, with_guarded: bool = False) -> dict[str, Any]:
         """Return the answers that lead to a configuration; raise LookupError if the space does not have it.
 
-        If a reduction has dropped members, the answers lead to the nearest values that are left.
+        If a reduction has dropped members, the answers lead to the nearest values that are left. With `with_guarded`,
+        they also lead to the defaults of hyperparameters inside guards whose condition is false.
         """
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}
@@ -196,20 +203,29 @@ class Questions:
                 found[self.forks[id(part)]] = place
             elif isinstance(part, FreeHyperparameter):
                 found |= self.draws[id(part)].encode(lookup(part.node.address))  # type: ignore[arg-type]
+            elif isinstance(part, Guard) and with_guarded and not place:
+                for free in _guarded(part):
+                    found |= self.draws[id(free)].encode(free.node.default)
         return found
 
-    def ask_values(self, answer: Answer) -> dict[str, Value]:
-        """Return values by key; `answer` is called for each question, after the questions that lead to it."""
+    def ask_values(self, answer: Answer, *, with_guarded: bool = False) -> dict[str, Value]:
+        """Return values by key; `answer` is called for each question, after the questions that lead to it.
+
+        With `with_guarded`, it is also called for those inside guards whose condition is false, to no effect.
+        """
         known: dict[str, Value] = {}
-        self._ask_parts(self.parts, answer, known)
+        self._ask_parts(self.parts, answer, known, with_guarded)
         return {self.space.variables[address].key: value for address, value in known.items()}
 
     def decode(self, answers: Mapping[str, Any]) -> Configuration:
         """Return the configuration for answers by question name; raise LookupError if one is missing."""
         return Configuration(self.ask_values(lambda name, _: answers[name]))
 
-    def are_answered(self, answers: Mapping[str, Any]) -> bool:
-        """Return True if the answers belong to exactly the questions that they lead to."""
+    def are_answered(self, answers: Mapping[str, Any], *, with_guarded: bool = False) -> bool:
+        """Return True if the answers belong to exactly the questions that they lead to.
+
+        With `with_guarded`, these include questions inside guards whose condition is false.
+        """
         asked: set[str] = set()
 
         def answer(name: str, _: Question) -> Any:
@@ -217,7 +233,7 @@ class Questions:
             return answers[name]
 
         try:
-            self.ask_values(answer)
+            self.ask_values(answer, with_guarded=with_guarded)
         except LookupError:
             return False
         return asked == answers.keys()
@@ -228,7 +244,7 @@ class Questions:
             if isinstance(part, FreeHyperparameter):
                 yield from ((part, piece) for piece in self.draws[id(part)].pieces if isinstance(piece, DrawnPiece))
 
-    def _ask_parts(self, several: Parts, answer: Answer, known: dict[str, Value]) -> None:
+    def _ask_parts(self, several: Parts, answer: Answer, known: dict[str, Value], with_guarded: bool) -> None:
         """Ask for parts, and add the values to `known` by address."""
 
         def lookup(address: str) -> ExpressionValue:
@@ -241,13 +257,16 @@ class Questions:
                     case = part.cases[0 if name is None else int(answer(name, part))]
                     if isinstance(part.node, Choice) and case.branch is not None:
                         known[part.node.address] = case.branch
-                    self._ask_parts(case.parts, answer, known)
+                    self._ask_parts(case.parts, answer, known, with_guarded)
                 case FreeHyperparameter():
                     known[part.node.address] = self._limited_draw(part, lookup).ask_value(answer)
                 case ValueSwitch():
-                    self._ask_parts(part.cases[unfolding.case_of_value(part, lookup)].parts, answer, known)
+                    case = part.cases[unfolding.case_of_value(part, lookup)]
+                    self._ask_parts(case.parts, answer, known, with_guarded)
                 case Guard():
-                    self._ask_parts(part.parts if is_true(part.condition, lookup) else (), answer, known)
+                    holds = is_true(part.condition, lookup)
+                    if holds or with_guarded:
+                        self._ask_parts(part.parts, answer, known if holds else {}, with_guarded)
                 case _:
                     raise TypeError("a comparison of ranges cannot be asked for")
 
@@ -279,6 +298,11 @@ class Questions:
         if key not in self._shared:
             self._shared[key] = self.names.make_unique(wanted)
         return self._shared[key]
+
+
+def _guarded(guard: Guard) -> Iterator[FreeHyperparameter]:
+    """Yield the hyperparameters inside a guard."""
+    return (part for part in guard.parts if isinstance(part, FreeHyperparameter))
 
 
 class VariableNames:

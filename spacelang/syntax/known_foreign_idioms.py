@@ -35,7 +35,7 @@ def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
             if match.start() > place:
                 break
             begin, end = match.span("at" if "at" in idiom.pattern.groupindex else 0)
-            fits = idiom.behind is None or idiom.behind.search(text, start, begin)
+            fits = idiom.behind is None or idiom.behind.search(text, start, begin) is not None
             if "members" in match.groupdict():  # a mistake inside the body of a member is another one
                 fits = fits and text.count("{", begin + 1, place) <= text.count("}", begin + 1, place)
             if begin <= place < end and fits:
@@ -165,8 +165,8 @@ _STRUCTURES: Final = (
         behind=_PIPELINE,
     ),
     make_idiom(
-        r"(?:\b(?P<stage>[A-Za-z_][\w.]*)|(?<=\)))[ \t]*(?P<at>\{[ \t]*(?:(?P<least>\d+)[ \t]*(?P<range>(?:,|\.{2,3})[ \t]*"
-        r"(?P<most>\d*))?|,[ \t]*(?P<upto>\d+))[ \t]*\}|\*[ \t]*(?P<times>\d*)(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
+        r"(?:\b(?P<stage>[A-Za-z_][\w.]*)|(?<=\)))[ \t]*(?P<at>\{[ \t]*(?:(?P<least>\d+)[ \t]*"
+        r"(?P<range>(?:,|\.{2,3})[ \t]*(?P<most>\d*))?|,[ \t]*(?P<upto>\d+))[ \t]*\}|\*[ \t]*(?P<times>\d*)(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
         suggest_chain,
         behind=_PIPELINE,
     ),

@@ -21,7 +21,7 @@ from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, RangeComparison, all_parts, unfold
+from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
 from spacelang.reductions.varying_bounds import BoundedParts, VaryingRange, unfold_with_bounds
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
@@ -205,10 +205,8 @@ def uniform_prior_findings(space: Space) -> Iterator[_lowering.Finding]:
 
 def unfolded_condition_findings(chain: Questions, verdict: Verdict) -> Iterator[_lowering.Finding]:
     """Yield a finding with a verdict for each condition that is not preserved as a guard, but unfolded into choices."""
-    guards = (part for part in chain.every_part if isinstance(part, Guard))
-    guarded = {free.node.address for guard in guards for free in guard.parts if isinstance(free, FreeHyperparameter)}
     for address, condition in chain.space.conditions.items():
-        if address not in guarded:
+        if address not in chain.guards:
             yield _lowering.Finding(Construct.CONDITIONS, verdict, condition.span)
 
 

@@ -1,34 +1,33 @@
 """The target `hyperopt`: a search space of `hp.choice`, `hp.uniform` and other hyperopt expressions, for `fmin`.
 
-Decisions are nested choices. A hyperparameter with a condition is in an option of a `scope.switch`, whose index is
-computed from drawn values; it is drawn only where the condition holds. No option contains what constraints exclude, so
-every sample is a member. A sample is a dictionary in which a choice may add nested dictionaries;
-`HyperoptSpace.configuration` converts it into a configuration. An encoding has the format of hyperopt trials: the value
-of every drawn node by its label, where a choice has the index of its option.
+Decisions are nested choices. No option contains what constraints exclude. A hyperparameter with a condition is drawn
+whether or not the condition holds. A sample is a dictionary in which a choice may add nested dictionaries;
+`HyperoptSpace.configuration` converts it into a configuration, without the hyperparameters whose condition does not
+hold. An encoding has the format of hyperopt trials: the value of every drawn node by its label, where a choice has the
+index of its option.
 """
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
 from spacelang.ir.value import is_number, to_python_scalar
-from spacelang.ir.walk import activity_depths
 from spacelang.plugins import option
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, ValueSwitch, unfold
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.hyperopt_tests import DrawnValueTests
+from spacelang.targets._exports.conditional_entries import ConditionalEntries
+from spacelang.targets._exports.hyperopt_switches import SwitchIndices
 from spacelang.targets._exports.library_function_forms import (
-    FLATTEN_QUANTILES_SOURCE,
     FLATTEN_SOURCE,
     LibraryFunctionForm,
     NestedCodeGenerator,
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
 Values: TypeAlias = dict[str, Any]
 """Drawn values by label: the index of the option for a choice, a number for everything else."""
 
-MAX_GUARD_DEPTH: Final = 20  # For longer chains of conditions, the graphs of hyperopt take long to make
 WIDER: Final = 0.499  # The share of a step by which ranges of integers are wider
 EXACT_LOG_LIMIT: Final = 2**45  # Below this bound, rounding errors of logarithms do not change any integer
 
@@ -99,7 +97,7 @@ class Hyperopt:
             Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
             Construct.SETS: (exact("`hp.choice` among the values"),),
             Construct.CONDITIONS: (
-                rewritten("`scope.switch` on drawn values: a hyperparameter is drawn only where its condition holds"),
+                rewritten("every hyperparameter is drawn; `configuration` drops those whose condition does not hold"),
                 BELOW_CHOICES,
                 TOO_ENTANGLED,
             ),
@@ -116,23 +114,13 @@ class Hyperopt:
 
     def _lower(self, reduction: QuantileReduction) -> LoweringResult["HyperoptSpace", Values]:
         structures = reduction.reduced
-        named = build_questions(structures, accepts, self.preserves, unfolded=_unfold)
+        unfolded = partial(unfold_with_guards, is_testable=is_testable)
+        named = build_questions(structures, accepts, self.preserves, unfolded=unfolded)
         unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
         report = (*build_report(named, self.preserves, unfolded_conditions), names_entry(named))
         form = HyperoptSpace(named, reduction)
         whole = report_of_original(reduction, report)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, whole)
-
-
-def _unfold(structures: Structures) -> Parts:
-    """Return the parts of a space.
-
-    A condition becomes a guard, a test of values that were chosen before. Above `MAX_GUARD_DEPTH` conditions in a
-    chain, conditions are unfolded into cases instead.
-    """
-    if max(activity_depths(structures.space.variables).values(), default=0) > MAX_GUARD_DEPTH:
-        return unfold(structures)
-    return unfold_with_guards(structures, is_testable, tests_unfolded=False)
 
 
 class HyperoptSpace(LibraryFunctionForm):
@@ -177,27 +165,45 @@ class HyperoptSpace(LibraryFunctionForm):
 
     def configuration(self, sample: Mapping[str, Any]) -> Configuration:
         """Return the configuration of an argument of an objective, or of a draw of `pyll.stochastic.sample`."""
-        return self.reduction.decode(Configuration(flattened(sample)))
+        return self.reduction.decode(self._conditional.active_values(flattened(sample)))
 
     def encode(self, configuration: Configuration) -> Values:
-        """Return the values of a member by label, as in `trials.argmin` and `points_to_evaluate`."""
+        """Return the values of a member by label, as in `trials.argmin` and `points_to_evaluate`.
+
+        Hyperparameters whose condition does not hold have their defaults: hyperopt needs a value for every label.
+        """
+        return self.questions.encode(self.reduction.encode(configuration), with_guarded=True)
+
+    def encode_active(self, configuration: Configuration) -> Values:
+        """Return the values of a member by label, without those that `configuration` drops.
+
+        TPE needs no other values of a finished trial, and learns nothing from values that had no effect.
+        """
         return self.questions.encode(self.reduction.encode(configuration))
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
-        """Return the member that hyperopt itself makes of values by label, as `space_eval` does."""
+        """Return the member that hyperopt itself makes of values by label, as `space_eval` does.
+
+        Values of hyperparameters whose condition does not hold may be missing.
+        """
         # Hyperopt cannot make a graph of an empty dictionary, the space whose only configuration is empty.
         if not self.native:
             return self.configuration({})
         graph, nodes = self._graph
-        known = {nodes[label]: value for label, value in values.items() if label in nodes}
+        known = {nodes[label]: value for label, value in {**self._guarded, **values}.items() if label in nodes}
         rec_eval = import_optional("hyperopt", "hyperopt.pyll").rec_eval
-        return self.configuration(rec_eval(graph, memo=known, print_node_on_error=False))
+        found = self.configuration(rec_eval(graph, memo=known, print_node_on_error=False))
+        if missing := self._guarded.keys() - values.keys():
+            for label in self.encode_active(found):
+                if label in missing:
+                    raise ValueError(f"`{label}` has no value")
+        return found
 
     def accepts(self, values: Mapping[str, Any]) -> bool:
         """Return True if hyperopt can draw exactly these values, with no label missing or superfluous."""
         supports = self._supports
         are_drawn = all(label in supports and supports[label](value) for label, value in values.items())
-        return are_drawn and self.questions.are_answered(values)
+        return are_drawn and self.questions.are_answered(values, with_guarded=True)
 
     def sample(self, count: int, rng: "Generator") -> list[Values]:
         """Draw `count` points with the random search of hyperopt (`hyperopt.rand.suggest`)."""
@@ -219,6 +225,7 @@ class HyperoptSpace(LibraryFunctionForm):
         """
         used = {name.partition(".")[0] for name in py.names_used(self._code)}
         restored = [f"\n{block}" for block in quantile_source(self.reduction)]
+        result = "values_of(found)" if restored else "found"
         imports = [
             *(["from math import log", ""] if "log" in used else []),
             f"from hyperopt import Trials, {'hp, ' if 'hp' in used else ''}pyll, space_eval",
@@ -232,7 +239,8 @@ class HyperoptSpace(LibraryFunctionForm):
             py.assignment_source("space", self._code),
             advice + py.assignment_source("default", py.literal_dict(self.default)),
             *restored,
-            "\n" + (FLATTEN_QUANTILES_SOURCE if restored else FLATTEN_SOURCE),
+            "\n" + FLATTEN_SOURCE,
+            "\n" + self._conditional.source(result),
             "\n" + DECODE,
             "\n" + TRIALS,
         ]
@@ -247,13 +255,26 @@ class HyperoptSpace(LibraryFunctionForm):
         return graph, {node.arg["label"].obj: node for node in drawn_nodes}
 
     @cached_property
+    def _guarded(self) -> Values:
+        """The values by label that give hyperparameters with guards their defaults."""
+        draws = self.questions.draws
+        inside = (part for guard in self.questions.guards.values() for part in guard.parts)
+        values = (draws[id(part)].encode(part.node.default) for part in inside if isinstance(part, FreeHyperparameter))
+        return {label: value for each in values for label, value in each.items()}
+
+    @cached_property
+    def _conditional(self) -> ConditionalEntries:
+        return ConditionalEntries(self.questions)
+
+    @cached_property
     def _draws(self) -> "_DrawCodes":
         return _DrawCodes(self.questions)
 
     @cached_property
     def _code(self) -> py.DictNode:
         draws = self._draws
-        nested = NestedCodeGenerator(self.questions, draws.choice, draws.value, draws.switch)
+        names = self._conditional.names
+        nested = NestedCodeGenerator(self.questions, draws.choice, draws.value, draws.switch, names)
         return nested.entries(self.questions.parts)
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
@@ -298,20 +319,20 @@ class _DrawCodes:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._numbers: dict[str, py.Code] = {}
-        self._tests = DrawnValueTests(questions, self._number)
+        self._switches = SwitchIndices(questions, self._number)
 
     def choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None = None) -> py.Code:
         """Return the code of a choice between options."""
-        if (index := self._tests.drawn_index_if_tested(name)) is not None:
+        if (index := self._switches.drawn_index_if_used(name)) is not None:
             return py.call("scope.switch", index, *options)
         if shares is None:
             return py.call("hp.choice", name, py.ListNode(tuple(options)))
         pairs = zip(map(py.LiteralNode, shares), options, strict=True)
         return py.call("hp.pchoice", name, py.ListNode(tuple(py.ListNode(pair, is_tuple=True) for pair in pairs)))
 
-    def switch(self, part: Guard | ValueSwitch, options: Sequence[py.Code]) -> py.Code:
-        """Return the code of a switch on values that were drawn before."""
-        index = self._tests.indices[id(part)]
+    def switch(self, part: ValueSwitch, options: Sequence[py.Code]) -> py.Code:
+        """Return the code of a switch on a value that was drawn before."""
+        index = self._switches.indices[id(part)]
         if isinstance(index, py.LiteralNode):
             assert isinstance(index.value, int)
             return options[index.value]

@@ -194,23 +194,15 @@ def case_label(fork: Fork, case: Case) -> str:
 
 ChoiceCode: TypeAlias = Callable[[str, Sequence[py.Code], Sequence[float] | None], py.Code]
 """Makes code that chooses an option: takes the name of the choice, the options, and their shares unless equal."""
-SwitchCode: TypeAlias = Callable[[Guard | ValueSwitch, Sequence[py.Code]], py.Code]
-"""Makes code that takes the option of a guard (0: its condition is false) or of a switch."""
-FLATTEN_SOURCE: Final = '''def configuration(sample):
-    """Return the configuration of a sample, in which every choice may add a nested dictionary."""
+SwitchCode: TypeAlias = Callable[[ValueSwitch, Sequence[py.Code]], py.Code]
+"""Makes code that takes the option of a switch."""
+FLATTEN_SOURCE: Final = '''\
+def flattened(sample):
+    """Return the values of a sample, in which every choice may add a nested dictionary."""
     found = {}
     for name, value in sample.items():
-        found.update(configuration(value) if isinstance(value, dict) else {name: value})
+        found.update(flattened(value) if isinstance(value, dict) else {name: value})
     return found'''
-FLATTEN_QUANTILES_SOURCE: Final = (
-    FLATTEN_SOURCE.replace("configuration(", "flattened(")
-    + '''
-
-
-def configuration(sample):
-    """Return the configuration of a sample, with the values for which numbers in [0, 1] stand."""
-    return values_of(flattened(sample))'''
-)
 """The source of `flattened` for generated modules, which do not import spacelang."""
 
 
@@ -223,7 +215,10 @@ def flattened(sample: Mapping[str, object]) -> dict[str, Value]:
 
 
 class NestedCodeGenerator:
-    """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value."""
+    """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value.
+
+    Guards are ignored: a hyperparameter inside of one is an entry with its name in `entry_names`.
+    """
 
     def __init__(
         self,
@@ -231,14 +226,15 @@ class NestedCodeGenerator:
         choice: ChoiceCode,
         draw: Callable[[FreeHyperparameter], py.Code],
         switch: SwitchCode | None = None,
+        entry_names: Mapping[str, str] | None = None,
     ) -> None:
         self._named, self._choice, self._draw, self._switch = named, choice, draw, switch
-        self._conditions = ReadableConditionWriter(named.space, named.names)
+        self._entry_names = {} if entry_names is None else entry_names
         self._known: dict[int, py.Code] = {}
 
     def entries(self, several: Parts, first: Sequence[tuple[str, py.Code]] = ()) -> py.DictNode:
         """Return a dictionary of the entries that sibling parts add to a sample; `first` are entries to put first."""
-        settled, open_parts = _split_settled(several)
+        settled, open_parts = _split_settled(_without_guards(several))
         found: dict[str, py.Code] = {**dict(first), **dict(settled)}
         taken = {*found, *(self._key(part) for part in open_parts)}
         for part in open_parts:
@@ -253,8 +249,6 @@ class NestedCodeGenerator:
 
     def _name(self, part: UnfoldedPart) -> str:
         match part:
-            case Guard():
-                return f"if {self._conditions.text(part.condition)}"
             case ValueSwitch():
                 return f"by {self._named.names.name_of(part.node)}"
             case _:
@@ -265,7 +259,7 @@ class NestedCodeGenerator:
         if not isinstance(part, Fork | FreeHyperparameter):
             return None
         if isinstance(part, FreeHyperparameter):
-            return part.node.key
+            return self._entry_names.get(part.node.address, part.node.key)
         return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
 
     def _part_code(self, part: UnfoldedPart) -> py.Code:
@@ -280,12 +274,11 @@ class NestedCodeGenerator:
             case Fork():
                 options = [self._option_code(part, case) for case in part.cases]
                 return self._choice(self._named.forks[id(part)], options, self._named.case_weights.shares(part))
-            case Guard() | ValueSwitch():
+            case ValueSwitch():
                 assert self._switch is not None
-                inside = [*((),) * isinstance(part, Guard), *unfolding.inner_parts(part)]
-                return self._switch(part, [self.entries(parts) for parts in inside])
-            case RangeComparison():
-                raise TypeError("a comparison of ranges cannot be chosen")
+                return self._switch(part, [self.entries(case.parts) for case in part.cases])
+            case RangeComparison() | Guard():
+                raise TypeError("a comparison of ranges cannot be chosen, and guards are ignored")
 
     def _option_code(self, fork: Fork, case: Case) -> py.Code:
         option = self.entries(case.parts, _branch(fork, case))
@@ -296,13 +289,18 @@ class NestedCodeGenerator:
                 return option
 
 
+def _without_guards(several: Parts) -> Parts:
+    """Return sibling parts with the contents of guards in place of the guards."""
+    return tuple(inner for part in several for inner in (part.parts if isinstance(part, Guard) else (part,)))
+
+
 def _split_settled(several: Parts) -> tuple[list[tuple[str, py.Code]], list[UnfoldedPart]]:
     """Return the entries of sibling parts that involve no choice, and the parts that involve one."""
     said: list[tuple[str, py.Code]] = []
     left: list[UnfoldedPart] = []
     for part in several:
         if isinstance(part, Fork) and len(part.cases) == 1:
-            inner, others = _split_settled(part.cases[0].parts)
+            inner, others = _split_settled(_without_guards(part.cases[0].parts))
             said += [*_branch(part, part.cases[0]), *inner]
             left += others
         else:

@@ -53,11 +53,11 @@ def test_hyperopts_words_for_each_construct() -> None:
     written = svm("hyperopt").form.to_python()
     for line in (
         '_estimator_C = scope.max(0.001, scope.min(1000.0, hp.loguniform("estimator.C", log(0.001), log(1000.0))))',
-        '_estimator_kernel = hp.randint("estimator.kernel", 2)',
-        '    {"estimator.degree": scope.int(hp.quniform("estimator.degree", 1.501, 4.499, q=1))},',
+        '_estimator_kernel = hp.choice("estimator.kernel", ["rbf", "poly"])',
+        '_estimator_degree = scope.int(hp.quniform("estimator.degree", 1.501, 4.499, q=1))',
         '    "scaler": hp.pchoice(',
         '"estimator.leaf_size": 10 + 10 * scope.int(hp.quniform("estimator.leaf_size", -0.499, 2.499, q=1)),',
-        'default = {"scaler": 0, "estimator.C": 1.0, "estimator.kernel": 0}',
+        'default = {"scaler": 0, "estimator.C": 1.0, "estimator.kernel": 0, "estimator.degree": 3}',
     ):
         assert line.strip() in [each.strip() for each in written.splitlines()]
 

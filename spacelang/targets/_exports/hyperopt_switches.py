@@ -1,0 +1,118 @@
+"""Switches on drawn values as hyperopt expressions: the index of a `scope.switch`, computed from drawn numbers."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, contains, parts
+from spacelang.ir.value import Value
+from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, Questions
+from spacelang.reductions.unfolding import FreeHyperparameter, Parts, ValueSwitch, inner_parts
+from spacelang.targets._exports import python_nodes as py
+
+MAX_LISTED: Final = 1_000  # The maximum size of a range of integers whose indices are listed in a table
+MAX_THRESHOLDS: Final = 3  # The maximum number of comparisons of a number with thresholds
+Subsets: TypeAlias = Sequence[Domain | None]
+"""Disjoint subsets of a domain; the index of a value is that of the subset that contains it."""
+
+
+class SwitchIndices:
+    """A writer of the indices of switches: `indices` has their codes by the id of the part.
+
+    `number_code` returns the code of the number that is drawn for a piece, which the value of the piece uses, too.
+    """
+
+    def __init__(self, questions: Questions, number_code: Callable[[DrawnPiece], py.Code]) -> None:
+        """Write the indices of all switches of some questions."""
+        self._questions, self._number_code = questions, number_code
+        self._indices: dict[str, py.Code] = {}
+        self.indices: dict[int, py.Code] = {}
+        for several in (questions.parts, *(each for part in questions.every_part for each in inner_parts(part))):
+            self._add_indices(several)
+
+    def drawn_index_if_used(self, name: str) -> py.Code | None:
+        """Return the code that draws the index of a choice if a switch uses the index, else None."""
+        return self._indices.get(name)
+
+    def _add_indices(self, several: Parts) -> None:
+        values = {part.node.address: part for part in several if isinstance(part, FreeHyperparameter)}
+        for part in several:
+            if isinstance(part, ValueSwitch):
+                subsets = [case.domain for case in part.cases]
+                self.indices[id(part)] = self._case_index(values[part.node.address], subsets)
+
+    def _case_index(self, free: FreeHyperparameter, subsets: Subsets) -> py.Code:
+        """Return the code of the index of the subset that contains the drawn value of a hyperparameter."""
+        draw = self._questions.draws[id(free)]
+        indices = [self._piece_index(piece, subsets) for piece in draw.pieces]
+        if not draw.choice:
+            return indices[0]
+        return _entry_at(indices, self._index(draw.choice, len(indices)))
+
+    def _index(self, name: str, count: int) -> py.Code:
+        """Return the code that draws the index of a choice."""
+        if name not in self._indices:
+            self._indices[name] = py.call("hp.randint", name, count)
+        return self._indices[name]
+
+    def _piece_index(self, piece: Piece, subsets: Subsets) -> py.Code:
+        if isinstance(piece, FixedPiece):
+            return py.LiteralNode(_subset_of(piece.value, subsets))
+        match piece.part:
+            case Ordinal(values=values):
+                return _table([_subset_of(value, subsets) for value in values], self._number_code(piece))
+            case Categorical(values=values):
+                return _table([_subset_of(value, subsets) for value in values], self._index(piece.name, len(values)))
+            case Grid() | Real():
+                return _number_index(piece, self._number_code(piece), subsets)
+
+
+def _subset_of(value: Value, subsets: Subsets) -> int:
+    return next(place for place, subset in enumerate(subsets) if subset is not None and contains(subset, value))
+
+
+def _number_index(piece: DrawnPiece, number: py.Code, subsets: Subsets) -> py.Code:
+    """Return the code of the index of the subset that contains a number of a range."""
+    within = ((run, place) for place, subset in enumerate(subsets) for run in (parts(subset) if subset else ()))
+    runs = sorted(
+        ((run, place) for run, place in within if contains(piece.part, run.representative)),
+        key=lambda each: (each[0].least, isinstance(each[0], Real) and each[0].lower_open),  # type: ignore[union-attr]
+    )
+    table = [place for _, place in runs]
+    if len(runs) == 1:
+        return py.LiteralNode(table[0])
+    domain = piece.domain
+    is_listed = (
+        isinstance(domain, Grid) and domain.step == 1 and domain.size <= MAX_LISTED and len(runs) > MAX_THRESHOLDS
+    )
+    if is_listed:
+        numbers = range(int(domain.least), int(domain.greatest) + 1)  # type: ignore[union-attr]
+        listed = [_subset_of(piece.reduction.decode(each), subsets) for each in numbers]
+        return _table(listed, py.infix(number, "-", domain.least) if domain.least else number)  # type: ignore[union-attr]
+    if table == [1, 0]:
+        sign, bound = _lower_bound(piece, runs[1][0])
+        return py.call("scope.int", py.infix(number, "<" if sign == ">=" else "<=", bound))
+    tests = (_lower_bound(piece, run) for run, _ in runs[1:])
+    return _table(table, py.join_operands("+", [py.call("scope.int", py.infix(number, *test)) for test in tests]))
+
+
+def _lower_bound(piece: DrawnPiece, run: SimpleDomain) -> tuple[str, Value]:
+    """Return the sign and the number of the comparison of a drawn number with the lower end of a run."""
+    if isinstance(run, Real) and run.lower_open:
+        return ">", run.lower
+    assert isinstance(run, Grid | Real)
+    return ">=", piece.reduction.encode(run.least)
+
+
+def _table(table: Sequence[int], index: py.Code) -> py.Code:
+    """Return the code of the entry of a table at an index."""
+    if len({*table}) == 1:
+        return py.LiteralNode(table[0])
+    return index if [*table] == [*range(len(table))] else py.call("scope.getitem", py.literal_list(table), index)
+
+
+def _entry_at(indices: Sequence[py.Code], chosen: py.Code) -> py.Code:
+    """Return the code of the entry of `indices` at the index `chosen`."""
+    literals = [each.value for each in indices if isinstance(each, py.LiteralNode)]
+    if len(literals) == len(indices):
+        return _table(literals, chosen)  # type: ignore[arg-type]
+    return py.call("scope.switch", chosen, *indices)

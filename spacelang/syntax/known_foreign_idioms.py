@@ -166,7 +166,8 @@ _STRUCTURES: Final = (
     ),
     make_idiom(
         r"(?:\b(?P<stage>[A-Za-z_][\w.]*)|(?<=\)))[ \t]*(?P<at>\{[ \t]*(?:(?P<least>\d+)[ \t]*"
-        r"(?P<range>(?:,|\.{2,3})[ \t]*(?P<most>\d*))?|,[ \t]*(?P<upto>\d+))[ \t]*\}|\*[ \t]*(?P<times>\d*)(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
+        r"(?P<range>(?:,|\.{2,3})[ \t]*(?P<most>\d*))?"
+        r"|,[ \t]*(?P<upto>\d+))[ \t]*\}|\*[ \t]*(?P<times>\d*)(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
         suggest_chain,
         behind=_PIPELINE,
     ),

@@ -103,8 +103,9 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
 | `sklearn` | no | yes, decoded by `decode` | no | yes | `cases` |
 
 With `native` and `cases`, values that constraints connect are drawn one after the other, so that the draws of Optuna
-and hyperopt do not follow the law of the space. With `quantiles` they do, and each hyperparameter has one name. A
-constraint that the chosen lowering cannot express is refused.
+and hyperopt do not follow the law of the space. With `quantiles` they do, unless conditions decide which of the related
+ranges are active, and each hyperparameter has one name. A constraint that the chosen lowering cannot express is
+refused.
 
 ## Compared with forms written by hand
 

@@ -28,7 +28,14 @@ from spacelang.targets._configspace.documents import Document
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
-from spacelang.targets._random_draws import Deviation, RandomDraws, keys_of_constrained, keys_with
+from spacelang.targets._random_draws import (
+    ACTIVITY_FIRST,
+    REPEATED_REASON,
+    Deviation,
+    RandomDraws,
+    keys_of_constrained,
+    keys_with,
+)
 from spacelang.targets._relations import (
     RELATIONS_DOC,
     Lowering,
@@ -93,7 +100,8 @@ class Configspace:
     random_draws: ClassVar[RandomDraws] = RandomDraws(
         "`ConfigurationSpace.sample_configuration`",
         (
-            Deviation("draws that constraints exclude are repeated", lambda form: keys_of_constrained(form.structures)),
+            Deviation(REPEATED_REASON, lambda form: keys_of_constrained(form.structures)),
+            ACTIVITY_FIRST,
             Deviation(
                 "small integers of logarithmic ranges are drawn less often",
                 lambda form: keys_with(form.space, _is_log_grid),

@@ -35,7 +35,7 @@ from spacelang.targets._exports.library_function_forms import (
 )
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
+from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import (
     BELOW_CHOICES,
     TOO_ENTANGLED,
@@ -82,7 +82,7 @@ class Hyperopt:
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN,))
+    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN, ACTIVITY_FIRST))
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 

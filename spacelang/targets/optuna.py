@@ -50,9 +50,12 @@ from spacelang.targets._exports.rejected_relations import (
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
+    ACTIVITY_FIRST,
     CONNECTED_IN_TURN,
+    REPEATED_REASON,
     Deviation,
     RandomDraws,
+    keys_of_constrained,
     keys_with,
 )
 from spacelang.targets._reduction_chain import (
@@ -136,7 +139,11 @@ class Optuna:
         "`RandomSampler`",
         (
             EVENLY,
+            Deviation(
+                REPEATED_REASON, lambda form: keys_of_constrained(form.questions.structures) if form.rejects else ()
+            ),
             CONNECTED_IN_TURN,
+            ACTIVITY_FIRST,
             Deviation(
                 "steps on a log scale are rounded", lambda form: keys_with(form.questions.space, _is_stepped_log)
             ),
@@ -300,6 +307,11 @@ class OptunaFunction(LibraryFunctionForm):
             study = optuna.create_study(sampler=sampler)
             trials = [self.ask(study)[0] for _ in range(count)]
         return [dict(trial.params) for trial in trials]
+
+    @property
+    def rejects(self) -> bool:
+        """True if trials that violate a relation are pruned."""
+        return self._rejected is not None
 
     @property
     def function_line_count(self) -> int:

@@ -25,6 +25,7 @@ from spacelang.reductions.varying_bounds import VaryingRange
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.targets._exports.python_conditions import FoundValueTests
+from spacelang.targets._exports.value_tests import implies
 from spacelang.text import unique_name
 
 AskCode: TypeAlias = Callable[[str, Question], py.Code]
@@ -85,6 +86,7 @@ class FunctionWriter:
 
     def _part_lines(self, several: Parts, depth: int, known: Known) -> Iterator[str]:
         """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
+        guards: list[Guard] = []
         for part in several:
             if isinstance(part, FreeHyperparameter):
                 yield from self._value_lines(part, depth, known)
@@ -92,9 +94,19 @@ class FunctionWriter:
             elif self._is_function(part, depth):
                 yield f"{'    ' * depth}{self._function_name(part)}({self._argument}, found)"
             else:
-                yield from self._lines_of(part, depth, known)
+                implied = self._known_under(part, guards) if isinstance(part, Guard) else frozenset()
+                yield from self._lines_of(part, depth, known | implied)
+            if isinstance(part, Guard):
+                guards.append(part)
             if isinstance(part, Fork) and part.node is not None and all(case.branch is not None for case in part.cases):
                 known |= {part.node.address}
+
+    def _known_under(self, guard: Guard, earlier: Iterable[Guard]) -> Known:
+        """Return the addresses of hyperparameters in earlier guards whose condition holds if that of `guard` does."""
+        space = self._questions.space
+        implied = (each for each in earlier if implies(guard.condition, each.condition, space))
+        inside = (part for each in implied for part in each.parts)
+        return frozenset(part.node.address for part in inside if isinstance(part, FreeHyperparameter))
 
     def _is_function(self, content: UnfoldedPart | Parts, depth: int = 0) -> bool:
         parts = content if isinstance(content, tuple) else (content,)
@@ -124,7 +136,8 @@ class FunctionWriter:
             case ValueSwitch():
                 domains = ((case.domain, case.parts) for case in part.cases if case.domain is not None)
                 tests = [(self._tests.value_within(part.node, domain), parts) for domain, parts in domains]
-                yield from self._if_lines(tests, depth, known)
+                are_all = len(tests) == len(part.cases) > 1
+                yield from self._if_lines(tests, depth, known, are_all=are_all)
             case Fork() if len(part.cases) == 1:
                 yield from self._case_lines(part, part.cases[0], depth, known)
             case Fork(node=Choice() as node) if all(case.branch is not None for case in part.cases):
@@ -140,16 +153,30 @@ class FunctionWriter:
                 raise TypeError("a comparison of ranges cannot be asked for")
 
     def _if_lines(
-        self, tests: Sequence[tuple[py.Code, Parts]], depth: int, known: Known, labels: Sequence[str] = ()
+        self,
+        tests: Sequence[tuple[py.Code, Parts]],
+        depth: int,
+        known: Known,
+        labels: Sequence[str] = (),
+        *,
+        are_all: bool = False,
     ) -> Iterator[str]:
+        """Yield the lines of tests, of which at most one is true; the last one is `else` if one always is (`are_all`).
+
+        `labels` are titles for functions of the parts.
+        """
         indent, word = "    " * depth, "if"
+        are_all = are_all and all(parts for _, parts in tests)
         for place, (test, parts) in enumerate(tests):
             if labels and self._is_function(parts):
                 body = [f"{indent}    {self._function_name(parts, labels[place])}({self._argument}, found)"]
             else:
                 body = [*self._part_lines(parts, depth + 1, known)]
             if body:
-                yield f"{indent}{word} {py.expression_source(test, len(indent), len(word) + 2)}:"
+                if are_all and place == len(tests) - 1:
+                    yield f"{indent}else:"
+                else:
+                    yield f"{indent}{word} {py.expression_source(test, len(indent), len(word) + 2)}:"
                 yield from body
                 word = "elif"
 

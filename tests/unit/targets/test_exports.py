@@ -328,6 +328,31 @@ def test_conditions_are_nested_ifs_of_optunas_function() -> None:
     assert written.count("\n") < 10 * 6
 
 
+def test_an_implied_condition_is_not_tested_again() -> None:
+    """What `n >= 3` implies needs neither a fallback nor, of two cases, a second test."""
+    space = sl.parse(
+        """space implied
+abstract M
+stage e = M {
+  n : int[1, 4] | {none} = 1, a : int[1, 9], b : int[1, a] when n >= 2, c : int[1, b] when n >= 3, d : int[1, 9]
+  require d <= b
+  k : {x, y, z} = x, l : {0, 1} = 0
+  forbid k == x and l == 1
+}
+"""
+    )
+    compiled = space.compile("optuna")
+    written = compiled.form.to_python().splitlines()
+    assert '        found["e.c"] = trial.suggest_int("e.c", 1, found["e.b"])' in written
+    assert '    found["e.d"] = trial.suggest_int("e.d", 1, found.get("e.b", 9))' in written
+    assert "    else:" in written
+    module: dict[str, Any] = {}
+    exec("\n".join(written), module)
+    for configuration in space.sample(40, seed=0):
+        encoding = compiled.encode(configuration)
+        assert module["decode"](encoding) == compiled.decode(encoding).to_dict() == configuration.to_dict()
+
+
 @pytest.mark.parametrize("name", ["hyperopt", "optuna"])
 def test_what_is_chosen_later_is_tested_later(name: str) -> None:
     """Conditions may mention other stages and what is below their alternatives."""

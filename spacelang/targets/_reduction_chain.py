@@ -20,7 +20,7 @@ from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
 from spacelang.reductions.case_weights import CaseWeights
-from spacelang.reductions.space_questions import DrawnPiece, Questions
+from spacelang.reductions.space_questions import DrawnPiece, NameSharing, Questions
 from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
 from spacelang.reductions.varying_bounds import BoundedParts, VaryingRange, unfold_with_bounds
 from spacelang.solver.counting import Structures
@@ -96,14 +96,14 @@ def build_questions(
     points: int = domains.GRID_POINTS,
     unfolded: Callable[[Structures], Parts] = unfold,
     *,
-    varying_bounds: bool = False,
+    sharing: NameSharing = "none",
     can_vary: Callable[[VaryingRange], bool] | None = None,
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
     Ranges that `accepts` allows in no form are cut to grids of `points` values. `unfolded` returns the parts of the
-    space. With `varying_bounds`, ranges that constraints narrow keep one name. If `can_vary` is given, previous answers
-    limit the related ranges for which it is true. Raises RefusedError for numbers that floats cannot hold, and for
+    space, and `sharing` says which questions share a name. If `can_vary` is given, previous answers limit the related
+    ranges for which it is true. Raises RefusedError for numbers that floats cannot hold, and for
     spaces that nested choices cannot express, for which `keeps` must have a verdict.
     """
     space = structures.space
@@ -122,7 +122,7 @@ def build_questions(
     if related := [part for part in all_parts(bounded.parts) if isinstance(part, RangeComparison)]:
         rules = [rule for rule in space.constraints if any(_mentions(rule.expression, part) for part in related)]
         _lowering.make_report(space, keeps, _refusals(space, rules, refusal, related))
-    return Questions(structures, bounded, accepts, points, varying_bounds=varying_bounds)
+    return Questions(structures, bounded, accepts, points, sharing=sharing)
 
 
 def build_report(

@@ -186,7 +186,7 @@ class Optuna:
         unfolded = partial(unfold_with_guards, is_testable=is_testable)
         structures = reduction.reduced
         named = build_questions(
-            structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True, can_vary=can_vary
+            structures, accepts, self.preserves, unfolded=unfolded, sharing="ranges", can_vary=can_vary
         )
         bounded = named.bounded_constraints
         if self.relations == "native":
@@ -205,7 +205,7 @@ class Optuna:
         free = without_constraints(reduction.structures, rejected.constraints)
         unfolded = unfold_with_guards(free, is_testable)
         named = build_questions(
-            reduction.structures, accepts, self.preserves, unfolded=lambda _: unfolded, varying_bounds=True
+            reduction.structures, accepts, self.preserves, unfolded=lambda _: unfolded, sharing="ranges"
         )
         share = rejected.member_share(named)
         if not share:

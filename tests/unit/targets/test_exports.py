@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hyperopt.base import Domain
 from laws import crafted
 
 import spacelang as sl
@@ -305,8 +306,9 @@ forbid classifier is GaussianNB and scaler is none
 """
 
 
-def test_equal_questions_of_optuna_have_one_name() -> None:
-    compiled = sl.parse(CHAIN).compile("optuna")
+@pytest.mark.parametrize("name", ["hyperopt", "nevergrad", "optuna", "ray"])
+def test_a_use_of_a_chain_has_one_name_for_each_question(name: str) -> None:
+    compiled = sl.parse(CHAIN).compile(name)
     uses = [f"step[{place}]" for place in (1, 2, 3)]
     needed = [*uses, *(f"{use}.{word}.n_components" for use in uses for word in ("PCA", "TruncatedSVD"))]
     names = {*compiled.form.questions.by_name}
@@ -315,6 +317,25 @@ def test_equal_questions_of_optuna_have_one_name() -> None:
         parameters = compiled.encode(configuration)
         assert parameters.keys() <= names
         assert compiled.decode(parameters) == configuration
+
+
+def test_hyperopt_draws_equal_uses_of_a_chain_by_one_node() -> None:
+    """Uses share a label unless constraints leave other options, or other shares, in them."""
+    text = """space s
+stage step = PCA { whiten : bool = false } | StandardScaler
+stage e = GaussianNB | SVC
+pipeline = repeat(step, 1, 3) -> e
+"""
+    uses = [f"step[{place}]" for place in (1, 2, 3)]
+    all_pca = f"forbid {' and '.join(f'{use} is PCA' for use in uses)}"
+    names = {"step", "e", *uses, *(f"{use}.whiten" for use in uses)}
+    for rule, has_more in (("", False), (all_pca, True)):
+        space = sl.parse(text + rule)
+        form: Any = space.compile("hyperopt").form
+        found = {*Domain(None, form.native).params}  # hyperopt refuses two nodes with one label
+        assert found == {*form.labels} >= names
+        assert (found != names) is has_more
+        assert [law.broken_by for law in space.verify("hyperopt", count=40, draws=0).laws] == [""] * 4
 
 
 def test_conditions_are_nested_ifs_of_optunas_function() -> None:

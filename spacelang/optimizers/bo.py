@@ -183,7 +183,7 @@ class PipelineRanking:
         from spacelang.surrogates.gaussian_process import log_expected_improvement
 
         values = np.array([*numbers.values()])
-        model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
+        model = self._growing.fit(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
         best = float(model.standardise(values.min()))
         candidates = self._candidates([*numbers][int(values.argmin())], {*numbers, *pending}, rng)
         chunks = (candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK))

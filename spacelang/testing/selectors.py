@@ -16,7 +16,7 @@ from spacelang.ir.expr import BranchTest
 from spacelang.ir.search_protocol import Ask, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._selection import SelectionProblem, Selector, no_penalty
+from spacelang.optimizers._selection import SelectionProblem, Selector, zero_penalty
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss, make_trial
@@ -52,7 +52,7 @@ class CallArguments:
     iterations: int | None = 2
     start: Pipeline | None = None
     seconds: float | None = None
-    penalty: Callable[[Trial], float] = no_penalty
+    penalty: Callable[[Trial], float] = zero_penalty
     forgotten: tuple[Pipeline, ...] = ()  # Pipelines that the selector must forget before the call
 
 

@@ -25,9 +25,9 @@ from spacelang.optimizers._fidelity import (
     OVERHEAD_FACTOR,
     PROBE_CANDIDATES,
     Bracket,
-    BudgetPlan,
-    TrainingCosts,
-    brackets_for_grid,
+    TimeBudgetBracketPlan,
+    TrainingCostModel,
+    hyperband_brackets,
     rungs,
 )
 from spacelang.plugins import plugin_identity
@@ -94,7 +94,7 @@ def test_a_bracket_is_expected_to_reach_its_last_rung_within_what_is_left(
     def fit(rows: int) -> float:
         return cost.overhead + cost.per_row * rows
 
-    plan = BudgetPlan(lambda grid: brackets_for_grid(grid, eta, "ceil"), grid, (), eta, seconds)
+    plan = TimeBudgetBracketPlan(lambda grid: hyperband_brackets(grid, eta, "ceil"), grid, (), eta, seconds)
     left, has_whole = seconds, False
     for _ in range(30):
         bracket = plan.next_bracket(())
@@ -117,7 +117,7 @@ def test_a_bracket_is_expected_to_reach_its_last_rung_within_what_is_left(
 
 @given(costs, st.lists(st.sampled_from(rungs(20_000, 100, 2.0)), min_size=2, max_size=6, unique=True))
 def test_linear_costs_are_predicted_and_their_overhead_is_found(cost: FitCost, known: list[int]) -> None:
-    seen = TrainingCosts()
+    seen = TrainingCostModel()
     for rows in known:
         seen.record(rows, cost.overhead + cost.per_row * rows)
     assert seen.overhead == pytest.approx(cost.overhead, rel=1e-6)
@@ -126,7 +126,7 @@ def test_linear_costs_are_predicted_and_their_overhead_is_found(cost: FitCost, k
 
 
 def test_results_from_memory_say_nothing_of_costs() -> None:
-    seen = TrainingCosts()
+    seen = TrainingCostModel()
     seen.record(100, 0.0)
     assert (seen.predict(100), seen.spent, seen.rows) == (0.0, 0.0, {100})
 

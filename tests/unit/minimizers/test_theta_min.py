@@ -11,7 +11,7 @@ import pytest
 import spacelang
 from spacelang.ir.membership import first_exclusion
 from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
-from spacelang.optimizers._admm import ConstraintResiduals, Splitting
+from spacelang.optimizers._admm import AdmmUpdateSteps, ConstraintResiduals
 from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
@@ -32,7 +32,7 @@ def sub_problem(seed: int | None) -> ThetaSubproblem:
     """theta-min at the default, which has no hyperparameters, or at a configuration that is drawn."""
     drawn = () if seed is None else tuple(Sampler(STRUCTURES).configurations(1, np.random.default_rng(seed)))
     point = form().encode(drawn[0]) if drawn else form().default
-    splitting = Splitting.from_box(form().theta_d, 1.0)
+    splitting = AdmmUpdateSteps.from_box(form().theta_d, 1.0)
     residuals = ConstraintResiduals.from_bounds((), 1.0)
     return ThetaSubproblem(form(), splitting, residuals, splitting.initial_state(point), np.random.default_rng(0))
 

@@ -28,8 +28,8 @@ from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.minimizers import Box, Point, PointObjective
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm import ConstraintResiduals, Splitting, ThetaCube, nearest_members
-from spacelang.optimizers._admm.iterations import Iterations
+from spacelang.optimizers._admm import AdmmUpdateSteps, ConstraintResiduals, ThetaCube, nearest_members
+from spacelang.optimizers._admm.iterations import AdmmIterations
 from spacelang.optimizers._admm.subproblems import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import PRESETS, Admm
@@ -260,8 +260,8 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
     bounds = (BOUND,) if bounded else ()
     states, problem = [], Problem(table_space(), 100, np.random.default_rng(0), bounds=bounds)
     form = Target(conditions).lower(Structures(problem.space)).form
-    splitting = Splitting.from_box(form.theta_d, rho, chosen.penalty)
-    iterations = Iterations(
+    splitting = AdmmUpdateSteps.from_box(form.theta_d, rho, chosen.penalty)
+    iterations = AdmmIterations(
         chosen.iteration_settings(), problem, form, splitting, ConstraintResiduals.from_bounds(bounds, rho)
     )
 
@@ -700,11 +700,11 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
     problem = Problem(table_space(), 100, np.random.default_rng(0))
     form = Target().lower(Structures(problem.space)).form
     chosen = admm(hp_scope=scope, i0=3, factor=0)
-    iterations = Iterations(
+    iterations = AdmmIterations(
         chosen.iteration_settings(),
         problem,
         form,
-        Splitting.from_box(form.theta_d, chosen.rho),
+        AdmmUpdateSteps.from_box(form.theta_d, chosen.rho),
         ConstraintResiduals.from_bounds((), 1.0),
     )
     drive(iterations.run(), flaky_loss, 150)

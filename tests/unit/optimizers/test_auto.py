@@ -22,7 +22,7 @@ from spacelang.optimizers._improvement_per_second import (
     MODEL_SHARE,
     SECONDS,
     SECONDS_PER_TRIAL,
-    ImprovementPerSecond,
+    ImprovementPerSecondModel,
     clip_losses,
     encode_for_distances,
     log_transform_losses,
@@ -141,7 +141,7 @@ def test_the_best_third_is_promoted_and_failures_never() -> None:
         race.start(each, 0)
         race.record(0, trial(each, None if place < 2 else place / 10))
     promoted = []
-    while (found := race.promotion()) is not None:
+    while (found := race.next_promotion()) is not None:
         race.start(*found)
         promoted.append(found)
     assert promoted == [(configurations[place], 1) for place in (2, 3, 4)]
@@ -154,7 +154,7 @@ def test_what_violates_a_bound_comes_after_everything_else() -> None:
         race.start(each, 0)
         bad = (slow,) if place < 2 else ()
         race.record(0, Trial(Request(each), place / 10, 1.0, constraints=bad))
-    found = race.promotion()
+    found = race.next_promotion()
     assert found is not None
     assert found[0] == configurations[2]
 
@@ -164,7 +164,7 @@ def test_three_are_trained_on_all_rows_early() -> None:
     for place, each in enumerate(numbered(9)):
         race.start(each, 0)
         race.record(0, trial(each, place / 10))
-        if (found := race.promotion()) is not None:
+        if (found := race.next_promotion()) is not None:
             race.start(*found)
             on_all.append((place, found[1]))
     assert [place for place, rung in on_all if rung == 2] == [2, 5, 8]
@@ -175,15 +175,15 @@ def test_what_would_not_end_in_time_is_not_promoted() -> None:
     for place, each in enumerate(numbered(3)):
         race.start(each, 0)
         race.record(0, trial(each, place / 10, 5.0))
-    assert race.promotion() is None
+    assert race.next_promotion() is None
 
 
 def test_no_evaluation_is_hopeless_before_some_results() -> None:
     race = Race((900,), 3.0, TotalBudget())
     for place, each in enumerate(numbered(8)):
-        assert race.hopeless_loss() is None
+        assert race.pruning_threshold() is None
         race.record(0, trial(each, place / 10))
-    assert race.hopeless_loss() == pytest.approx(0.7)
+    assert race.pruning_threshold() == pytest.approx(0.7)
 
 
 # ---- the model
@@ -210,13 +210,13 @@ def test_decisions_are_coded_without_an_order() -> None:
 @pytest.mark.parametrize("kind", ["forest", "gp"])
 def test_the_model_prefers_what_is_better_and_cheaper(kind: str) -> None:
     tree = StructuralTree(Structures(SPACE.checked))
-    model = ImprovementPerSecond(tree, 0, kind)  # type: ignore[arg-type]
-    assert not model.fitted_count
+    model = ImprovementPerSecondModel(tree, 0, kind)  # type: ignore[arg-type]
+    assert not model.fitted_trial_count
     for each in SPACE.sample(40, seed=0):
         configuration = Configuration(dict(each))
         cost = 50.0 if each["estimator"] == "net" else 1.0
         model.record(trial(configuration, loss_of(Request(configuration)), cost), 1.0, 1.0)
-    assert model.fitted_count
+    assert model.fitted_trial_count
     best = model.ranked_configurations()[:10]
     assert Counter(str(each["estimator"]) for each in best).most_common(1)[0][0] == "tree"
     assert model.ranked_configurations()[:10] == best
@@ -224,11 +224,11 @@ def test_the_model_prefers_what_is_better_and_cheaper(kind: str) -> None:
 
 @pytest.mark.parametrize("cost", [0.01, 1.0, 100.0])
 def test_models_take_a_small_share_of_the_time(cost: float) -> None:
-    model, count = ImprovementPerSecond(StructuralTree(Structures(SPACE.checked)), 0, "forest"), 200
+    model, count = ImprovementPerSecondModel(StructuralTree(Structures(SPACE.checked)), 0, "forest"), 200
     fitted = []
     for number, each in enumerate(SPACE.sample(count, seed=0)):
         model.record(trial(Configuration(dict(each)), number / count, cost), 1.0, 1.0)
-        fitted.append(model.fitted_count)
+        fitted.append(model.fitted_trial_count)
     made = sorted({*fitted} - {0})
     doubled = sum(after >= 2 * before for before, after in pairwise(made))
     seconds = sum(SECONDS + SECONDS_PER_TRIAL * each for each in made)

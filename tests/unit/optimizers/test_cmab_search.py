@@ -16,7 +16,7 @@ from trying import few
 
 from spacelang.ir.search_protocol import Problem, SearchEvent
 from spacelang.ir.space import Space
-from spacelang.optimizers.cmab import Bandit, Cmab, reward
+from spacelang.optimizers.cmab import Bandit, Cmab, reward_of_loss
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
@@ -33,7 +33,7 @@ def bandit_over(space: Space, seed: int = 0, options: Cmab | None = None) -> Ban
     [(0.35, 0.7, 0.5), (0.14, 0.7, 0.8), (0.7, 0.7, 0.0), (0.9, 0.7, 0.0), (-0.1, 0.7, 1.0), (0.15, 0.3, 0.5)],
 )
 def test_rewards(loss: float, f_hat: float, expected: float) -> None:
-    assert reward(loss, f_hat) == pytest.approx(expected)
+    assert reward_of_loss(loss, f_hat) == pytest.approx(expected)
 
 
 def test_the_posterior_counts_successes_and_failures() -> None:

@@ -17,7 +17,7 @@ from spacelang.ir.search_protocol import Ask, Problem, Search, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers.daub import Daub, restore_monotonicity, slope, upper_bound
+from spacelang.optimizers.daub import Daub, accuracy_upper_bound, least_squares_slope, restore_monotonicity
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -28,12 +28,12 @@ RISING = ((100, 0.70), (200, 0.75), (400, 0.80))
 
 
 def test_the_slope_of_three_points() -> None:
-    assert slope(RISING) == pytest.approx(3.2142857e-4, abs=5e-12)
+    assert least_squares_slope(RISING) == pytest.approx(3.2142857e-4, abs=5e-12)
 
 
 def test_the_slope_of_fewer_points() -> None:
-    assert slope(RISING[:2]) == pytest.approx(0.05 / 100)
-    assert slope(RISING[:1]) == 0.0
+    assert least_squares_slope(RISING[:2]) == pytest.approx(0.05 / 100)
+    assert least_squares_slope(RISING[:1]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_the_slope_of_fewer_points() -> None:
     [(800, 0.95, 0.9285714), (800, None, 0.9285714), (1600, 0.95, 0.95), (1600, None, 1.1857143), (400, None, 0.8)],
 )
 def test_upper_bounds(size: int, training: float | None, expected: float) -> None:
-    assert upper_bound(RISING, training, size) == pytest.approx(expected, abs=5e-8)
+    assert accuracy_upper_bound(RISING, training, size) == pytest.approx(expected, abs=5e-8)
 
 
 def test_the_upper_bound_of_a_single_point_is_the_training_accuracy() -> None:
-    assert upper_bound(RISING[:1], 0.9, 800) == 0.9
-    assert upper_bound(RISING[:1], None, 800) == 0.70
+    assert accuracy_upper_bound(RISING[:1], 0.9, 800) == 0.9
+    assert accuracy_upper_bound(RISING[:1], None, 800) == 0.70
 
 
 def test_a_falling_curve_is_repaired() -> None:
@@ -138,7 +138,7 @@ def by_the_book(bootstrap: Sequence[Pipeline], size: int, loss: Callable[[Pipeli
             curve[-1][1] = curve[-2][1] = (curve[-1][1] + curve[-2][1]) / 2
 
     def bound(pipeline: Pipeline) -> float:
-        return upper_bound([(int(rows), accuracy) for rows, accuracy in curves[pipeline][-3:]], None, size)
+        return accuracy_upper_bound([(int(rows), accuracy) for rows, accuracy in curves[pipeline][-3:]], None, size)
 
     for pipeline in bootstrap:
         for rows in sizes[:3]:

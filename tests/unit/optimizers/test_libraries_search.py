@@ -26,7 +26,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers import smac as module
-from spacelang.optimizers._libraries import Study, lower_for_optuna
+from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog
 from spacelang.optimizers.optuna import Optuna
 from spacelang.optimizers.smac import Smac
@@ -130,7 +130,7 @@ def test_parameters_that_an_earlier_version_stored_differently_are_encoded_anew(
     earlier = replace(request, memo=(json.dumps({"params": kept, "trial": {}, "study": {}}),))
 
     def next_request(started: Request) -> Request:
-        study = Study(form, lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=0))
+        study = OptunaStudy(form, lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=0))
         return study.propose(TrialLog([started]), default_rng(0))
 
     assert next_request(earlier) == next_request(request)

@@ -167,12 +167,12 @@ def test_numbers_and_standings_bear_the_penalty_in_the_unit_of_the_run() -> None
     selection = SelectionProblem(tree, tree.complete, SIZE, default_rng(0), lambda _: 0.25)
     trial = Trial(Request(tree.complete((0,))), 20.0, scale=LossScale(0.0, 40.0))
     failed = replace(trial, loss=None, status=Status.ERROR)
-    assert (selection.value(trial), selection.normalized_value(trial)) == (30.0, 0.75)
-    assert (selection.value(failed), selection.normalized_value(failed)) == (float("inf"), 1.0)
+    assert (selection.penalized_loss(trial), selection.normalized_penalized_loss(trial)) == (30.0, 0.75)
+    assert (selection.penalized_loss(failed), selection.normalized_penalized_loss(failed)) == (float("inf"), 1.0)
     assert selection.sort_key(trial) < selection.sort_key(replace(trial, loss=1e9)) < selection.sort_key(failed)
-    assert replace(selection, penalty=exactly_summable_penalty).value(trial) == 20 + 40 * exactly_summable_penalty(
+    assert replace(selection, penalty=exactly_summable_penalty).penalized_loss(
         trial
-    )
+    ) == 20 + 40 * exactly_summable_penalty(trial)
 
 
 def test_what_is_remembered_holds_no_predictions() -> None:

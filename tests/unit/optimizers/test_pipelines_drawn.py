@@ -14,7 +14,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS, _draws
-from spacelang.optimizers._draws import ConfigurationPerPipeline, RandomLeaves, repeat_unfinished_leaves
+from spacelang.optimizers._draws import ConfigurationPerPipeline, RandomLeaves, repeat_first_unfinished_leaf
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
@@ -121,7 +121,7 @@ def test_every_leaf_comes_once_in_random_order(is_large: bool, monkeypatch: pyte
         monkeypatch.setattr(_draws, "MAX_LISTED_LEAVES", 0)
     for space in (plain_space(2, 3, 2), constrained_space(), make_space("none")):
         tree = tree_of(space)
-        orders = [list(RandomLeaves(tree, default_rng(seed)).each_once()) for seed in range(20)]
+        orders = [list(RandomLeaves(tree, default_rng(seed)).each_once_in_random_order()) for seed in range(20)]
         assert all(sorted(order) == sorted(tree.iter_leaves()) for order in orders)
         assert len({tuple(order) for order in orders}) == (20 if tree.leaf_count > 1 else 1)
 
@@ -144,7 +144,7 @@ def test_drawn_leaves_are_different_and_uniform(is_large: bool, monkeypatch: pyt
 def test_the_first_unfinished_leaf_comes_until_it_is_finished() -> None:
     tree = tree_of(plain_space(2, 2))
     done: set[tuple[int, ...]] = {(0, 1)}
-    found = repeat_unfinished_leaves(tree, done.__contains__)
+    found = repeat_first_unfinished_leaf(tree, done.__contains__)
     assert [next(found), next(found)] == [(0, 0), (0, 0)]
     done.add((0, 0))
     assert next(found) == (1, 0)

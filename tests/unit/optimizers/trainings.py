@@ -9,7 +9,7 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers._fidelity import Bracket, brackets_for_grid
+from spacelang.optimizers._fidelity import Bracket, hyperband_brackets
 from spacelang.optimizers.hyperband import Hyperband
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -61,4 +61,4 @@ def best_is(best: Pipeline) -> Callable[[Pipeline, int], float]:
 
 def brackets(options: Hyperband, size: int, eta: float) -> list[Bracket]:
     """The brackets of one pass of Hyperband over all rungs."""
-    return list(brackets_for_grid(options.rung_sizes(size, eta), eta, options.bracket_rule))
+    return list(hyperband_brackets(options.rung_sizes(size, eta), eta, options.bracket_rule))

@@ -93,7 +93,7 @@ class Boasf:
     def __post_init__(self) -> None:
         settings.check_option(self, "rounds", self.rounds >= 1, "must be at least 1")
         for name, value in (("c", self.c), ("total", self.total), ("limit", self.limit)):
-            settings.check(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
+            settings.require(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
         TpeSettings(self.startup, self.gamma, self.candidates)
         self._arm_target()
 

@@ -43,7 +43,7 @@ class Cmab:
 
     def __post_init__(self) -> None:
         for name, value in (("f_hat", self.f_hat), ("alpha0", self.alpha0), ("delta0", self.delta0)):
-            settings.check(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
+            settings.require(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
 
     def search(self, problem: Problem) -> Search:
         """Run CMAB: pull pipelines until every leaf was evaluated, on all rows.

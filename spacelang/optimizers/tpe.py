@@ -31,7 +31,7 @@ class Tpe:
         TpeSettings(self.startup, self.gamma, self.candidates)
         own = self.library == "optuna" and self.gamma != TpeSettings().gamma
         advice = "optuna uses its own rule for good trials: leave `gamma` out"
-        settings.check(not own, f"`gamma` is {self.gamma}", advice)
+        settings.require(not own, f"`gamma` is {self.gamma}", advice)
 
     def form(
         self, structures: Structures

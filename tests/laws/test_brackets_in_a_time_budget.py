@@ -34,7 +34,7 @@ from spacelang.plugins import plugin_identity
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
-from spacelang.testing.driving import drive, hash_loss, make_trial
+from spacelang.testing.driving import drive_search, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.small_spaces import plain_space
 
@@ -171,7 +171,7 @@ def test_a_run_resumes_where_it_was_stopped(name: str, workers: int) -> None:
 def test_a_finite_space_is_exhausted(name: str, seconds: float) -> None:
     """Also by a run that was resumed with a larger budget, beyond that of its problem."""
     problem = Problem(plain_space(3, 4), 800, default_rng(0), budget=TotalBudget(seconds=seconds))
-    found = drive(optimizer(name).search(problem), hash_loss, 1_000)
+    found = drive_search(optimizer(name).search(problem), hash_loss, 1_000)
     assert found.returned
     assert len({each.configuration for each in found.requests if each.fidelity is None}) == 12
 

@@ -16,7 +16,7 @@ from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
-from spacelang.testing.driving import SearchLog, drive, flaky_loss
+from spacelang.testing.driving import SearchLog, drive_search, flaky_loss
 from spacelang.testing.minimizers import points_from_memo, search_appending_result
 
 STRUCTURES = Structures(spacelang.load("admm_table_a3").checked)
@@ -42,7 +42,7 @@ def minimised(minimizer: Minimizer, value: ThetaSubproblem) -> tuple[Point, Sear
     asked: PointObjective = value
     best: list[Point] = []
     asking = minimizer.minimise(asked, (Dimension(),) * value.cube.variable_count, CALLS, value.start_point)
-    driven = drive(search_appending_result(asking, best), flaky_loss, 10 * CALLS)
+    driven = drive_search(search_appending_result(asking, best), flaky_loss, 10 * CALLS)
     return best[0], driven
 
 

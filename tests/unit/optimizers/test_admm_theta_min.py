@@ -17,7 +17,7 @@ from spacelang.optimizers._admm import AdmmState, AdmmUpdateSteps, ConstraintRes
 from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space
 
 BOUND = FunctionBound("g", 0.1)
@@ -174,7 +174,7 @@ def test_minimizers_take_it(name: str) -> None:
         assert isinstance(trees, int)
         return abs(trees - 7) / 10
 
-    driven = drive(search(), loss, 12)
+    driven = drive_search(search(), loss, 12)
     assert len(driven.trials) == 12
     after = minimised.updated_state(found[0])
     value = minimised.value(found[0], ended(minimised, found[0], loss(minimised.request(found[0]))), ())  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ from spacelang.runtime.loop import run
 from spacelang.serialization.portfolio import Portfolio, read_portfolio, write_portfolio
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 
 SPACE = sl.parse("""space learners
 abstract tree
@@ -91,7 +91,7 @@ def test_rungs(size: int, b: int, expected: tuple[int, ...]) -> None:
 def test_fidelities_that_are_given_are_the_rungs() -> None:
     given = Problem(SPACE.checked, 81, default_rng(0), fidelities=(1, 10, 81))
     for b, expected in ((0, {1, 10, None}), (2, {10, None}), (999, {None})):
-        log = drive(Auto(b=b).search(given), loss_of, 40)
+        log = drive_search(Auto(b=b).search(given), loss_of, 40)
         assert {each.request.fidelity for each in log.trials} == expected
 
 
@@ -246,7 +246,7 @@ def problem(seed: int = 0, **budget: float) -> Problem:
 
 
 def test_all_parts_take_part_and_the_best_is_found() -> None:
-    log = drive(Auto().search(problem(seconds=400.0)), loss_of, 60)
+    log = drive_search(Auto().search(problem(seconds=400.0)), loss_of, 60)
     parts = Counter(each.request.memo[0] for each in log.trials)
     assert set(parts) == {"portfolio", "race", "model", "chance"}
     on_all = [each for each in log.trials if each.request.fidelity is None]
@@ -257,7 +257,7 @@ def test_all_parts_take_part_and_the_best_is_found() -> None:
 
 
 def test_every_fourth_new_configuration_is_drawn() -> None:
-    log = drive(Auto(race=False).search(problem()), loss_of, 60 if IS_FULL else 40)
+    log = drive_search(Auto(race=False).search(problem()), loss_of, 60 if IS_FULL else 40)
     parts = [each.request.memo[0] for each in log.trials]
     new = [part for part in parts if part != "portfolio"]
     assert new[:4] == ["chance"] * 1 + new[1:4], "there is no model before there are enough successes"
@@ -283,10 +283,10 @@ def test_the_model_proposes_until_the_end(budget: dict[str, float]) -> None:
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.parametrize("budget", [{}, {"seconds": 400.0}])
 def test_a_resumed_search_makes_the_same_requests(workers: int, budget: dict[str, float]) -> None:
-    whole = drive(Auto(model="forest").search(problem(**budget)), loss_of, 30, workers=workers)
+    whole = drive_search(Auto(model="forest").search(problem(**budget)), loss_of, 30, workers=workers)
     for stop in (9, 24) if IS_FULL else (24,):
         search = Auto(model="forest").search(problem(**budget))
-        again = drive(search, loss_of, 30, known=whole.trials[:stop], workers=workers)
+        again = drive_search(search, loss_of, 30, known=whole.trials[:stop], workers=workers)
         assert again.trials == whole.trials
 
 
@@ -331,7 +331,7 @@ def test_the_first_list_that_fits_is_used(tmp_path: Path) -> None:
 
 def test_a_search_starts_with_its_portfolio(tmp_path: Path) -> None:
     write_and_load(tmp_path / "p.json", [{"estimator": "net"}, {"estimator": "tree", "estimator.depth": 7}])
-    log = drive(Auto(portfolio=str(tmp_path / "p.json")).search(problem()), loss_of, 4)
+    log = drive_search(Auto(portfolio=str(tmp_path / "p.json")).search(problem()), loss_of, 4)
     first = [each.request for each in log.trials][:2]
     assert [each.configuration["estimator"] for each in first] == ["net", "tree"]
     assert [each.memo for each in first] == [("portfolio",)] * 2

@@ -18,7 +18,7 @@ from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 from spacelang.testing.small_spaces import nested_space, plain_space
 
 
@@ -44,7 +44,7 @@ def selected(
         selection = SelectionProblem(tree, tree.complete, 100, default_rng(seed), admits=admits)
         yield from optimizer.selector().select(selection, iterations)
 
-    return [trial.loss for trial in drive(search(), loss, 1000, seed=seed).trials if trial.loss is not None]
+    return [trial.loss for trial in drive_search(search(), loss, 1000, seed=seed).trials if trial.loss is not None]
 
 
 def test_each_alternative_of_each_decision_is_a_coordinate_and_what_is_not_reached_is_0_in_all() -> None:

@@ -22,7 +22,7 @@ from spacelang.optimizers.bohb import Bohb, DensityModelMemory, LazyCandidate, d
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.driving import SearchLog, drive, flaky_loss, hash_loss, make_trial
+from spacelang.testing.driving import SearchLog, drive_search, flaky_loss, hash_loss, make_trial
 from spacelang.testing.small_spaces import (
     branch,
     brute_force_members,
@@ -56,7 +56,7 @@ def mixed() -> Space:
 def run(space: Space, trials: int, seed: int = 0, size: int = 2_700, objective=hash_loss, **how) -> SearchLog:  # type: ignore[no-untyped-def]
     workers = how.pop("workers", 1)
     search = Bohb(**how).search(Problem(space, size, default_rng(seed)))
-    return drive(search, objective, trials, workers=workers, seed=seed)
+    return drive_search(search, objective, trials, workers=workers, seed=seed)
 
 
 def kinds(driven: SearchLog) -> Counter[str]:
@@ -188,7 +188,7 @@ def test_nothing_is_asked_for_twice_and_all_of_a_finite_space_at_last(workers: i
 def test_what_it_begins_with_is_known_to_the_model() -> None:
     initial = tuple(Configuration({"x": (place + 0.5) / 20}) for place in range(20))
     search = Bohb(random_fraction=0.0, b=2_700).search(Problem(line(), 2_700, default_rng(0), initial))
-    requests = drive(search, lambda each: abs(float(each.configuration["x"]) - 0.6), 21).requests  # type: ignore[arg-type]
+    requests = drive_search(search, lambda each: abs(float(each.configuration["x"]) - 0.6), 21).requests  # type: ignore[arg-type]
     assert [request.configuration for request in requests[:20]] == list(initial)
     assert requests[20].memo[0] == "model"
 

@@ -21,7 +21,7 @@ from spacelang.optimizers.daub import Daub, accuracy_upper_bound, least_squares_
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import plain_space
 
 RISING = ((100, 0.70), (200, 0.75), (400, 0.80))
@@ -70,7 +70,7 @@ def test_the_bootstrap_trains_every_pipeline_three_times_in_rounds() -> None:
             asked.extend([len(ask.requests)] if ask.requests else [])
             ask = search.send((yield ask))
 
-    requests = drive(watched(), hash_loss, 3 * 384 + 1).requests[: 3 * 384]
+    requests = drive_search(watched(), hash_loss, 3 * 384 + 1).requests[: 3 * 384]
     assert len(set(requests)) == 3 * 384
     assert {request.fidelity for request in requests} == {100, 200, 400}
     rounds = -(-384 // 42)
@@ -181,7 +181,7 @@ def test_a_failed_trial_has_no_accuracy() -> None:
 
 def test_pipelines_come_in_random_order() -> None:
     first = {
-        drive(Daub().search(Problem(plain_space(9), 1000, default_rng(seed))), hash_loss, 1).requests
+        drive_search(Daub().search(Problem(plain_space(9), 1000, default_rng(seed))), hash_loss, 1).requests
         for seed in range(20)
     }
     assert len(first) > 4
@@ -189,7 +189,7 @@ def test_pipelines_come_in_random_order() -> None:
 
 def test_a_space_that_does_not_fit_is_streamed() -> None:
     space: Space = plain_space(*[10] * 20)
-    driven = drive(Daub().search(Problem(space, 1000, default_rng(0))), hash_loss, 500)
+    driven = drive_search(Daub().search(Problem(space, 1000, default_rng(0))), hash_loss, 500)
     assert len({request.configuration for request in driven.requests}) == -(-500 // 3)
 
 

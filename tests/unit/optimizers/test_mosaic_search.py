@@ -32,7 +32,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import StructuralTree
-from spacelang.testing.driving import SearchLog, drive, failing_loss, flaky_loss, hash_loss
+from spacelang.testing.driving import SearchLog, drive_search, failing_loss, flaky_loss, hash_loss
 from spacelang.testing.small_spaces import (
     branch,
     choice,
@@ -59,7 +59,7 @@ def estimators(count: int) -> Space:
 def driven(optimizer: Mosaic, space: Space, objective: Any, trials: int, seed: int = 0, **how: Any) -> SearchLog:
     initial = how.pop("initial", ())
     search = optimizer.search(Problem(space, 100, default_rng(seed), initial))
-    return drive(search, objective, trials, seed=seed, **how)
+    return drive_search(search, objective, trials, seed=seed, **how)
 
 
 def tree_of(space: Space) -> StructuralTree:
@@ -177,7 +177,7 @@ def test_the_tree_can_be_told_again_from_the_trials(space: Space, objective: Any
     for limit in range(40, 50):
         run = _Run(Mosaic(**CHEAP), Problem(space, 100, default_rng(0)), Structures(space))
         trials: dict[Request, Trial] = {}
-        for each in drive(run.run(), objective, limit, workers=workers).trials:
+        for each in drive_search(run.run(), objective, limit, workers=workers).trials:
             trials.setdefault(each.request, each)
         under_way = [each for each in run._running_playouts.values() if each is not None]
         if not run._failed_playouts and all(

@@ -18,7 +18,7 @@ from spacelang.optimizers._draws import ConfigurationPerPipeline, RandomLeaves, 
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import (
     admissible_structures,
     branch,
@@ -92,14 +92,14 @@ def test_values_that_are_too_rare_to_be_drawn_are_the_defaults(monkeypatch: pyte
     drawn = ConfigurationPerPipeline(tree, "sample", default_rng(0))
     assert all(drawn.configuration_of(leaf) == tree.complete(leaf) for leaf in tree.iter_leaves())
     random = OPTIMIZERS.load("random")()
-    requests = drive(random.search(Problem(ranged(), 100, default_rng(0))), hash_loss, 6).requests
+    requests = drive_search(random.search(Problem(ranged(), 100, default_rng(0))), hash_loss, 6).requests
     assert {request.configuration for request in requests} == {tree.complete(leaf) for leaf in tree.iter_leaves()}
 
 
 @pytest.mark.parametrize("name", FIDELITIES)
 def test_a_pipeline_keeps_its_drawn_hyperparameters_on_all_rungs(name: str) -> None:
     search = OPTIMIZERS.load(name)(hyperparameters="sample").search(Problem(ranged(), 450, default_rng(0)))
-    requests = drive(search, hash_loss, 500).requests
+    requests = drive_search(search, hash_loss, 500).requests
     by_structure: dict[tuple[object, ...], set[str]] = {}
     for request in requests:
         structure = (request.configuration["s"], request.configuration["e"])
@@ -110,7 +110,9 @@ def test_a_pipeline_keeps_its_drawn_hyperparameters_on_all_rungs(name: str) -> N
 
 @pytest.mark.parametrize("name", FIDELITIES)
 def test_hyperparameters_keep_their_defaults_by_default(name: str) -> None:
-    requests = drive(OPTIMIZERS.load(name)().search(Problem(ranged(), 450, default_rng(0))), hash_loss, 500).requests
+    requests = drive_search(
+        OPTIMIZERS.load(name)().search(Problem(ranged(), 450, default_rng(0))), hash_loss, 500
+    ).requests
     rates = {request.configuration.get(f"e.{branch}.rate") for request in requests for branch in "fg"}
     assert rates == {0.5, None}
 

@@ -13,7 +13,7 @@ from spacelang.optimizers._fidelity import Bracket, hyperband_brackets
 from spacelang.optimizers.hyperband import Hyperband
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 
 Training = tuple[Pipeline, int]
 
@@ -43,7 +43,7 @@ def trainings(
 
     first = tuple(map(tree.complete, initial))
     search = settings.search(Problem(space, size, np.random.default_rng(seed), first))
-    driven = drive(search, lambda request: loss(*training(request)), limit)
+    driven = drive_search(search, lambda request: loss(*training(request)), limit)
     return [training(request) for request in driven.requests]
 
 

@@ -197,13 +197,13 @@ def test_rescaled_rewards_select_the_same_on_any_scale(
 ) -> None:
     """The numbers are sums of powers of two, so that nothing is rounded."""
     scaled = [[origin + width * reward for reward in rewards] for rewards in arms]
-    assert policy_of(arms, backup).descend() == policy_of(scaled, backup).descend()
+    assert policy_of(arms, backup).next_playout_prefix() == policy_of(scaled, backup).next_playout_prefix()
 
 
 def test_the_best_reward_counts_instead_of_the_median() -> None:
     arms = [[0.1, 0.2, 0.9], [0.4, 0.5, 0.6]]
-    assert policy_of(arms, "best", c_ucb=0.0).descend() == ("0",)
-    assert policy_of(arms, "median", c_ucb=0.0).descend() == ("1",)
+    assert policy_of(arms, "best", c_ucb=0.0).next_playout_prefix() == ("0",)
+    assert policy_of(arms, "median", c_ucb=0.0).next_playout_prefix() == ("1",)
 
 
 def test_rescaled_values_are_between_the_worst_and_the_best_reward() -> None:

@@ -65,7 +65,9 @@ class Module:
             match parent:
                 case ast.Expr() if isinstance(inner, ast.Constant | ast.JoinedStr):
                     return False
-                case ast.Assert() if not self.path.startswith("testing/"):
+                case ast.Assert() | ast.Call(func=ast.Name(id="AssertionError")) if not self.path.startswith(
+                    "testing/"
+                ):
                     return False
                 case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=annotation) if annotation is inner:
                     return False

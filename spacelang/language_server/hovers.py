@@ -36,10 +36,11 @@ _FORMS: Final = {
     "TUPLE": "`tuple[least, greatest] of DOMAIN`: a tuple of variable length; an element is `NAME[1]`, the length "
     "`length(NAME)`",
     "SIMPLEX": "`simplex a, b, c`: numbers in [0, 1] whose sum is 1; the last one is computed from the others",
-    "REPEAT": "`repeat(stage, least, most)`: the stage is used so many times in a row, each use with its own "
-    "alternative and hyperparameters",
+    "REPEAT": "`repeat(stage, least, most)`: the stage is used from `least` to `most` times in a row, each use with "
+    "its own alternative and hyperparameters",
     "PERMUTE": "`permute(a, b, c)`: a decision between all orders of the steps",
-    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part for some columns, with their features concatenated",
+    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part transforms some columns, and the "
+    "results are concatenated",
 }
 """What a keyword begins, by its terminal."""
 _FUNCTIONS: Final = {

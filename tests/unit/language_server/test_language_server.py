@@ -223,7 +223,7 @@ def test_hover_shows_comments_ranges_defaults_and_structures() -> None:
     [
         ("tuple[", "a tuple of variable length"),
         ("simplex a", "whose sum is 1"),
-        ("repeat(", "so many times in a row"),
+        ("repeat(", "times in a row"),
         ("count(", "how many members a list has"),
         ("length(", "the number of elements of a tuple"),
         ("tuple of words", None),

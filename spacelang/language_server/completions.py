@@ -47,8 +47,9 @@ def complete(document: Document, position: types.Position, encoding: PositionEnc
     imported = _IMPORTED_PATH.search(line)
     if imported:
         paths = () if source.origin is None else importable_paths(f"{imported[1]}_", source.origin)
-        found = (("space of this folder", sorted(paths)), ("bundled space", bundled_names()))
-        return [_item(name, types.CompletionItemKind.File, kind) for kind, names in found for name in names]
+        described = [*((path, "space of this folder") for path in sorted(paths))]
+        described += ((name, "bundled space") for name in bundled_names())
+        return [_item(name, types.CompletionItemKind.File, kind) for name, kind in described]
     if "#" in re.sub(r'"[^"]*"', "", line) or line.count('"') % 2:
         return []
     annotation = _STARTED_ANNOTATION.search(line)

@@ -53,6 +53,6 @@ def _activity(space: Space, named: Variable, condition: expr.Expr) -> str:
         return f"`{named.node.name}` is active only `when {' '.join(condition.span.text.split())}`"
     parameter = space.tuples[named.address]
     if parameter.length in expr.references(condition):
-        return f"`{named.node.name}` is active only where `{parameter.name}` has that many elements"
+        return f"`{named.node.name}` is active only where `{parameter.name}` has enough elements to contain this one"
     part = f"length({parameter.name})" if named.address == parameter.length else named.node.name
     return f"`{part}` is active only where `{parameter.name}` is a tuple"

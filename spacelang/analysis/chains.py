@@ -37,7 +37,7 @@ def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequenc
     for alternative in alternatives_of_structure(stage.structure):
         if isinstance(alternative.structure, ast.NoneStep):
             problem = f"the stage `{name}` of a chain has the alternative `none`"
-            reason = "a smaller number of uses says the same"
+            reason = "leaving out one use has the same effect"
             remedy = f"remove `none` from `{name}`; the smallest number of `repeat(…)` may be 0"
             related = (Related(written.span, "the chain"),)
             yield InvalidChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
@@ -54,11 +54,13 @@ def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequenc
     span = written.counts[0].span.extended_to(written.counts[1].span)
     fractions = [each for each in written.counts if isinstance(each.value, float)]
     if fractions:
-        problem = "the numbers of uses of a chain are integers"
-        yield InvalidChain(fractions[0].span, problem=problem, reason="this is no integer")
+        problem = "the least and the greatest number of uses of a chain must be integers"
+        yield InvalidChain(fractions[0].span, problem=problem, reason="not an integer")
     elif least > most:
-        problem, remedy = f"the chain has at least {least:,} and at most {most:,} uses", f"write `{most}, {least}`"
-        yield InvalidChain(span, problem=problem, reason="the smaller number comes first", remedy=remedy)
+        problem = f"the least number of uses, {least:,}, is above the greatest, {most:,}"
+        yield InvalidChain(
+            span, problem=problem, reason="write the smaller number first", remedy=f"write `{most}, {least}`"
+        )
     elif most == 0:
         problem, reason = "the chain has no uses", f"`{name}` is never used"
         yield InvalidChain(written.span, problem=problem, reason=reason, remedy="remove it")
@@ -74,7 +76,7 @@ def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidChain:
     return InvalidChain(
         part.span,
         problem="`repeat(…)` takes the name of a stage",
-        reason="this is no stage",
+        reason="not the name of a stage",
         remedy=f"declare `stage step = {text}`, and write `repeat(step, 0, 3)`",
     )
 

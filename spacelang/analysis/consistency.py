@@ -65,9 +65,9 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
-    reason = f"the {kind} relates too many decisions to each other to be decided"
+    reason = f"the {kind} relates too many decisions to each other"
     if others:
-        reason = f"the {kind}s together relate too many decisions to each other to be decided"
+        reason = f"the {kind}s together relate too many decisions to each other"
     return problems.TooComplexToDecide(
         first,
         kind=kind,
@@ -197,7 +197,11 @@ class _TruthChecks:
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         case = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
-        return f"no configuration is left in which {case}" if case else "no configuration is left"
+        return (
+            f"the constraints leave no configuration in which {case}"
+            if case
+            else "the constraints leave no configuration"
+        )
 
     def _reason(self, statement: ExpressionInContext) -> str:
         """Return the fixed values and domains of the names in a statement, as the reason why its truth is fixed."""
@@ -213,7 +217,7 @@ class _TruthChecks:
                 said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
-        return "; ".join(said) or "the expression names no decision or hyperparameter that can vary"
+        return "; ".join(said) or "the expression contains only constants, so its value never changes"
 
     def _related(self, statement: ExpressionInContext) -> tuple[Related, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""
@@ -288,7 +292,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
 def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -> None:
     """Report bounds of ranges that leave no values, at the first bound."""
     first, *others = found.constraints
-    related = tuple(Related(constraint.span, "together with this bound") for constraint in others[:MAX_SHOWN])
+    related = tuple(Related(constraint.span, "this bound also excludes values") for constraint in others[:MAX_SHOWN])
     notes = _symbol_notes(found, report)
     report.add(ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
 

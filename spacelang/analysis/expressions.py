@@ -43,7 +43,7 @@ from spacelang.text import Span
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
 MAX_DEFINITIONS: Final = 100  # The maximum length of a chain of definitions, each of which uses the next one
-LIMIT: Final = f"{MAX_NODES:,} parts of an expression (both sides of the comparison count twice)"
+LIMIT: Final = f"{MAX_NODES:,} terms (both sides of a comparison of truth values count twice)"
 
 
 class ExpressionReader:
@@ -110,8 +110,8 @@ class ExpressionReader:
         return found
 
     def _report_long_chain(self, definition: Definition) -> None:
-        what = "the number of definitions of which each uses the next one"
-        self._report.add(TextTooLarge(definition.name.span, what=what, limit=str(MAX_DEFINITIONS)))
+        what = "the length of a chain of definitions, each of which uses the next one,"
+        self._report.add(TextTooLarge(definition.name.span, quantity=what, limit=str(MAX_DEFINITIONS)))
 
     def _report_cycle(self, definition: Definition) -> None:
         cycle = self._open[self._open.index(definition) :]
@@ -123,7 +123,7 @@ class ExpressionReader:
     def _limited(self, found: Expr | None, written: ast.Expression) -> Expr | None:
         """Return an expression, or None after reporting that it has too many parts, as definitions can multiply."""
         if found is not None and sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
-            self._report.add(TextTooLarge(written.span, what="this expression", limit=f"{MAX_NODES:,} parts"))
+            self._report.add(TextTooLarge(written.span, quantity="this expression", limit=f"{MAX_NODES:,} parts"))
             return None
         return found
 
@@ -276,7 +276,7 @@ class ExpressionReader:
         terms = And((left, same), written.span), And((Not(left, written.left.span), opposite), written.span)
         found = Or(terms, written.span)
         if sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
-            self._report.add(TextTooLarge(written.span, what="the comparison of truth values", limit=LIMIT))
+            self._report.add(TextTooLarge(written.span, quantity="the comparison of truth values", limit=LIMIT))
             return None
         return found
 

@@ -102,12 +102,12 @@ class GroupReader:
         if any(given.member is other for other in self._reading):
             if id(given.member) not in self._endless:
                 self._endless.add(id(given.member))
-                name, cycle = given.name or "", f"this includes `{given.name}` inside itself again"
+                name, cycle = given.name or "", f"`include` adds `{given.name}` to its own body"
                 self._report.add(RecursiveInclude(span, kind="parameter", name=name, cycle=cycle))
             return False
         if given.through is not None and self._depth >= MAX_DEPTH:
             what = "the nesting depth of `include`"
-            self._report.add(TextTooLarge(span, what=what, limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, quantity=what, limit=str(MAX_DEPTH)))
             return False
         return True
 
@@ -163,7 +163,7 @@ class GroupReader:
             yield from brought
         elif self._brought - len(brought) <= MAX_MEMBERS:
             what, limit = "the number of members that `include` adds", f"{MAX_MEMBERS:,}"
-            self._report.add(TextTooLarge(through.span, what=what, limit=limit))
+            self._report.add(TextTooLarge(through.span, quantity=what, limit=limit))
 
     def _group(self, include: ast.ParameterGroupInclusion, module: Module) -> tuple[BodyMember, ...]:
         home, name = module.resolve_module_prefix(include.name)
@@ -177,7 +177,9 @@ class GroupReader:
         if len(self._open) == MAX_CHAIN and id(group) not in self._opened:
             self._report.add(
                 TextTooLarge(
-                    include.span, what="the chain of groups that include each other", limit=f"{MAX_CHAIN} groups"
+                    include.span,
+                    quantity="the length of a chain of groups, each of which includes the next one,",
+                    limit=f"{MAX_CHAIN} groups",
                 )
             )
             return ()

@@ -181,7 +181,7 @@ class OperandReader:
         if found is None:
             return None
         if isinstance(found, Choice) or not self.is_numeric(found):
-            self.refuse(written, f"`{written.span.text}` is not a number", None)
+            self.refuse(written, f"`{written.span.text}` is not a number, so it cannot be used in arithmetic", None)
             return None
         return found
 

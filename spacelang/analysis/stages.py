@@ -213,9 +213,13 @@ class StageReader:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
         if len(self._open) > MAX_DEPTH:
-            self._report.add(TextTooLarge(span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, quantity="the nesting depth of stages", limit=str(MAX_DEPTH)))
         elif uses > MAX_USES:
-            self._report.add(TextTooLarge(span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
+            self._report.add(
+                TextTooLarge(
+                    span, quantity="the number of times that stages are used in the pipeline", limit=f"{MAX_USES:,}"
+                )
+            )
         else:
             return False
         self._is_full = self._is_misnamed = True

@@ -41,7 +41,7 @@ def comparison_remedy(written: ast.Expression) -> str:
     match written:
         case ast.TupleLiteral():
             tests = " and ".join(f"… is {item.span.text}" for item in written.items)
-            return f"write `{tests}`, with stages in place of the dots"
+            return f"write `{tests}`, with the names of stages instead of `…`"
         case ast.FunctionCall() if written.function.text.lower() in DIFFERENT and len(written.arguments) > 1:
             pairs = [f"{one.span.text} != {other.span.text}" for one, other in combinations(written.arguments, 2)]
             shown = " and ".join(pairs[:MAX_PAIRS])
@@ -72,8 +72,8 @@ def expand_counts(atom: Expr, report: DiagnosticCollector) -> Expr | None:
     known = [partially_evaluate(way, lambda _: UNKNOWN) for way in ways if way is not None]
     found = _Expansion(atom).expand(count.arguments, known)
     if found is None:
-        limit = f"{MAX_PARTS:,} combinations of its conditions"
-        report.add(TextTooLarge(count.span, what="this count", limit=limit))
+        what, limit = "the number of combinations of conditions in `count`", f"{MAX_PARTS:,}"
+        report.add(TextTooLarge(count.span, quantity=what, limit=limit))
     return found
 
 

@@ -30,7 +30,7 @@ class DomainEncoding:
     """An encoding of the values of one domain as rows of floats; `decode(encode(values))` returns the same values.
 
     If the domain is a union, the first column has the index of the part. The value follows; `columns` maps the index of
-    a part to its column. `exact_encoding` and `unit_encoding` create the two kinds of encodings.
+    a part to its column. `exact_encoding` and `unit_interval_encoding` create the two kinds of encodings.
     """
 
     def __init__(
@@ -189,16 +189,16 @@ def _column_of(columns: Batch, variable: Variable) -> Column | None:
 class VectorEncoding:
     """An encoding of configurations as vectors, for models of decisions and values together.
 
-    The columns are those of `unit_encoding` for all variables with several values. Inactive and unreached variables are
-    NaN, and so are the columns of all parts of a union but the chosen one. A vector without NaN decodes to the
-    configuration with the decisions that it encodes and with the values of the hyperparameters that are active under
-    them.
+    The columns are those of `unit_interval_encoding` for all variables with several values. Inactive and unreached
+    variables are NaN, and so are the columns of all parts of a union but the chosen one. A vector without NaN decodes
+    to the configuration with the decisions that it encodes and with the values of the hyperparameters that are active
+    under them.
     """
 
     def __init__(self, space: Space) -> None:
         self.space = space
         several = [each for each in space.variables.values() if domain_of(each).size != 1]
-        rows = RowEncoding(space, unit_encoding, variables=several)
+        rows = RowEncoding(space, unit_interval_encoding, variables=several)
         self.fields, self.width, self.encode = rows.fields, rows.width, rows.encode
         """The columns of each variable in the order of the text, their number, and a function of configurations."""
 
@@ -229,7 +229,7 @@ def exact_encoding(domain: Domain, *, has_part: bool = False) -> DomainEncoding:
     return DomainEncoding(domain, lambda _, codes: codes, _require_member, has_part=has_part)
 
 
-def unit_encoding(domain: Domain) -> DomainEncoding:
+def unit_interval_encoding(domain: Domain) -> DomainEncoding:
     """Return the encoding in [0, 1] with a column per part of several values; decoded to the nearest member."""
     return DomainEncoding(domain, to_unit, from_unit, is_apart=True)
 
@@ -256,7 +256,7 @@ def round_half_up(numbers: Array) -> Array:
     return np.asarray(below + (given - below >= 0.5))  # adding 0.5 to a large float may round up to the next integer
 
 
-def nearest_index(part: SimpleDomain, codes: Array) -> Array:
+def nearest_indices(part: SimpleDomain, codes: Array) -> Array:
     """Return the indices of the members of a finite domain that are nearest to the codes.
 
     For codes outside of the range they may be below 0 or beyond the last index; they are not clipped.
@@ -285,7 +285,7 @@ def nearest_codes(domain: SimpleDomain, numbers: Array) -> Array:
         return inside + 0.0
     if isinstance(domain, Grid) and domain.is_consecutive:
         return round_half_up(inside)
-    return value_codes.codes_at(domain, nearest_index(domain, inside))
+    return value_codes.codes_at(domain, nearest_indices(domain, inside))
 
 
 def to_unit(part: SimpleDomain, codes: Array) -> Array:

@@ -180,14 +180,14 @@ class ConstraintWriter:
             self._left -= len(rules)
             if self._left < 0:
                 too_many = f"more than {MAX_CONSTRAINTS:,} constraints"
-                self.diagnostics.append(NotExpressible(table.span, what=too_many))
+                self.diagnostics.append(NotExpressible(table.span, construct=too_many))
                 return {}
             for path, rule in rules:
                 if rule not in (several := found.setdefault(path, [])):
                     several.append(rule)
             if not rules:
                 what = "this combination can never occur"
-                self.diagnostics.append(IneffectiveDeclaration(table.span, what=what))
+                self.diagnostics.append(IneffectiveDeclaration(table.span, declaration=what))
         return found
 
     def _table(self, clause: foreign.ForbiddenClause) -> _ClauseTable:

@@ -24,7 +24,7 @@ def power(base: Fraction, exponent: Fraction) -> Fraction:
         return to_exact_decimal(math.pow(base, exponent))
     whole = int(exponent)
     if abs(whole) * max(base.numerator.bit_length(), base.denominator.bit_length()) > MAX_BITS:
-        raise OverflowError("the power is too large")
+        raise OverflowError(f"the power has more than {MAX_BITS:,} bits")
     return Fraction(base**whole)
 
 

@@ -146,7 +146,7 @@ def make_domain_test(address: str, domain: Domain, whole: Domain) -> Expr | None
             lower = Compare(">" if is_open[0] else ">=", element, Constant(domain.lower))
             return And((lower, Compare("<" if is_open[1] else "<=", element, Constant(domain.upper))))
         case _:
-            raise ValueError("the elements of tuples have no unions as domains")
+            raise ValueError("the domain of the elements of a tuple cannot be a union")
 
 
 def domain_text(node: Hyperparameter, space: Space) -> str:

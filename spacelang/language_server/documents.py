@@ -204,6 +204,13 @@ class Documents(FileReader):
             self._open[document.uri] = document.without_cache()
         return [self._open[document.uri] for document in stale]
 
+    def with_texts(self, texts: Mapping[str, str]) -> list[Document]:
+        """Return documents with other texts, by address, whose imports see these texts and those of open documents."""
+        others = Documents(self.bindings, self.allowed)
+        for uri, text in ({document.uri: document.source.text for document in self} | dict(texts)).items():
+            others.open(uri, None, text)
+        return [others._open[uri] for uri in texts]
+
     def workspace_documents(self) -> list[Document]:
         """Return the open documents, and the `.space` files in the workspace folders that are not open."""
         opened = [*self]

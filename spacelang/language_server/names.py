@@ -61,6 +61,18 @@ class Occurrence:
         return self.span == self.symbol.definition
 
 
+def syntax_nodes(tree: object) -> Iterator[object]:
+    """Yield all nodes of a syntax tree, or of a tuple of trees, except words and spans."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+        elif not isinstance(node, Span | ast.Word) and hasattr(node, "__slots__"):
+            yield node
+            waiting.extend(getattr(node, name) for name in node.__slots__)
+
+
 def file_and_offset(span: Span) -> tuple[str, int]:
     """Return the file of a span (the real path, if it has one) and the offset at which the span starts."""
     origin = span.source.origin

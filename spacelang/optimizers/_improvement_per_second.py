@@ -16,7 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Trial
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import one_thread
+from spacelang.surrogates import limit_to_one_thread
 from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import INACTIVE, StructuralTree
 
@@ -103,7 +103,7 @@ class ImprovementPerSecond:
         if self._fitted is None:
             raise ValueError("there are not enough successful trials for a model")
         if self._ranked is None:
-            with one_thread():
+            with limit_to_one_thread():
                 self._ranked = self._rank(self._fitted)
         return self._ranked
 
@@ -178,7 +178,7 @@ class ImprovementPerSecond:
         columns = [len(choice.branches) for choice in self.tree.decisions]
         encode = partial(encode_for_distances, columns)
         coded = encode(points)
-        model = IncrementalGaussianProcess().model(coded, clip_losses(losses), np.empty((0, coded.shape[1])))
+        model = IncrementalGaussianProcess().fit(coded, clip_losses(losses), np.empty((0, coded.shape[1])))
         return _GaussianPosterior(encode, model)
 
     def _draws(self, rng: Generator) -> "Batch | list[Configuration]":

@@ -20,7 +20,7 @@ from spacelang.optimizers._scheduling import lazy_request
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
+from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, limit_to_one_thread
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
 
@@ -115,7 +115,7 @@ class _Proposals:
 
     def _make_proposal(self, rng: Generator) -> Request:
         """Return the request of the best new pipeline, or of a known or running one if there is no new one."""
-        with one_thread():
+        with limit_to_one_thread():
             pipeline = next(filter(self._is_new, self._rank_candidates(rng)), None)
         if pipeline is None:
             pipeline = self._turn.best if self._values else next(iter(self._pending.values()))
@@ -183,7 +183,7 @@ class PipelineRanking:
         from spacelang.surrogates.gaussian_process import log_expected_improvement
 
         values = np.array([*numbers.values()])
-        model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
+        model = self._growing.fit(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
         best = float(model.standardise(values.min()))
         candidates = self._candidates([*numbers][int(values.argmin())], {*numbers, *pending}, rng)
         chunks = (candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK))

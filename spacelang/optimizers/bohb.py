@@ -23,10 +23,10 @@ from spacelang.optimizers._fidelity import Bracket, brackets_for_grid, fidelity,
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
-from spacelang.surrogates import Dimension, density_trial_indices, one_thread
+from spacelang.surrogates import Dimension, choose_trials_for_densities, limit_to_one_thread
 
 if TYPE_CHECKING:
-    from spacelang.surrogates.kernel_density import DensityPair
+    from spacelang.surrogates.kernel_density import GoodAndBadDensities
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class LazyCandidates:
 
     def propose(self, place: LazyCandidate, rng: Generator) -> Request:
         """Propose a configuration; the memo tells if by model or prior, and how many proposals were rejected."""
-        with one_thread():
+        with limit_to_one_thread():
             model = None if rng.random() < self._random_fraction else self.memory.model(rng)
             for refused, found in enumerate(() if model is None else self._decoded_proposals(model, rng)):
                 if found is not None and (found == place.prior_configuration or found not in self._taken):
@@ -168,7 +168,7 @@ class LazyCandidates:
             self._taken.add(given)
             self._spare.append(place.prior_configuration)
 
-    def _decoded_proposals(self, model: "DensityPair", rng: Generator) -> Iterator[Configuration | None]:
+    def _decoded_proposals(self, model: "GoodAndBadDensities", rng: Generator) -> Iterator[Configuration | None]:
         """Yield proposals of the model, the best of each draw first; None for a point that is no member."""
         for _ in range(MAX_ROUNDS):
             yield from self.memory.coding.decode(model.propose(self._candidates, rng))
@@ -216,16 +216,16 @@ class ModelMemory(TrialMemory[LazyCandidate]):
         trained.configurations.append(trial.request.configuration)
         trained.values.append(inf if trial.loss is None else trial.loss)
 
-    def model(self, rng: Generator) -> "DensityPair | None":
+    def model(self, rng: Generator) -> "GoodAndBadDensities | None":
         """Return the model of the largest number of rows that has enough trials; None if there is none."""
-        from spacelang.surrogates.kernel_density import DensityPair, has_enough_points
+        from spacelang.surrogates.kernel_density import GoodAndBadDensities, has_enough_points
 
         for rows in sorted(self._by_rows, reverse=True):
             trained = self._by_rows[rows]
             if has_enough_points(len(trained.values), self.coding.width):
-                places = list(density_trial_indices(trained.values))
+                places = list(choose_trials_for_densities(trained.values))
                 vectors, values = self._vectors(trained)[places], np.array(trained.values)[places]
-                return DensityPair.from_points(self._dimensions, vectors, values, rng)
+                return GoodAndBadDensities.from_points(self._dimensions, vectors, values, rng)
         return None
 
     def _vectors(self, trained: FidelityTrials) -> Array:

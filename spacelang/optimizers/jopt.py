@@ -23,7 +23,7 @@ from spacelang.optimizers._scheduling import lazy_request, run_requests
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
+from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, limit_to_one_thread
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -108,7 +108,7 @@ class _Run:
             self._remark(SUBSAMPLING_NOTE)
 
     def _propose(self, rng: Generator) -> Request:
-        with one_thread():
+        with limit_to_one_thread():
             place = self._with_inactive(_to_float32(self._propose_point(rng)))
         (configuration,) = self._joint.decode(place[None])
         return Request(configuration, memo=(b64encode(place.astype("<f4").tobytes()).decode(),))
@@ -121,7 +121,7 @@ class _Run:
 
         numbers = np.array(self._values)
         pending = np.array([*self._pending.values()], float).reshape(-1, self._joint.variable_count)
-        model = self._model_process.model(np.array(self._points, float), numbers, pending)
+        model = self._model_process.fit(np.array(self._points, float), numbers, pending)
         best = float(model.standardise(numbers.min()))
         return maximise_expected_improvement(model.process, best, self._best, rng, self._are_seen)
 

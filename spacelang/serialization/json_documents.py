@@ -275,7 +275,9 @@ class DocumentPaths:
     def add(self, address: str, path: str) -> None:
         """Record the path of an address; raise DefinitionError if the address is already in use."""
         if address in self.nodes:
-            raise DefinitionError(f"{path}.address", f"is `{address}`, which `{self.nodes[address]}` already uses")
+            raise DefinitionError(
+                f"{path}.address", f"is `{address}`, which is already the address of `{self.nodes[address]}`"
+            )
         self.nodes[address] = path
 
 
@@ -435,10 +437,10 @@ def _find_node(address: str, kind: type[Choice | Hyperparameter], path: str, spa
     variable = space.variables.get(address)
     if variable is not None and isinstance(variable.node, kind):
         return variable.node
-    what = "decision" if kind is Choice else "hyperparameter"
+    noun = "decision" if kind is Choice else "hyperparameter"
     known = [each.address for each in space.variables.values() if isinstance(each.node, kind)]
-    problem = f"refers to the unknown {what} `{address}`"
-    raise DefinitionError(path, problem, format_suggestion(address, known) or f"use the address of an existing {what}")
+    problem = f"refers to the unknown {noun} `{address}`"
+    raise DefinitionError(path, problem, format_suggestion(address, known) or f"use the address of an existing {noun}")
 
 
 def _check_conditions(space: Space, paths: DocumentPaths) -> None:

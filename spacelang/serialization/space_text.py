@@ -127,7 +127,9 @@ class _SpaceWriter:
                 return self._choice(node, prefix)
             case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 if any(not child.is_var for child in node.children if isinstance(child, ir.Hyperparameter)):
-                    raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
+                    raise UnwritableSpaceError(
+                        "a `.space` file cannot express a hyperparameter outside of any operator"
+                    )
                 return self._sequence(node.steps, prefix)
             case ir.Product(kind=ir.ProductKind.PARALLEL):
                 return _joined("&", [self._step(child, prefix) for child in node.children])
@@ -137,7 +139,7 @@ class _SpaceWriter:
             case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
-                raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
+                raise UnwritableSpaceError("a `.space` file cannot express a hyperparameter outside of any operator")
 
     def _sequence(self, children: Sequence[ir.Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
@@ -165,7 +167,7 @@ class _SpaceWriter:
         order, *steps = node.children
         assert isinstance(order, ir.Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
-            raise UnwritableSpaceError(f"the language cannot express an annotation of the orders of `{order.key}`")
+            raise UnwritableSpaceError(f"a `.space` file cannot express an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if ir.order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
@@ -218,7 +220,7 @@ class _SpaceWriter:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_bare_word(called):
-            raise UnwritableSpaceError(f"the language cannot express a decision named `{choice.key}`")
+            raise UnwritableSpaceError(f"a `.space` file cannot express a decision named `{choice.key}`")
         self._used_names.setdefault("", set()).add(called)
         name = self._stage_of[called]
         if name not in self._stages:
@@ -234,7 +236,7 @@ class _SpaceWriter:
         name = self._stage_of[choice.address]
         numbers = [int(branch.name) for branch in choice.branches]
         if not are_uses_alike(choice) or any(branch.weight != 1.0 for branch in choice.branches) or choice.default:
-            raise UnwritableSpaceError(f"the language cannot express the uses of the chain `{choice.key}`")
+            raise UnwritableSpaceError(f"a `.space` file cannot express the uses of the chain `{choice.key}`")
         self._used_names.setdefault("", set()).add(choice.address)
         if name not in self._stages:
             self._stages[name] = []
@@ -263,7 +265,7 @@ class _SpaceWriter:
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
             raise UnwritableSpaceError(
-                f"the language cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
+                f"a `.space` file cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
             )
         if isinstance(node, ir.Product) and not node.children and branch.name == "none":
             return ast.NoneStep(marks, NO_SPAN)
@@ -292,7 +294,7 @@ class _SpaceWriter:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
         if branch.weight != 1.0 or branch.name != unique_value_name(branch.value) or not _has_structures(choice):
             raise UnwritableSpaceError(
-                f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
+                f"a `.space` file cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
             )
         return ast.ValueSet((make_value(branch.value),), False, NO_SPAN)
 
@@ -306,7 +308,7 @@ class _SpaceWriter:
         is_own = node.address == f"{choice.address}.{ir.RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
             raise UnwritableSpaceError(
-                f"the language cannot express the range of `{choice.key}` with its default and annotations"
+                f"a `.space` file cannot express the range of `{choice.key}` with its default and annotations"
             )
         return domain_node(node.domain)
 
@@ -333,7 +335,7 @@ class _SpaceWriter:
         """
         if address != join_address(prefix, called) or not is_bare_word(called):
             raise UnwritableSpaceError(
-                f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
+                f"a `.space` file cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
             )
         taken = self._used_names.setdefault(prefix, set())
         name, number, stages = usual, 1, {*self._stage_of.values()}
@@ -427,7 +429,7 @@ class _SpaceWriter:
             is_usual = all(node.condition in (None, expected.get(node.address)) for node in nodes)
             advice = {(node.hyperparameter.prior, node.hyperparameter.split) for node in nodes}
             if element is None or not is_usual or len(advice) > 1:
-                raise UnwritableSpaceError(f"the language cannot express the tuple `{parameter.address}`")
+                raise UnwritableSpaceError(f"a `.space` file cannot express the tuple `{parameter.address}`")
             least, greatest = (ast.Number(end, NO_SPAN) for end in written.lengths)
             parts.append(ast.TupleDomain(least, greatest, domain_node(element), NO_SPAN))
             narrower = (make_domain_test(node.address, node.hyperparameter.domain, element) for node in nodes)
@@ -452,7 +454,7 @@ class _SpaceWriter:
         shadowed = self._wording.find_shadowed(expression, shadowing)
         if shadowed is not None:
             raise UnwritableSpaceError(
-                f"the language cannot express {what} on the stage `{shadowed}`: "
+                f"a `.space` file cannot express {what} on the stage `{shadowed}`: "
                 "a parameter of the operator has the same name"
             )
         return self._wording.expression_node(expression, around, siblings)

@@ -67,7 +67,7 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
         case _InvalidText(reason):
             return NotUtf8Text(start, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TextTooLarge(start, what="the file", limit=limit)
+            return TextTooLarge(start, quantity="the file", limit=limit)
 
 
 def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagnostic:
@@ -85,7 +85,7 @@ def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagn
         case _InvalidText(reason):
             return NotUtf8Text(start, path=name, reason=reason)
         case _FileTooLarge(limit):
-            return TextTooLarge(start, what="the input", limit=limit)
+            return TextTooLarge(start, quantity="the input", limit=limit)
 
 
 @frozen
@@ -113,7 +113,7 @@ def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | 
     try:
         real = Path(os.path.realpath(importer.origin.path.parent / reference, strict=True))
     except (OSError, ValueError) as error:
-        near = nearest_name(reference, [*bundled_names(), *_importable_paths(reference, importer.origin)])
+        near = nearest_name(reference, [*bundled_names(), *importable_paths(reference, importer.origin)])
         return UnreadableImport(at, path=reference, reason=_error_reason(error), near=near)
     if not real.is_relative_to(importer.origin.root):
         return ImportOutsideFolder(
@@ -133,7 +133,7 @@ def read_import(place: ImportLocation, reference: str, at: Span) -> Source | Dia
         case _InvalidText(reason):
             return NotUtf8Text(at, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TextTooLarge(at, what="the imported file", limit=limit)
+            return TextTooLarge(at, quantity="the imported file", limit=limit)
 
 
 @frozen
@@ -194,8 +194,8 @@ def _refusal_reason(reference: str) -> str | None:
     return "it contains `..`" if ".." in windows.parts else None
 
 
-def _importable_paths(reference: str, importer: Origin) -> list[str]:
-    """Return the paths of other spaces in the folder of a missing import, written as an `import` needs them."""
+def importable_paths(reference: str, importer: Origin) -> list[str]:
+    """Return the paths of other spaces in the folder of an import, written as an `import` needs them."""
     try:
         home = Path(os.path.realpath(importer.path.parent / reference)).parent
     except (OSError, ValueError):

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.ir.domain import NOT_FOUND, Grid, NotFound, Real, Union
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
@@ -250,7 +250,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
             codes = ValueSampler(domain, prior_of_address(self.space, slot.address)).draw(count, rng)
-            write_values(points, slot, IntegerEncoding(domain, domain), rows, codes)
+            write_values(points, slot, MixedIntegerEncoding(domain, domain), rows, codes)
         return self.project_all(points) if count else points
 
     def weights_of(self, block: Block) -> Array | None:

@@ -38,6 +38,7 @@ from spacelang.text import Source
 
 FOLDER = Path(__file__).parent
 MANY = "many"
+WITH_OTHER_CODES = {"SL507_cause": {"SL507", "SL510", "SL512"}}  # why a default is excluded does not hide the rest
 UNREADABLE: dict[str, Callable[[str], object]] = {
     "SL001": lambda path: Path(path.replace("SL001", "SL0001")).touch(),
     "SL001_folder": lambda path: Path(path).mkdir(),
@@ -134,7 +135,8 @@ def test_shows_exactly_this(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != MANY])
 def test_is_about_its_code_alone(name: str) -> None:
-    assert {diagnostic.code for diagnostic in found(name)} == {name.partition("_")[0]}
+    expected = WITH_OTHER_CODES.get(name, {name.partition("_")[0]})
+    assert {diagnostic.code for diagnostic in found(name)} == expected
 
 
 @pytest.mark.parametrize("name", NAMES)

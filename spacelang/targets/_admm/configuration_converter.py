@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import (
     INACTIVE,
@@ -359,7 +359,7 @@ class ConfigurationConverter:
 
 
 def write_values(
-    points: AdmmPoints, slot: ThetaColumns, coding: IntegerEncoding, rows: Array, values: ValueCodes
+    points: AdmmPoints, slot: ThetaColumns, coding: MixedIntegerEncoding, rows: Array, values: ValueCodes
 ) -> None:
     """Write values to their columns, in place."""
     whole, numbers = coding.encode(values)

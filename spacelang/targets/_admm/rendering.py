@@ -193,9 +193,9 @@ def _theta_lines(form: AdmmVariables) -> Iterator[str]:
 def _range_text(mark: str, each: Coordinate) -> str:
     pieces = " | ".join(map(piece_text, each.pieces))
     excluded = f"  without {', '.join(map(str, sorted(each.excluded)))}" if each.excluded else ""
-    lower, upper = each.pieces[0].first, each.pieces[-1].last_number
+    lower, upper = each.pieces[0].first, each.pieces[-1].last_integer
     alone = len(each.pieces) == 1
-    if mark == "c" or (alone and each.pieces[0].start_and_step()[1] == 1 and pieces.startswith(f"[{lower},")):
+    if mark == "c" or (alone and each.pieces[0].first_value_and_step()[1] == 1 and pieces.startswith(f"[{lower},")):
         return f"{pieces}{excluded}"
     return f"{lower}..{upper} = {pieces}{excluded}"
 

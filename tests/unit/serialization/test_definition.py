@@ -371,7 +371,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{B}.fixed.g", {"named": 1}, f"{B}.fixed.g.named", "is a number"),
     (f"{B}.fixed.g", {"name": "f"}, f"{B}.fixed.g", "did you mean `named`?"),
     (f"{B}.parameters[0]", {"operator": "A"}, P, "is not a hyperparameter or a decision"),
-    (f"{P}.address", "s", f"{P}.address", "is `s`, which `definition.root.sequence[0]` already uses"),
+    (f"{P}.address", "s", f"{P}.address", "is `s`, which is already the address of `definition.root.sequence[0]`"),
     (f"{P}.key", "s", f"{P}.key", "can be active at the same time"),
     (f"{P}.key", "b.q", f"{Q}.key", "can be active at the same time"),
     (f"{P}.default", 10, f"{P}.default", "is outside of `int[1, 9]`"),
@@ -444,7 +444,12 @@ WRONG: list[tuple[str, Any, str, str]] = [
         "task.bounds[0]",
         "which only `disparity` takes",
     ),
-    ("root.sequence[1]", {"columns": [{"operator": "A"}], "selectors": []}, f"{B}.selectors", "has 0 members"),
+    (
+        "root.sequence[1]",
+        {"columns": [{"operator": "A"}], "selectors": []},
+        f"{B}.selectors",
+        "has 0 entries, expected 1: one for each step",
+    ),
     (
         "root.sequence[1]",
         {"columns": [{"operator": "A"}], "selectors": [{"pattern": "("}]},
@@ -477,7 +482,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
             "order": {"decision": "o", "address": "o", "alternatives": [{"alternative": "a, c"}]},
         },
         f"{B}.order.alternatives[0]",
-        "is not an order of the labels",
+        "does not name each label once",
     ),
     (f"{P}.default", DEEP, "", "is nested more than 400 levels deep"),
 ]

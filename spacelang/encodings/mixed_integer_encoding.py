@@ -1,4 +1,4 @@
-"""Integer encodings: one integer for each domain, and one float for each of its continuous ranges.
+"""Mixed-integer encodings: one integer for each domain, and one float for each of its continuous ranges.
 
 A continuous range alone is one float. A finite domain is one integer: an integer range without steps keeps its
 integers, everything else has the index of the member, for a union among the members of all parts. A continuous part of
@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spacelang.encodings.row_encodings import nearest_index
+from spacelang.encodings.row_encodings import nearest_indices
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
 from spacelang.ir.domain_properties import index_of_containing_domain
 from spacelang.ir.value import Value
@@ -40,11 +40,11 @@ class EncodedDomainPart:
         return self.part.size is None
 
     @property
-    def last_number(self) -> int:
-        """The last number of the part."""
+    def last_integer(self) -> int:
+        """The last integer of the part."""
         return self.first + (self.part.size or 1) - 1
 
-    def start_and_step(self) -> tuple[float, float]:
+    def first_value_and_step(self) -> tuple[float, float]:
         """Return `(start, step)` such that an integer stands for the value `start + step * (integer - first)`.
 
         For a set it stands for the member with that index.
@@ -57,23 +57,23 @@ class EncodedDomainPart:
             case Categorical():
                 return 0, 1
 
-    def value_of(self, number: int) -> Value:
-        """Return the value that a number stands for; the part must be finite."""
-        return self.part.value_at(number - self.first)
+    def value_of(self, integer: int) -> Value:
+        """Return the value that an integer stands for; the part must be finite."""
+        return self.part.value_at(integer - self.first)
 
-    def decode_numbers(self, numbers: Array) -> Array:
-        """Return the codes in `whole` that numbers stand for; the part must be finite."""
+    def integers_to_codes(self, integers: Array) -> Array:
+        """Return the codes in `whole` that integers stand for; the part must be finite."""
         if isinstance(self.part, Categorical):
-            return np.asarray(self._indices_in_whole[(numbers - self.first).astype(np.int64)])
-        return codes_at(self.part, numbers - self.first)
+            return np.asarray(self._indices_in_whole[(integers - self.first).astype(np.int64)])
+        return codes_at(self.part, integers - self.first)
 
-    def encode_codes(self, codes: Array) -> Array:
+    def codes_to_integers(self, codes: Array) -> Array:
         """Return the integers that stand for codes of `whole`; codes outside of the part give arbitrary integers."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._index_by_code[codes.astype(np.int64)] + self.first)
         if self.is_continuous:
             return np.full(len(codes), self.first, float)
-        return nearest_index(self.part, codes) + self.first
+        return nearest_indices(self.part, codes) + self.first
 
     def contains(self, codes: Array) -> Array:
         """Return a boolean array: True for the codes of `whole` that lie in the part."""
@@ -95,8 +95,8 @@ class EncodedDomainPart:
         return found
 
 
-class IntegerEncoding:
-    """The integer encoding of a domain, which is the domain of a hyperparameter or a restriction of it.
+class MixedIntegerEncoding:
+    """The mixed-integer encoding of a domain, which is the domain of a hyperparameter or a restriction of it.
 
     `whole` is the full domain of the hyperparameter; values are given as codes in it.
     """
@@ -109,7 +109,7 @@ class IntegerEncoding:
         for part in parts(domain):
             place = index_of_containing_domain(parts(whole), part.representative)
             start = int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0
-            first = found[-1].last_number + 1 if found else start
+            first = found[-1].last_integer + 1 if found else start
             found.append(EncodedDomainPart(part, place, parts(whole)[place], first))
         self.pieces: tuple[EncodedDomainPart, ...] = tuple(found)
 
@@ -131,13 +131,13 @@ class IntegerEncoding:
     @property
     def upper(self) -> int:
         """The largest integer."""
-        return self.pieces[-1].last_number
+        return self.pieces[-1].last_integer
 
     def value_of(self, integer: float, floats: Sequence[float]) -> Value:
         """Return the value of an integer (ignored if not discrete) and one float for each continuous part."""
         if not self.needs_integer:
             return float(floats[0])
-        piece = next(piece for piece in self.pieces if piece.first <= integer <= piece.last_number)
+        piece = next(piece for piece in self.pieces if piece.first <= integer <= piece.last_integer)
         if piece.is_continuous:
             return float(floats[self.continuous_pieces.index(piece)])
         return piece.value_of(int(integer))
@@ -150,8 +150,8 @@ class IntegerEncoding:
         found, marks = np.zeros(len(integers), self._type), np.zeros(len(integers), np.int8)
         given = iter(floats)
         for piece in self.pieces:
-            mine = np.flatnonzero((integers >= piece.first) & (integers <= piece.last_number))
-            found[mine] = next(given)[mine] if piece.is_continuous else piece.decode_numbers(integers[mine])
+            mine = np.flatnonzero((integers >= piece.first) & (integers <= piece.last_integer))
+            found[mine] = next(given)[mine] if piece.is_continuous else piece.integers_to_codes(integers[mine])
             marks[mine] = piece.part_index
         return self._make_codes(found, marks)
 
@@ -160,7 +160,7 @@ class IntegerEncoding:
         whole, numbers = np.zeros(len(values)), []
         for piece in self.pieces:
             mine = np.flatnonzero(self._is_in_piece(piece, values))
-            whole[mine] = piece.encode_codes(values.codes[mine])
+            whole[mine] = piece.codes_to_integers(values.codes[mine])
             if piece.is_continuous:
                 numbers.append(np.full(len(values), np.nan))
                 numbers[-1][mine] = values.codes[mine]
@@ -231,13 +231,13 @@ class _PieceScale:
         self._log = isinstance(part, Grid | Real) and part.log and not (integral and piece.is_continuous)
         self._first, self._start, self._step = 0.0, 0.0, 1.0
         if integral:
-            lower, upper = piece.first - margin, piece.last_number + margin
+            lower, upper = piece.first - margin, piece.last_integer + margin
         else:
             assert isinstance(part, Real)
             lower, upper = part.least, part.greatest
         if integral and self._log:
             # With `log`, the scale is that of the values: `start + step * (code - first)`.
-            self._first, (self._start, self._step) = piece.first, piece.start_and_step()
+            self._first, (self._start, self._step) = piece.first, piece.first_value_and_step()
         ends = float(self._scaled_values(lower)), float(self._scaled_values(upper))
         self._scale = unit_scale(*ends, log=self._log, functions=np)
 

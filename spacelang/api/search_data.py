@@ -284,7 +284,11 @@ def choose_default_space(
 
     from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space_text
+    from spacelang.starter_spaces.general_purpose import (
+        allowed_packages_with_learners,
+        general_purpose_space_name,
+        general_purpose_space_text,
+    )
 
     if isinstance(table.target, pd.DataFrame):
         message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
@@ -293,9 +297,12 @@ def choose_default_space(
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = guess_task_kind(table)
-    name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
+    name, packages = (
+        general_purpose_space_name(found.kind),
+        allowed_packages_with_learners(found.kind, allow := (*allow,)),
+    )
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
-    space = parse_for_data(Source(name, tabular_space_text(found.kind, packages)), allow, bind)
+    space = parse_for_data(Source(name, general_purpose_space_text(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")
 
 

@@ -134,8 +134,10 @@ def compare(
         else write_plan_and_make_run_folder(place, make_comparison_plan(common, seeds, judged, entered))
     )
     wanted = plan_runs(seeds, [(each, judged[each.label]) for each in datasets], entered)
-    made, complete, interrupted = execute_runs(wanted, runs, SILENT if listener is None else listener)
+    notified = SILENT if listener is None else listener
     formulas, labels = {label: each.formula for label, each in judged.items()}, tuple(each.label for each in entered)
+    notified.data_checked(formulas)
+    made, complete, interrupted = execute_runs(wanted, runs, notified)
     seconds = common.budget.seconds
     end = seconds if seconds is not None else max(run.seconds for run in made)
     results = ComparisonResults.from_runs(loaded.name, tuple(judged), labels, complete, made, formulas, end)

@@ -71,8 +71,8 @@ def summary_table(results: ComparisonResults) -> TitledTable:
             metric = LossName.of_formula(results.formulas[data])
             head.append(replace_unprintable(f"{data}: {metric.score_name}"))
             scores = found.scores(metric, place)
-            for row, *estimate in zip(rows, scores.value, scores.low, scores.high, strict=True):
-                row.append(_format_estimate(*estimate, _format_loss))
+            for row, value, low, high in zip(rows, scores.value, scores.low, scores.high, strict=True):
+                row.append(_format_estimate(value, low, high, _format_loss))
     what = "mean score on rows that no trial saw [95 %]" if found.is_test else "median score at the end [quartiles]"
     shown = f", {what}" if len(head) > 2 else ""
     return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))

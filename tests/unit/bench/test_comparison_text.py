@@ -155,6 +155,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
     stream = StringIO()
     record = TrialRecord(1, Trial(Request(Configuration({})), 0.25), 0.0, 1.0)
     with ComparisonProgress(Console(file=stream, width=40)) as listener:
+        listener.data_checked({"x": "1 - r2"})
         listener.runs_planned(6, 2)
         for seed in range(2):
             listener.run_started(RunKey("x", "blds", seed))
@@ -167,8 +168,8 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
             )
     assert stream.getvalue().splitlines() == [
         "2 of 6 runs were already done",
-        "2 of 6 runs; x, blds, seed 0: 30 trials, best loss 0.25",
-        "3 of 6 runs; x, blds, seed 1: 20 trials, best loss 0.25",
+        "2 of 6 runs; x, blds, seed 0: 30 trials, best r2 0.75",
+        "3 of 6 runs; x, blds, seed 1: 20 trials, best r2 0.75",
         "x, blds, seed 1: boom",
     ]
 

@@ -146,7 +146,7 @@ class NamedBoundReader:
         for address in _operands(found):
             word = None if address in self._waiting else _word(self._variables[address].hyperparameter.domain)
             if word is not None:
-                self._refuse(written, f"`{self._variables[address].node.name}` can be {word}, which is no number")
+                self._refuse(written, f"`{self._variables[address].node.name}` can be {word}, which is not a number")
                 return None
         finite = replace_infinities_by_integers(found)
         if finite is None:
@@ -248,7 +248,7 @@ class NamedBoundReader:
     def _end(self, bound: _NamedBound) -> IntervalEnd | None:
         interval = interval_of(bound.expression, self._variables)
         if interval is None:
-            self._refuse(bound.written, "its values have no smallest and greatest number")
+            self._refuse(bound.written, "this expression has no smallest and greatest value")
             return None
         end = interval.lower if bound.side == "lower" else interval.upper
         if abs(end.number) >= VERY_LARGE**0.5 and self._report.symbols.unbound_symbols_in(bound.written.span):
@@ -325,7 +325,7 @@ class NamedBoundReader:
             others = [*tests_of_other_parts(domain, bound.part, name)]
             if None in others:
                 construct = "a range with a named bound that overlaps another range"
-                instead = "write one range, or `require`"
+                instead = "write a single range, or relate the values by `require`"
                 self._report.add(NotSupportedYet(written[bound.part].span, construct=construct, instead=instead))
                 return False
             range_ = written[bound.part]
@@ -333,11 +333,13 @@ class NamedBoundReader:
             is_open = range_.lower_open if bound.side == "lower" else range_.upper_open
             left, right = (bound.written, name) if bound.side == "lower" else (name, bound.written)
             if isinstance(each.pending.written.domain, ast.UnionDomain):
-                excluded = ast.Binary(">=" if is_open else ">", left, right, span)
-                apart = [ast.Unary("not", test, span) for test in others if test is not None]
-                rule = ast.ConstraintStatement(True, ast.Logical("and", (excluded, *apart), span), span)
+                excluded = ast.BinaryOperation(">=" if is_open else ">", left, right, span)
+                apart = [ast.UnaryOperation("not", test, span) for test in others if test is not None]
+                rule = ast.ConstraintStatement(True, ast.LogicalOperation("and", (excluded, *apart), span), span)
             else:
-                rule = ast.ConstraintStatement(False, ast.Binary("<" if is_open else "<=", left, right, span), span)
+                rule = ast.ConstraintStatement(
+                    False, ast.BinaryOperation("<" if is_open else "<=", left, right, span), span
+                )
             self._draft.rules.append(PendingConstraint(rule, each.pending.scope, bound.side))
         return True
 
@@ -363,10 +365,10 @@ def _names(written: ast.Expression) -> Iterator[ast.DottedName]:
     match written:
         case ast.DottedName():
             yield written
-        case ast.Binary():
+        case ast.BinaryOperation():
             yield from _names(written.left)
             yield from _names(written.right)
-        case ast.Unary():
+        case ast.UnaryOperation():
             yield from _names(written.term)
         case ast.FunctionCall(arguments=arguments) if written.function.text != "count":
             for argument in arguments:

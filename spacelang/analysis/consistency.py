@@ -18,12 +18,12 @@ from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import ContradictoryBounds
-from spacelang.ir.chains import address_in_stage, place_of_use
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
 from spacelang.ir.membership import is_violated
+from spacelang.ir.repeated_stages import address_shared_by_uses, use_index_in_name
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.tuple_parameters import is_own_condition
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
@@ -65,9 +65,9 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
-    reason = f"the {kind} relates too many decisions to each other to be decided"
+    reason = f"the {kind} relates too many decisions to each other"
     if others:
-        reason = f"the {kind}s together relate too many decisions to each other to be decided"
+        reason = f"the {kind}s together relate too many decisions to each other"
     return problems.TooComplexToDecide(
         first,
         kind=kind,
@@ -93,7 +93,7 @@ class _TruthChecks:
         conditions = {
             address: ExpressionInContext(condition, owners=space.variables[address].owners)
             for address, condition in space.conditions.items()
-            if not is_own_condition(address, condition, space)
+            if not is_condition_implied_by_tuple(address, condition, space)
         }
         conditions |= {
             address: ExpressionInContext(presence.condition, owners=space.variables[address].owners)
@@ -197,7 +197,11 @@ class _TruthChecks:
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         case = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
-        return f"no configuration is left in which {case}" if case else "no configuration is left"
+        return (
+            f"the constraints leave no configuration in which {case}"
+            if case
+            else "the constraints leave no configuration"
+        )
 
     def _reason(self, statement: ExpressionInContext) -> str:
         """Return the fixed values and domains of the names in a statement, as the reason why its truth is fixed."""
@@ -213,7 +217,7 @@ class _TruthChecks:
                 said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
-        return "; ".join(said) or "the expression names no decision or hyperparameter that can vary"
+        return "; ".join(said) or "the expression contains only constants, so its value never changes"
 
     def _related(self, statement: ExpressionInContext) -> tuple[Related, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""
@@ -281,14 +285,14 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
         # An alternative inside a chain is excluded in all uses.
-        stage = choice.key.replace(f"[{place_of_use(choice.key)}]", "", 1)
+        stage = choice.key.replace(f"[{use_index_in_name(choice.key)}]", "", 1)
         report.add(kind(branch.span, alternative=branch.name, stage=stage, related=related, notes=notes))
 
 
 def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -> None:
     """Report bounds of ranges that leave no values, at the first bound."""
     first, *others = found.constraints
-    related = tuple(Related(constraint.span, "together with this bound") for constraint in others[:MAX_SHOWN])
+    related = tuple(Related(constraint.span, "this bound also excludes values") for constraint in others[:MAX_SHOWN])
     notes = _symbol_notes(found, report)
     report.add(ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
 
@@ -323,11 +327,11 @@ def _dead_branches(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
     taken: dict[str, set[str]] = {}
     for choice in space.decisions if space.chains else ():
         names = {branch.name for place, branch in enumerate(choice.branches) if place in alive[choice.address]}
-        taken.setdefault(address_in_stage(choice.address, space.chains), set()).update(names)
+        taken.setdefault(address_shared_by_uses(choice.address, space.chains), set()).update(names)
     for choice in space.decisions:
         if choice.address in space.permutations or dead.intersection(space.variables[choice.address].owners):
             continue
-        known = taken.setdefault(address_in_stage(choice.address, space.chains), set())
+        known = taken.setdefault(address_shared_by_uses(choice.address, space.chains), set())
         for place, branch in enumerate(choice.branches):
             if place not in alive[choice.address]:
                 dead.add((choice.address, branch.name))

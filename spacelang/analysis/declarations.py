@@ -171,7 +171,9 @@ def check_unused_catalogues(
         name = use.name.text
         if name in catalogues.used and name not in found | catalogues.refused:
             report.add(
-                problems.UnusedCatalogue(use.name.span, name=name, reason="none of the package's operators is used")
+                problems.UnusedCatalogue(
+                    use.name.span, name=name, reason="the space uses none of the package's operators"
+                )
             )
 
 
@@ -215,7 +217,7 @@ def _refuse(written: ast.DottedName, allowed: frozenset[str], report: Diagnostic
     known = {*BUNDLED, *allowed} - {DEFAULT_CATALOGUE}
     if name != first:
         near = first if first in known else nearest_name(first, known)
-        report.add(problems.UnknownCatalogue(written.span, name=name, reason="this is a part of a package", near=near))
+        report.add(problems.UnknownCatalogue(written.span, name=name, reason="a module inside a package", near=near))
         return (first, near or first)
     near = None if name in BUNDLED else SYNONYMS.get(name.casefold()) or nearest_name(name, known)
     if near is None:

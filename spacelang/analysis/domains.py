@@ -67,7 +67,7 @@ class DomainReader:
 
     def _values(self, domain: ast.ValueSet) -> Categorical | None:
         if not domain.values:
-            self._report.add(EmptyDomain(domain.span, domain="the set", reason="it lists no values"))
+            self._report.add(EmptyDomain(domain.span, domain="the set", reason="no value is listed"))
             return None
         seen: dict[object, Span] = {}
         values: list[Value] = []

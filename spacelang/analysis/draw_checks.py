@@ -112,7 +112,10 @@ class _Statement(NamedTuple):
 
 
 def _related(others: Sequence[_Statement]) -> tuple[Related, ...]:
-    return tuple(Related(statement.span, f"and with this {statement.kind}") for statement in others[:MAX_RELATED])
+    return tuple(
+        Related(statement.span, f"draws are also tested with this {statement.kind}")
+        for statement in others[:MAX_RELATED]
+    )
 
 
 def _tested_statements(network: Network) -> list[_Statement]:
@@ -142,6 +145,9 @@ def _describe(space: Space, taken: Structure) -> str:
 def _describe_share(statements: Sequence[_Statement], share: float, groups: int) -> str:
     lines = sorted({statement.span.line for statement in statements})
     shown = [str(line) for line in lines[:MAX_NAMES]] + ["…"] * (len(lines) > MAX_NAMES)
-    test = f" the test of line{'s' * (len(lines) > 1)} {', '.join(shown)}" if groups > 1 else ""
-    passing = f"about {share:.0%} of all draws do" if share >= 0.1 else f"about 1 in {round(1 / share):,} does"
-    return f"draws are repeated until one passes{test}: {'nearly all draws do' if share > 0.99 else passing}"
+    test = f"the test of line{'s' * (len(lines) > 1)} {', '.join(shown)}" if groups > 1 else "the test"
+    if share > 0.99:
+        return f"draws are repeated until one passes {test}; nearly all draws pass"
+    if share >= 0.1:
+        return f"draws are repeated until one passes {test}; about {share:.0%} of all draws pass"
+    return f"draws are repeated until one passes {test}; about 1 in {round(1 / share):,} draws passes"

@@ -19,7 +19,7 @@ from spacelang.diagnostics.names import (
 )
 from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.frozen import frozen
-from spacelang.ir.computed_numbers import exact
+from spacelang.ir.standalone_arithmetic import to_exact_decimal
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 
@@ -102,12 +102,12 @@ class GroupReader:
         if any(given.member is other for other in self._reading):
             if id(given.member) not in self._endless:
                 self._endless.add(id(given.member))
-                name, cycle = given.name or "", f"this includes `{given.name}` inside itself again"
+                name, cycle = given.name or "", f"`include` adds `{given.name}` to its own body"
                 self._report.add(RecursiveInclude(span, kind="parameter", name=name, cycle=cycle))
             return False
         if given.through is not None and self._depth >= MAX_DEPTH:
             what = "the nesting depth of `include`"
-            self._report.add(TextTooLarge(span, what=what, limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, quantity=what, limit=str(MAX_DEPTH)))
             return False
         return True
 
@@ -163,7 +163,7 @@ class GroupReader:
             yield from brought
         elif self._brought - len(brought) <= MAX_MEMBERS:
             what, limit = "the number of members that `include` adds", f"{MAX_MEMBERS:,}"
-            self._report.add(TextTooLarge(through.span, what=what, limit=limit))
+            self._report.add(TextTooLarge(through.span, quantity=what, limit=limit))
 
     def _group(self, include: ast.ParameterGroupInclusion, module: Module) -> tuple[BodyMember, ...]:
         home, name = module.resolve_module_prefix(include.name)
@@ -177,7 +177,9 @@ class GroupReader:
         if len(self._open) == MAX_CHAIN and id(group) not in self._opened:
             self._report.add(
                 TextTooLarge(
-                    include.span, what="the chain of groups that include each other", limit=f"{MAX_CHAIN} groups"
+                    include.span,
+                    quantity="the length of a chain of groups, each of which includes the next one,",
+                    limit=f"{MAX_CHAIN} groups",
                 )
             )
             return ()
@@ -247,13 +249,13 @@ def expand_simplex(member: ast.Member, report: DiagnosticCollector) -> Iterator[
         domain = ast.Range("float", *ends, lower_open=False, upper_open=False, log=None, step=None, span=name.span)
         yield ast.Parameter(name, domain, share, None, (), name.span)
     if len(free) > 1:
-        total = reduce(lambda left, right: ast.Binary("+", left, right, member.span), map(_value, free))
+        total = reduce(lambda left, right: ast.BinaryOperation("+", left, right, member.span), map(_value, free))
         yield ast.ConstraintStatement(
-            False, ast.Binary("<=", total, ast.Number(1, member.span), member.span), member.span
+            False, ast.BinaryOperation("<=", total, ast.Number(1, member.span), member.span), member.span
         )
     rest: ast.Expression = ast.Number(1, last.span)
     for name in free:
-        rest = ast.Binary("-", rest, _value(name), last.span)
+        rest = ast.BinaryOperation("-", rest, _value(name), last.span)
     yield ast.ParameterFormula(last, rest, last.span)
 
 
@@ -264,7 +266,7 @@ def _shares(simplex: ast.Simplex, report: DiagnosticCollector) -> list[ast.Numbe
     if default is None:
         return equal
     given = [item for item in default.items if isinstance(item, ast.Number)]
-    total = sum((exact(item.value) for item in given), Fraction(0))
+    total = sum((to_exact_decimal(item.value) for item in given), Fraction(0))
     reason = None
     if len(given) != len(default.items) or any(not 0 <= item.value <= 1 for item in given):
         reason = "shares are numbers in [0, 1]"

@@ -252,15 +252,15 @@ class _ModuleReader:
         if cycle is not None:
             return ImportCycle(at, path=path, cycle=cycle)
         if len(chain) > MAX_CHAIN:
-            return TextTooLarge(at, what="the chain of files that import each other", limit=f"{MAX_CHAIN} files")
+            return TextTooLarge(at, quantity="the chain of files that import each other", limit=f"{MAX_CHAIN} files")
         if len(self._modules) >= MAX_FILES:
-            return TextTooLarge(at, what="the number of imported files", limit=str(MAX_FILES))
+            return TextTooLarge(at, quantity="the number of imported files", limit=str(MAX_FILES))
         source = self._files.read_import(place, path, at)
         if isinstance(source, Diagnostic):
             return source
         self._characters += len(source.text)
         if self._characters > MAX_BYTES:
-            return TextTooLarge(at, what="the total size of all imported files", limit="1 MiB")
+            return TextTooLarge(at, quantity="the total size of all imported files", limit="1 MiB")
         found = self._modules[place.origin.path] = self.module(source, chain)
         return found
 

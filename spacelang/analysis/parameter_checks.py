@@ -171,7 +171,7 @@ class ParameterChecker:
         """Report a condition on a choice of operators that cannot be `none` where the condition fails."""
         assert self.parameter is not None
         parameter = self.parameter
-        hint = f"remove the condition: `{parameter.name}` would be `none` where it does not hold"
+        hint = f"remove the condition: where it is false, `{parameter.name}` would be `none`"
         self._report_rejected(condition, "none", f"expected {parameter.expected}", hint)
 
     def _report_rejected(self, span: Span, value: str, expected: str, hint: str | None = None) -> None:

@@ -44,11 +44,11 @@ def is_named_bound(bound: ast.Expression) -> bool:
     match bound:
         case ast.DottedName():
             return bound.text not in DATA_SIZE_NAMES and bound.text.lower() not in INFINITY_NAMES
-        case ast.Binary():
+        case ast.BinaryOperation():
             return is_named_bound(bound.left) or is_named_bound(bound.right)
-        case ast.Unary():
+        case ast.UnaryOperation():
             return is_named_bound(bound.term)
-        case ast.FunctionCall(arguments=parts) | ast.Logical(terms=parts):
+        case ast.FunctionCall(arguments=parts) | ast.LogicalOperation(terms=parts):
             return any(map(is_named_bound, parts))
         case ast.Membership(item=part) | ast.IsTest(decision=part):
             return is_named_bound(part)
@@ -224,7 +224,9 @@ class RangeReader:
         elif not math.isfinite(value):
             self._report_step(written, step, "the step is not a finite number")
         elif to_fraction(value) != number:
-            self._report_step(written, step, f"the step is {value}…, which has no exact decimal form")
+            self._report_step(
+                written, step, f"the step is {value}…, which cannot be written exactly as a decimal number"
+            )
         else:
             return ast.Number(value, step.span)
         return None
@@ -241,16 +243,16 @@ class RangeReader:
         if step.value <= 0 or not math.isfinite(step.value):
             reason = "a step must be greater than 0"
         elif written.kind == "int" and not float(step.value).is_integer():
-            reason = "integers need a whole step"
+            reason = "the step of a range of integers must be an integer"
         elif written.log is not None:
-            reason, remedy = "a logarithmic range has no constant step", "remove `log` or `step`"
+            reason, remedy = "a range has either a log scale or a step", "remove `log` or `step`"
         elif not lower.symbols and not upper.symbols:
             steps = (to_fraction(upper.value) - to_fraction(lower.value)) / to_fraction(step.value)
             if steps.denominator != 1:
                 last = to_fraction(lower.value) + math.floor(steps) * to_fraction(step.value)
                 reached = int(last) if written.kind == "int" else float(last)
-                reason = "steps from the lower bound do not end at the upper bound"
-                remedy = f"the last member would be {literal(reached)}: write it as the upper bound"
+                reason = "no number of steps from the lower bound leads exactly to the upper bound"
+                remedy = f"write {literal(reached)}, which the last step reaches, as the upper bound"
         if reason is not None:
             self._report_step(written, step, reason, remedy, literal(step.value))
         return reason is None

@@ -143,7 +143,7 @@ def _computations(
             problem, remedy = f"`{pending.definition.expression.span.text}` is a decision", "test it: `… is …`"
             report.add(WrongComparison(pending.definition.expression.span, problem=problem, remedy=remedy))
         elif expression is not None and not expansion.mentions_only_own_use(expression, pending.address):
-            problem = "a computed value cannot name a use of a chain, which may have fewer uses"
+            problem = "a computed value cannot refer to one use of a chain: the chain may have fewer uses"
             report.add(WrongComparison(pending.definition.expression.span, problem=problem))
         elif expression is not None:
             finite = arithmetic.replace_infinities_by_integers(expression)
@@ -230,10 +230,7 @@ def _with_decision_conditions(
     for presence in presences:
         said = drafts.condition_constraints(presence, space.variables)
         if said is None:
-            reason = (
-                "the hyperparameters that the condition names can be active and inactive "
-                f"in more than {drafts.MAX_CASES} combinations"
-            )
+            reason = f"the hyperparameters in the condition are active in more than {drafts.MAX_CASES} combinations"
             remedy = "remove parts of the condition that follow from its other parts"
             report.add(TooComplexToDecide(presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())

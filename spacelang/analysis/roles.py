@@ -75,7 +75,9 @@ class _RoleChecker:
             case ir.Choice():
                 for branch in step.branches:
                     if branch.node == ir.SKIPPED_STEP:
-                        self._refuse(branch, branch.name, "this alternative leaves out the step that must predict")
+                        self._refuse(
+                            branch, branch.name, "this alternative leaves out the last step, which must predict"
+                        )
                     else:
                         self._check_last(branch.node)
             case ir.Product(kind=ir.ProductKind.SEQUENCE, children=(*earlier, last)):
@@ -85,7 +87,11 @@ class _RoleChecker:
             case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 return
             case ir.Product():
-                self._refuse(step, _STRUCTURE_NAMES[step.kind], "this structure passes data on and does not predict")
+                self._refuse(
+                    step,
+                    _STRUCTURE_NAMES[step.kind],
+                    "this step combines the outputs of other steps and does not predict",
+                )
             case ir.Operator():
                 self._check_estimator(step)
             case ir.Hyperparameter():

@@ -145,15 +145,15 @@ class _TaskReader:
                 return True
             remedy = f"write `holdout({value / 100:g})`" if 1 < value < 100 else None
             problem = f"`{text}` leaves no rows to train or to evaluate on"
-            self._refuse(number, problem, "a share between 0 and 1", remedy)
+            self._refuse(number, problem, "expected a share between 0 and 1", remedy)
             return False
         if isinstance(value, int) and value >= 2:
             return True
         wrong = "is not a cross-validation" if kind == "cv" else "is not a number of periods"
-        self._refuse(number, f"`{text}` {wrong}", "a whole number of folds, at least 2")
+        self._refuse(number, f"`{text}` {wrong}", "expected a whole number, at least 2")
         return False
 
-    def _fidelity(self, setting: ast.TaskSetting) -> ir_task.Fidelity | None:
+    def _fidelity(self, setting: ast.TaskSetting) -> ir_task.FidelitySchedule | None:
         resource, first, factor = setting.arguments
         assert isinstance(resource, ast.Word)
         assert isinstance(first, ast.Number)
@@ -165,13 +165,13 @@ class _TaskReader:
         rows, growth = first.value, float(factor.value)
         if not (isinstance(rows, int) and rows >= 1):
             problem = f"training cannot start with {spell_arithmetic(first)} rows"
-            self._refuse(first, problem, "a whole number of at least 1")
+            self._refuse(first, problem, "expected a whole number of at least 1")
             return None
         if not growth > 1:
             problem = f"the factor {spell_arithmetic(factor)} does not increase the number of rows"
-            self._refuse(factor, problem, "a number greater than 1")
+            self._refuse(factor, problem, "expected a number greater than 1")
             return None
-        return ir_task.Fidelity(rows, growth, setting.span)
+        return ir_task.FidelitySchedule(rows, growth, setting.span)
 
     # ---- limits
 
@@ -180,7 +180,7 @@ class _TaskReader:
         assert isinstance(name, ast.Word)
         if name.text not in LIMITED_OBJECTS:
             remedy = "write `limit trial 300s 4GB` or `limit run 1h`"
-            self._unknown(name, "something that can be limited", LIMITED_OBJECTS, remedy)
+            self._unknown(name, "a kind of limit (`trial` or `run`)", LIMITED_OBJECTS, remedy)
             return
         if not self._is_first(f"limit of a {name.text}", setting):
             return
@@ -209,7 +209,7 @@ class _TaskReader:
             return None
         value = ir_task.to_base_unit(written.number, {**ir_task.SECONDS, **ir_task.BYTES}[written.unit])
         if not (isfinite(value) and value > 0):
-            self._refuse(written, f"a limit of `{text}` allows nothing", "greater than 0")
+            self._refuse(written, f"a limit of `{text}` stops every trial", "expected a number greater than 0")
             return None
         return value
 
@@ -257,14 +257,15 @@ class BoundReader:
     def read(self, written: ast.Expression) -> ir_task.Bound | None:
         """Return the bound that an expression states, or None after reporting why it states none."""
         match written:
-            case ast.Binary(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
+            case ast.BinaryOperation(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
                 pass
-            case ast.Logical():
-                problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
+            case ast.LogicalOperation():
+                problem = "a `subject to` line can bound only one measure"
+                remedy = "write one `subject to` line for each measure"
                 self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None
             case _:
-                problem = "this is not a bound of a measure"
+                problem = "this expression is not a bound of a measure"
                 remedy = "write `subject to MEASURE <= NUMBER`"
                 self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None
@@ -285,7 +286,7 @@ class BoundReader:
         if limit < 0 or (limit == 0 and (measure is not ir_task.BoundedMeasure.DISPARITY or relation == "<")):
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
             is_zero_allowed = measure is ir_task.BoundedMeasure.DISPARITY and relation == "<="
-            expected = "a bound of at least 0" if is_zero_allowed else "a bound greater than 0"
+            expected = f"expected a bound {'of at least' if is_zero_allowed else 'greater than'} 0"
             self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
         return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
@@ -318,7 +319,7 @@ class BoundReader:
         """Return the scorer and the column of a `disparity`, or None for each after reporting a mistake."""
         assert isinstance(written, ast.FunctionCall)
         match written.arguments:
-            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.Text(value=column)):
+            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.QuotedString(value=column)):
                 return self._scorers.read(scorer), column
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
@@ -334,22 +335,24 @@ class BoundReader:
                 value = float(round(value)) if measure is ir_task.BoundedMeasure.SIZE and isfinite(value) else value
             case ast.Number(value) if measure is ir_task.BoundedMeasure.DISPARITY:
                 value = float(value)
-            case ast.Unary("-", ast.Number() | ast.NumberWithUnit()):
+            case ast.UnaryOperation("-", ast.Number() | ast.NumberWithUnit()):
                 return -1.0
             case ast.Number() | ast.NumberWithUnit():
                 self._report.add(_wrong_unit(measure, written))
                 return None
             case _:
-                self._report.add(problems.InvalidTaskBound(written.span, problem="this bound is not a number"))
+                self._report.add(
+                    problems.InvalidTaskBound(written.span, problem="the bound of a measure must be a number")
+                )
                 return None
         if isfinite(value):
             return value
-        self._report.add(problems.InvalidTaskBound(written.span, problem="this bound is not finite"))
+        self._report.add(problems.InvalidTaskBound(written.span, problem="the bound of a measure must be finite"))
         return None
 
 
 def _is_number(written: ast.Expression) -> bool:
-    return isinstance(written, ast.Number | ast.NumberWithUnit | ast.Unary)
+    return isinstance(written, ast.Number | ast.NumberWithUnit | ast.UnaryOperation)
 
 
 def _units(measure: ir_task.BoundedMeasure) -> Mapping[str, Fraction]:

@@ -84,7 +84,7 @@ class TupleParameterDomain:
         if not self.least <= len(value) <= self.greatest:
             return f"`{literal(value)}` has {len(value)} element{'' if len(value) == 1 else 's'}"
         wrong = next(each for each in value if not contains(self.element, each))
-        return f"the element `{literal(wrong)}` is outside"
+        return f"the element `{literal(wrong)}` is outside the domain of elements"
 
 
 def tuple_parts(domain: ast.Domain) -> list[ast.TupleDomain]:
@@ -172,7 +172,9 @@ class TupleReader:
             self._report.add(EmptyDomain(_ends(written), domain="the tuple", reason=reason, near=near))
             return None
         if greatest > MAX_LENGTH:
-            self._report.add(TextTooLarge(written.greatest.span, what="the length of a tuple", limit=str(MAX_LENGTH)))
+            self._report.add(
+                TextTooLarge(written.greatest.span, quantity="the length of a tuple", limit=str(MAX_LENGTH))
+            )
             return None
         found = TupleParameterDomain(least, greatest, element)
         return found if judge.check_tuple(least, greatest, _ends(written)) else None

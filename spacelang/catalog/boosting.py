@@ -40,9 +40,9 @@ POSITIVE: Final = Interval(NumberKind.REAL, 0, math.inf, "neither")
 SEEDS: Final = Interval(NumberKind.INTEGER, 0, 2**32 - 1, "both")
 SWITCH: Final = AllowedValues((True, False))
 SET_BY_RUNTIME: Final = "spacelang sets this parameter"
-OF_DATA: Final = "its value describes each feature of one data set"
+OF_DATA: Final = "its value depends on the features of one data set"
 NO_VALIDATION_ROWS: Final = "it needs validation rows, which a step of a pipeline does not receive"
-OF_MACHINE: Final = "its value describes one machine"
+OF_MACHINE: Final = "its value depends on the machine"
 OPENS_FILES: Final = "it opens files"
 _XGBOOST: Final[Mapping[str, ParameterSupplement]] = {
     **dict.fromkeys(

@@ -384,7 +384,9 @@ def join_tuple_elements(operator: CatalogueEntry, arguments: Mapping[str, Any]) 
         if composed.keys().isdisjoint(part.name for part in parts):
             continue
         if whole in composed:
-            raise ValueError(f"`{whole}` of `{operator.name}` is given both as a whole and by its parts")
+            raise ValueError(
+                f"the parameter `{whole}` of `{operator.name}` is given both as a tuple and by its elements"
+            )
         factors = (each.part.factor for each in parts if each.part is not None)
         values = [composed.pop(each.name, each.default) for each in parts]
         composed[whole] = tuple(factor * value for factor, value in zip(factors, values, strict=True))

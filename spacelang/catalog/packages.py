@@ -124,7 +124,9 @@ def named_object(catalogue: Catalogue, operator: str, parameter: str, name: str)
     found = catalogue.get(operator)
     listed = found.parameters.get(parameter) if found is not None else None
     if listed is None or name not in listed.named or name not in catalogue.objects:
-        raise LookupError(f"`{name}` is not listed for `{parameter}` of `{operator}`")
+        raise LookupError(
+            f"the catalogue does not list `{name}` as a value of the parameter `{parameter}` of `{operator}`"
+        )
     return _member(catalogue, catalogue.objects[name], name)
 
 

@@ -270,8 +270,8 @@ def _number(number: float) -> str:
 
 
 REFUSED_PARAMETERS: Final[Mapping[str, str]] = {
-    "memory": "it names a cache folder, whose pickles would be executed",
-    "pre_dispatch": "its value is evaluated as code",
+    "memory": "it is the path of a cache folder, and loading pickles from there would execute code",
+    "pre_dispatch": "joblib evaluates its value as code",
     "n_jobs": "spacelang sets this parameter",
     "verbose": "spacelang sets this parameter",
 }

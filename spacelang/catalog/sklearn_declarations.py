@@ -164,7 +164,7 @@ REMOVALS: Final[tuple[Removal, ...]] = (
     Removal("store_cv_values", "1.7", ("RidgeCV", "RidgeClassifierCV"), _STORE),
     Removal("n_iter", "1.7", ("TSNE",), "use `max_iter`"),
     Removal("algorithm", "1.8", ("AdaBoostClassifier",), "leave the parameter out: SAMME is the only algorithm left"),
-    Removal("copy", "1.8", ("Birch",), "leave the parameter out: it had no effect"),
+    Removal("copy", "1.8", ("Birch",), "leave the parameter out: it has no effect"),
     Removal("multi_class", "1.8", ("LogisticRegression", "LogisticRegressionCV"), _ONE_VS_REST),
     Removal("base_estimator", "1.8", ("SelfTrainingClassifier",), "use `estimator`"),
     Removal("copy_X", "1.8", ("TheilSenRegressor",), "leave the parameter out: a copy is always made"),

@@ -31,7 +31,7 @@ class DefinitionCycle(Diagnostic):
     code = "SL513"
     MESSAGE = "`{name}` needs its own value"
     LABEL = "{path}"
-    HELPS = ("compute it from hyperparameters, or from values that do not use it",)
+    HELPS = ("compute `{name}` from hyperparameters, or from values that do not use `{name}`",)
 
     name: str
     path: str
@@ -169,7 +169,7 @@ class DefaultExcluded(Diagnostic):
 
     code = "SL507"
     MESSAGE = "the default configuration is excluded"
-    LABEL = "by this constraint"
+    LABEL = "excluded by this constraint"
     HELPS = (
         "write `(none | {member})` instead of `{member}?` to leave the member out by default, or loosen the constraint",
         "choose other defaults (`@default` marks an alternative), or loosen the constraint",
@@ -232,7 +232,7 @@ class EquationOfRanges(Diagnostic):
     HELPS = (
         "declare shares of a whole as a simplex: `simplex {shares}`",
         "give the ranges a `step`: then the equation is drawn exactly",
-        "or remove one of the hyperparameters, compute it where it is used, and bound the others by an inequality",
+        "compute one of the hyperparameters from the others instead, and bound the others by an inequality",
     )
 
     reason: str
@@ -252,8 +252,10 @@ class ApproximateDraws(Diagnostic):
     code = "SL514"
     severity = Severity.NOTE
     MESSAGE = "random draws of {names} are approximate"
-    LABEL = "this ties {count} ranges"
-    HELPS = ("tie at most four ranges to each other to draw them exactly, or give them a `step` or a larger one",)
+    LABEL = "constraints relate {count} ranges to each other"
+    HELPS = (
+        "for exact draws, relate at most four ranges to each other, or give the ranges a `step` (or a larger `step`)",
+    )
 
     names: str
     count: int
@@ -292,8 +294,10 @@ class RarelySatisfied(Diagnostic):
 
     code = "SL516"
     MESSAGE = "too few random draws satisfy this {kind}"
-    LABEL = "{kept:,} of {drawn:,} draws satisfy it{case}"
-    HELPS = ("narrow the ranges of {names} to values that satisfy it, or loosen it, until 1 draw in 10,000 does",)
+    LABEL = "{kept:,} of {drawn:,} draws satisfy the {kind}{case}"
+    HELPS = (
+        "narrow the ranges of {names}, or loosen the {kind}, until at least 1 draw in 10,000 satisfies the {kind}",
+    )
 
     kind: str
     kept: int

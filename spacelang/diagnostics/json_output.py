@@ -111,7 +111,7 @@ def _fixes_by_kind(diagnostic: Diagnostic) -> list[Fix | None]:
     match diagnostic:
         case MissingSeparator():
             return [Fix(Span(place.source, place.start, place.start), ", ", "insert a comma")]
-        case UnclosedString(what="string"):
+        case UnclosedString(construct="string"):
             return [Fix(Span(place.source, place.end, place.end), '"', "close the string")]
         case UnexpectedText() | ForeignSyntax() | WrongComparison() | ReversedGoal():
             return _fixes_in_help(diagnostic)

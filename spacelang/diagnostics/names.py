@@ -226,8 +226,8 @@ class AmbiguousInclude(Diagnostic):
 
     code = "SL219"
     MESSAGE = "both `{first}` and `{second}` have the parameter `{name}`"
-    LABEL = "also included"
-    HELPS = ("to choose one, declare `{name}` in the body itself",)
+    LABEL = "the second `include` of this parameter"
+    HELPS = ("declare `{name}` in the body itself, which overrides both",)
 
     name: str
     first: str
@@ -332,8 +332,8 @@ class SimplexOfOne(Diagnostic):
     """
 
     code = "SL226"
-    MESSAGE = "a simplex of one name is always 1"
-    LABEL = "names one share"
+    MESSAGE = "the only share of a simplex is always 1"
+    LABEL = "a simplex with a single share"
     HELPS = ("name at least two shares, as in `simplex {name}, other`, or write `{name} = 1`",)
 
     name: str

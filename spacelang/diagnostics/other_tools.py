@@ -77,10 +77,10 @@ class NotExpressible(Diagnostic):
     """
 
     code = "SL015"
-    MESSAGE = "a `.space` file cannot express {what}"
+    MESSAGE = "a `.space` file cannot express {construct}"
     HELPS = ("{remedy}",)
 
-    what: str
+    construct: str
     remedy: str | None = None
 
 
@@ -93,10 +93,10 @@ class SearchHintsNotImported(Diagnostic):
 
     code = "SL016"
     severity = Severity.WARNING
-    MESSAGE = "{what} of `{name}` {verb} not imported"
+    MESSAGE = "{hint} of `{name}` {verb} not imported"
     LABEL = "only guides a search; the configurations stay the same"
 
-    what: str
+    hint: str
     name: str
     verb: str = "is"
 
@@ -110,10 +110,10 @@ class IneffectiveDeclaration(Diagnostic):
 
     code = "SL017"
     severity = Severity.WARNING
-    MESSAGE = "{what}: it has no effect and is not imported"
+    MESSAGE = "{declaration}: it has no effect and is not imported"
     LABEL = "{reason}"
 
-    what: str
+    declaration: str
     reason: str = ""
 
 

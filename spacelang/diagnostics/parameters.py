@@ -73,7 +73,7 @@ class RefusedParameter(Diagnostic):
     """
 
     code = "SL304"
-    MESSAGE = "a space may not set `{parameter}` of `{operator}`"
+    MESSAGE = "a space may not set the parameter `{parameter}` of `{operator}`"
     LABEL = "{reason}"
     HELPS = ("write `{near}`", "remove the line")
 
@@ -149,7 +149,7 @@ class VarNamedLikeParameter(Diagnostic):
 
     code = "SL312"
     MESSAGE = "`var {name}` has the name of a parameter of `{operator}`"
-    LABEL = "the operator does not get its value"
+    LABEL = "the operator does not receive the value of a `var`"
     HELPS = ("remove `var`, or choose another name",)
 
     name: str
@@ -222,7 +222,7 @@ class TupleAndElementGiven(Diagnostic):
 
     code = "SL311"
     MESSAGE = "`{operator}` sets both `{whole}` and its element `{part}`"
-    LABEL = "the whole tuple"
+    LABEL = "this line sets the whole tuple"
     HELPS = ("keep either `{whole}` or its elements",)
 
     operator: str

@@ -48,9 +48,9 @@ class TextTooLarge(Diagnostic):
     """
 
     code = "SL003"
-    MESSAGE = "{what} exceeds the limit of {limit}"
+    MESSAGE = "{quantity} exceeds the limit of {limit}"
 
-    what: str
+    quantity: str
     limit: str
 
 
@@ -247,10 +247,10 @@ class UnclosedString(Diagnostic):
     """
 
     code = "SL103"
-    MESSAGE = "the {what} is not closed"
+    MESSAGE = "the {construct} is not closed"
     LABEL = "expected {sign} on this line"
 
-    what: str = "string"
+    construct: str = "string"
     sign: str = '`"`'
 
 

@@ -180,7 +180,7 @@ class ColumnsAfterChange(Diagnostic):
 
     code = "SL620"
     MESSAGE = "`columns(…)` cannot follow a step that changes the data"
-    LABEL = "the columns have lost their names here"
+    LABEL = "an earlier step has removed the names of the columns"
     HELPS = ("move the step into the parts of `columns(…)`, or after `columns(…)`",)
 
 
@@ -288,8 +288,8 @@ class AmbiguousStageUse(Diagnostic):
 
     code = "SL610"
     severity = Severity.WARNING
-    MESSAGE = "`{stage}` is used {uses} times: this refers to the first use only"
-    LABEL = "this is the use called `{first}`"
+    MESSAGE = "`{stage}` is used {uses} times, but this name refers to the first use only"
+    LABEL = "this refers to the use `{first}`"
     HELPS = ("name the use you mean: {listed}",)
 
     stage: str

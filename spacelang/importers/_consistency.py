@@ -62,7 +62,7 @@ class _ConsistencyChecker:
                 if len(set(map(identity_key, values))) < len(values):
                     return self._contradiction(parameter.span, f"`{name}` has a duplicate value")
                 if (wrong := next((value for value in values if not _is_writable(value)), None)) is not None:
-                    self.problems.append(NotExpressible(parameter.span, what=f"the value `{wrong}`"))
+                    self.problems.append(NotExpressible(parameter.span, construct=f"the value `{wrong}`"))
                     return None
             case _:
                 assert_never(domain)

@@ -170,7 +170,7 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     if importer is None:
         return None, (UnknownFormat(Span(source, 0, 0), path=source.name),)
     if len(source.text.encode(errors="surrogatepass")) > MAX_BYTES:
-        return None, (TextTooLarge(Span(source, 0, 0), what="the file", limit="1 MiB"),)
+        return None, (TextTooLarge(Span(source, 0, 0), quantity="the file", limit="1 MiB"),)
     foreign = importer().read(source)
     too_many = _exceeded_limit(foreign)
     if too_many is not None:
@@ -191,12 +191,12 @@ def _exceeded_limit(foreign: ForeignSpace) -> TextTooLarge | None:
     declarations: tuple[Declaration, ...] = (*foreign.parameters, *foreign.conditionals, *foreign.clauses)
     if len(declarations) > MAX_DECLARATIONS:
         span = declarations[MAX_DECLARATIONS].span
-        return TextTooLarge(span, what="the number of declarations", limit=f"{MAX_DECLARATIONS:,}")
+        return TextTooLarge(span, quantity="the number of declarations", limit=f"{MAX_DECLARATIONS:,}")
     left = MAX_VALUES
     for declaration in declarations:
         left -= count_mentioned_values(declaration)
         if left < 0:
-            return TextTooLarge(declaration.span, what="the number of values", limit=f"{MAX_VALUES:,}")
+            return TextTooLarge(declaration.span, quantity="the number of values", limit=f"{MAX_VALUES:,}")
     return None
 
 
@@ -218,7 +218,7 @@ def _write_checked(
         too_large = exceeded_limit_diagnostic(Source(origin, text))
         if too_large is not None:
             diagnostics.append(
-                TextTooLarge(start, what=f"{too_large.what} in the imported space", limit=too_large.limit)
+                TextTooLarge(start, quantity=f"{too_large.quantity} in the imported space", limit=too_large.limit)
             )
         if _has_errors(diagnostics):
             return None, diagnostics
@@ -259,7 +259,7 @@ def _remove_dead_alternatives(
         assert isinstance(domain, ForeignValues)
         place = next(i for i in range(len(domain.values)) if naming.alternatives[parameter.name, i] == one.alternative)
         what = f"the value `{domain.values[place]}` of `{parameter.name}` is always forbidden"
-        left_out.append(IneffectiveDeclaration(parameter.span, what=what))
+        left_out.append(IneffectiveDeclaration(parameter.span, declaration=what))
         if sound.parameters[parameter.name].is_constant:
             return None
         sound = remove_value(sound, parameter.name, domain.values[place])

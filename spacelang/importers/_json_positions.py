@@ -134,5 +134,7 @@ class _JsonParser:
         read = parse_number(text)
         if read is None:
             is_number = text[:1].isdigit() or text[:1] == "-"
-            raise _MalformedError(f"not a number of at most {MAX_DIGITS} digits" if is_number else "expected a value")
+            raise _MalformedError(
+                f"expected a number of at most {MAX_DIGITS} digits" if is_number else "expected a value"
+            )
         return read

@@ -94,7 +94,7 @@ class BodyWriter:
                 found.setdefault(path, []).append(member)
             if not members[name] and self._shape.paths[name] != (ROOT,):
                 span = self._shape.space.parameters[name].span
-                self.diagnostics.append(IneffectiveDeclaration(span, what=f"`{name}` is never active"))
+                self.diagnostics.append(IneffectiveDeclaration(span, declaration=f"`{name}` is never active"))
         self._report_lost_weights()
         return found
 
@@ -113,7 +113,7 @@ class BodyWriter:
             weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
             is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0
             if weights is not None and len(set(weights)) > 1 and not is_kept:
-                lost = SearchHintsNotImported(parameter.span, what="the weights of the values", name=name, verb="are")
+                lost = SearchHintsNotImported(parameter.span, hint="the weights of the values", name=name, verb="are")
                 self.diagnostics.append(lost)
 
     def _member(self, name: str, path: Path) -> ast.Member | None:
@@ -260,12 +260,12 @@ def _references(expression: ast.Expression | None) -> Iterator[str]:
     match expression:
         case ast.DottedName():
             yield expression.text
-        case ast.Binary(left=left):
+        case ast.BinaryOperation(left=left):
             yield from _references(left)
-        case ast.Logical(terms=terms):
+        case ast.LogicalOperation(terms=terms):
             for term in terms:
                 yield from _references(term)
-        case ast.Unary(term=inner) | ast.Membership(item=inner) | ast.IsTest(decision=inner):
+        case ast.UnaryOperation(term=inner) | ast.Membership(item=inner) | ast.IsTest(decision=inner):
             yield from _references(inner)
         case _:
             return

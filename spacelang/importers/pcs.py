@@ -71,8 +71,8 @@ def _line(span: Span) -> _Line | None:
     text = _unquoted(span)
     if (quote := _QUOTE.search(text)) is not None:
         at = Span(span.source, span.start + quote.start(), span.start + quote.end())
-        problem = f"the quote `{quote[0]}` is not part of a pair around a word"
-        return UnreadableDeclaration(at, problem=problem, expected="remove it: the format has no quotes")
+        problem = f"the quote `{quote[0]}` has no counterpart at the other end of the word"
+        return UnreadableDeclaration(at, problem=problem, expected="remove the quote: names and values need none")
     text = text[: _find_trailing(text)[0]].rstrip()
     span = Span(span.source, span.start, span.start + len(text))
     if "|" in text:
@@ -111,7 +111,7 @@ def _ignored_characters(source: Source) -> Iterator[IneffectiveDeclaration]:
 
 def _ignored(source: Source, start: int, end: int, reason: str = "ConfigSpace ignores it") -> IneffectiveDeclaration:
     at = Span(source, start, end)
-    return IneffectiveDeclaration(at, what=f"`{at.text}` has no meaning here", reason=reason)
+    return IneffectiveDeclaration(at, declaration=f"`{at.text}` has no meaning here", reason=reason)
 
 
 def _parameter(text: str, span: Span) -> foreign.ForeignParameter | Diagnostic:

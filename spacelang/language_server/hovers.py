@@ -14,7 +14,7 @@ from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDe
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.space import Choice
-from spacelang.ir.tuple_parameters import is_own_condition
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.names import Occurrence, SymbolKind, syntax_nodes
@@ -42,10 +42,11 @@ _FORMS: Final = {
     "VAR": "`var NAME : DOMAIN`: a hyperparameter for expressions only; it is not passed to the operator",
     "LET": "`let NAME := EXPRESSION`: a name for an expression",
     "IMPLIES": "`a implies b`: `not a or b`",
-    "REPEAT": "`repeat(stage, least, most)`: the stage is used so many times in a row, each use with its own "
-    "alternative and hyperparameters",
+    "REPEAT": "`repeat(stage, least, most)`: the stage is used from `least` to `most` times in a row, each use with "
+    "its own alternative and hyperparameters",
     "PERMUTE": "`permute(a, b, c)`: a decision between all orders of the steps",
-    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part for some columns, with their features concatenated",
+    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part transforms some columns, and the "
+    "results are concatenated",
 }
 """What a keyword begins, by its terminal."""
 _FUNCTIONS: Final = {
@@ -153,7 +154,9 @@ def _variables(definition: Span, document: Document, names: TextNames) -> Iterat
                 yield _decision(node)
         elif node.span == definition:
             yield f"`{describe(node.domain)}`, default `{literal(node.default)}`"
-            if node.condition is not None and not (space and is_own_condition(address, node.condition, space)):
+            if node.condition is not None and not (
+                space and is_condition_implied_by_tuple(address, node.condition, space)
+            ):
                 yield f"active when `{node.condition.span.text}`"
     yield from _counted_decisions(decisions, definition, document)
 

@@ -120,7 +120,7 @@ def _task(parts: codec.Parts, path: str, context: ReadingContext) -> task.Task:
     for place, goal in enumerate(made.goals):
         if (wrong := task.function_goal_problem(goal, made.goals)) is not None:
             where = f"further_goals[{place - 1}]" if place else "goal"
-            raise DefinitionError(f"{path}.{where}", f"is no goal: {wrong[0]}", wrong[1])
+            raise DefinitionError(f"{path}.{where}", f"is not a valid goal: {wrong[0]}", wrong[1])
     return made
 
 
@@ -167,7 +167,7 @@ def _validation(kind: str) -> Callable[[codec.Parts, str, ReadingContext], Decla
         try:
             return make_validation(kind, number, [*columns, *([("keep", None)] if parts.get("keep") else [])])
         except SplitOptionError as error:
-            raise DefinitionError(path, f"has wrong options: {error.problem}") from None
+            raise DefinitionError(path, f"has invalid options: {error.problem}") from None
 
     return read
 
@@ -213,7 +213,7 @@ _FIDELITY: Final = ObjectCodec(
             "The factor by which the number of rows grows from one training to the next.",
         ),
     ),
-    codec.make_from_parts_with_span(task.Fidelity),
+    codec.make_from_parts_with_span(task.FidelitySchedule),
     has_span=True,
 )
 _LIMITS: Final = ObjectCodec(

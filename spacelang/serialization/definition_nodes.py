@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import Any, Final, assert_never
 
 from spacelang.ir import space as ir
-from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Grid, Union, contains, describe
+from spacelang.ir.repeated_stages import name_of_nth_use
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
@@ -61,7 +61,7 @@ def _product(kind: ir.ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[ir
 def _check_same_length(parts: codec.Parts, of_each: str, path: str) -> None:
     found, wanted = len(parts[of_each]), len(parts["children"])
     if found != wanted:
-        raise DefinitionError(f"{path}.{of_each}", f"has {found} members for {wanted} steps")
+        raise DefinitionError(f"{path}.{of_each}", f"has {found} entries, expected {wanted}: one for each step")
 
 
 def _pattern(value: object, path: str) -> str:
@@ -138,14 +138,14 @@ def _check_chain(parts: codec.Parts, path: str) -> None:
         if not branch.name.isdecimal() or (place and int(branch.name) <= int(parts["branches"][place - 1].name)):
             raise DefinitionError(at, f"is `{branch.name}`, expected a larger number of uses than the one before")
         names = [use.name if isinstance(use, ir.Choice) else "" for use in ir.children_of(branch.node)]
-        if names != [name_of_use(parts["name"], use) for use in range(1, int(branch.name) + 1)]:
-            problem = f"has not the {branch.name} uses of the chain"
-            raise DefinitionError(at, problem, f"the first one is the decision `{name_of_use(parts['name'], 1)}`")
+        if names != [name_of_nth_use(parts["name"], use) for use in range(1, int(branch.name) + 1)]:
+            problem = f"must contain the decisions of {branch.name} uses of the chain, in order"
+            raise DefinitionError(at, problem, f"the first use is the decision `{name_of_nth_use(parts['name'], 1)}`")
 
 
 def _branch(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Branch:
     if parts["value"] is not None and parts["node"] != ir.SKIPPED_STEP:
-        raise DefinitionError(f"{path}.value", "is given together with a `node`")
+        raise DefinitionError(f"{path}.value", "cannot be given together with a `node`")
     return ir.Branch(**parts, span=context.span(parts["name"]))
 
 
@@ -222,7 +222,9 @@ def _deferred_order(
     def order(orders: tuple[ir.Branch, ...]) -> ir.Choice:
         for place, branch in enumerate(parts["branches"]):
             if branch not in orders:
-                raise DefinitionError(f"{path}.alternatives[{place}]", "is not an order of the labels")
+                raise DefinitionError(
+                    f"{path}.alternatives[{place}]", "does not name each label once, with commas between them"
+                )
         listed = parts["branches"] or tuple(replace(each, span=context.span()) for each in orders)
         return _choice({**parts, "branches": listed}, path, context)
 
@@ -285,16 +287,17 @@ def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path
     is_excluded = parameter.choice is not None and not parameter.elements and parameter.length not in known
     for name, address in [*zip(names, parameter.members, strict=True)][: 1 if is_excluded else None]:
         if address not in known or known[address].name != name:
-            raise DefinitionError(path, f"names `{address}`, which is no hyperparameter `{name}` of the operator")
+            raise DefinitionError(path, f"names `{address}`, which is not the hyperparameter `{name}` of this operator")
         if known[address].key.removesuffix(name) != known[parameter.members[0]].key.removesuffix(names[0]):
-            raise DefinitionError(path, f"has the key `{known[address].key}`, which does not fit those of the others")
+            key, first_key = known[address].key, known[parameter.members[0]].key
+            raise DefinitionError(path, f"has the keys `{first_key}` and `{key}`, which do not begin alike")
     if is_excluded:
         return
     lengths = known[parameter.length].domain
     if not isinstance(lengths, Grid) or not lengths.is_consecutive or lengths.lower < 0:
         raise DefinitionError(path, f"has the lengths `{describe(lengths)}`", "give a range of integers from 0")
     if any(isinstance(known[address].domain, Union) for address in parameter.elements):
-        raise DefinitionError(path, "has elements whose domain is a union")
+        raise DefinitionError(path, "cannot have elements whose domain is a union")
     if parameter.choice is not None and not contains(known[parameter.choice].domain, ir.TUPLE_NAME):
         raise DefinitionError(path, f"names the choice `{parameter.choice}`, which has no value `{ir.TUPLE_NAME}`")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
-from spacelang.ir.expr import Active, BranchTest, Expr, Reference, mentioned_addresses, nodes
+from spacelang.ir.expr import ActivityTest, BranchTest, Expr, Reference, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
 from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import DuplicateKeyError, Value, object_without_duplicates
@@ -275,7 +275,9 @@ class DocumentPaths:
     def add(self, address: str, path: str) -> None:
         """Record the path of an address; raise DefinitionError if the address is already in use."""
         if address in self.nodes:
-            raise DefinitionError(f"{path}.address", f"is `{address}`, which `{self.nodes[address]}` already uses")
+            raise DefinitionError(
+                f"{path}.address", f"is `{address}`, which is already the address of `{self.nodes[address]}`"
+            )
         self.nodes[address] = path
 
 
@@ -416,7 +418,7 @@ def _merge_into_larger(one: set[str], other: set[str]) -> set[str]:
 
 def _check_reference(node: Expr, path: str, space: Space) -> None:
     match node:
-        case Reference(address) | Active(address):
+        case Reference(address) | ActivityTest(address):
             _find_node(address, Hyperparameter, path, space)
         case BranchTest(address, branches):
             choice = _find_node(address, Choice, path, space)
@@ -435,10 +437,10 @@ def _find_node(address: str, kind: type[Choice | Hyperparameter], path: str, spa
     variable = space.variables.get(address)
     if variable is not None and isinstance(variable.node, kind):
         return variable.node
-    what = "decision" if kind is Choice else "hyperparameter"
+    noun = "decision" if kind is Choice else "hyperparameter"
     known = [each.address for each in space.variables.values() if isinstance(each.node, kind)]
-    problem = f"refers to the unknown {what} `{address}`"
-    raise DefinitionError(path, problem, format_suggestion(address, known) or f"use the address of an existing {what}")
+    problem = f"refers to the unknown {noun} `{address}`"
+    raise DefinitionError(path, problem, format_suggestion(address, known) or f"use the address of an existing {noun}")
 
 
 def _check_conditions(space: Space, paths: DocumentPaths) -> None:

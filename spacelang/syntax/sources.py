@@ -67,7 +67,7 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
         case _InvalidText(reason):
             return NotUtf8Text(start, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TextTooLarge(start, what="the file", limit=limit)
+            return TextTooLarge(start, quantity="the file", limit=limit)
 
 
 def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagnostic:
@@ -85,7 +85,7 @@ def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagn
         case _InvalidText(reason):
             return NotUtf8Text(start, path=name, reason=reason)
         case _FileTooLarge(limit):
-            return TextTooLarge(start, what="the input", limit=limit)
+            return TextTooLarge(start, quantity="the input", limit=limit)
 
 
 @frozen
@@ -133,7 +133,7 @@ def read_import(place: ImportLocation, reference: str, at: Span) -> Source | Dia
         case _InvalidText(reason):
             return NotUtf8Text(at, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TextTooLarge(at, what="the imported file", limit=limit)
+            return TextTooLarge(at, quantity="the imported file", limit=limit)
 
 
 @frozen

@@ -100,7 +100,7 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
         if text[place] == sign and not whole.match(text, place):
             end = re.compile(r"[\r\n]|$").search(text, place)
             span = Span(source, start, mistake.shift + (end.start() if end else len(text)))
-            return UnclosedString(span, what=what, sign=f"`{sign}`" if sign != "`" else "a backtick")
+            return UnclosedString(span, construct=what, sign=f"`{sign}`" if sign != "`" else "a backtick")
     if mistake.unfinished:
         return _unfinished_line(mistake, source)
     if (idiom := mistake.idiom) is not None:

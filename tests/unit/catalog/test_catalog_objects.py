@@ -54,7 +54,7 @@ def test_other_names_are_not_operators(name: str) -> None:
     ],
 )
 def test_other_objects_are_not_listed(operator: str, parameter: str, name: str) -> None:
-    with pytest.raises(LookupError, match="is not listed for"):
+    with pytest.raises(LookupError, match="does not list"):
         named_object(load(), operator, parameter, name)
 
 

@@ -78,9 +78,13 @@ def test_what_data_an_operator_accepts(name: str, missing: bool, categories: boo
 @pytest.mark.parametrize(
     ("name", "parameter", "reason"),
     [
-        ("AgglomerativeClustering", "memory", "it names a cache folder, whose pickles would be executed"),
-        ("Pipeline", "memory", "it names a cache folder, whose pickles would be executed"),
-        ("GridSearchCV", "pre_dispatch", "its value is evaluated as code"),
+        (
+            "AgglomerativeClustering",
+            "memory",
+            "it is the path of a cache folder, and loading pickles from there would execute code",
+        ),
+        ("Pipeline", "memory", "it is the path of a cache folder, and loading pickles from there would execute code"),
+        ("GridSearchCV", "pre_dispatch", "joblib evaluates its value as code"),
         ("RandomForestClassifier", "n_jobs", "spacelang sets this parameter"),
         ("SVC", "verbose", "spacelang sets this parameter"),
         ("FunctionTransformer", "func", "it takes code"),

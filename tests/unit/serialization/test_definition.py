@@ -8,7 +8,20 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
-from spacelang.ir.expr import Active, And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, In, Not, Or, Reference
+from spacelang.ir.expr import (
+    ActivityTest,
+    And,
+    Arithmetic,
+    BranchTest,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Not,
+    Or,
+    Reference,
+)
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import (
     SKIPPED_STEP,
@@ -24,7 +37,7 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Limits, ScorerGoal, Task
+from spacelang.ir.task import Bound, BoundedMeasure, FidelitySchedule, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.ir.value import Value
 from spacelang.serialization.definition import from_json, to_json
@@ -232,7 +245,7 @@ ADDRESS = Reference("a.p")
         Constant(True),
         Constant((1, "a")),
         ADDRESS,
-        Active("a.p"),
+        ActivityTest("a.p"),
         Compare("!=", ADDRESS, Constant(1.0)),
         In(ADDRESS, (1, True, "x", (1,))),
         In(ADDRESS, ()),
@@ -257,7 +270,7 @@ def test_a_task_comes_back() -> None:
             Bound(BoundedMeasure.DISPARITY, 0.0, False, "roc_auc", "age group"),
         ),
         CrossValidation(5),
-        Fidelity(100, 2.5),
+        FidelitySchedule(100, 2.5),
         Limits(300.0, 4e9, None),
     )
     root = Operator("A", "made")
@@ -358,7 +371,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{B}.fixed.g", {"named": 1}, f"{B}.fixed.g.named", "is a number"),
     (f"{B}.fixed.g", {"name": "f"}, f"{B}.fixed.g", "did you mean `named`?"),
     (f"{B}.parameters[0]", {"operator": "A"}, P, "is not a hyperparameter or a decision"),
-    (f"{P}.address", "s", f"{P}.address", "is `s`, which `definition.root.sequence[0]` already uses"),
+    (f"{P}.address", "s", f"{P}.address", "is `s`, which is already the address of `definition.root.sequence[0]`"),
     (f"{P}.key", "s", f"{P}.key", "can be active at the same time"),
     (f"{P}.key", "b.q", f"{Q}.key", "can be active at the same time"),
     (f"{P}.default", 10, f"{P}.default", "is outside of `int[1, 9]`"),
@@ -431,7 +444,12 @@ WRONG: list[tuple[str, Any, str, str]] = [
         "task.bounds[0]",
         "which only `disparity` takes",
     ),
-    ("root.sequence[1]", {"columns": [{"operator": "A"}], "selectors": []}, f"{B}.selectors", "has 0 members"),
+    (
+        "root.sequence[1]",
+        {"columns": [{"operator": "A"}], "selectors": []},
+        f"{B}.selectors",
+        "has 0 entries, expected 1: one for each step",
+    ),
     (
         "root.sequence[1]",
         {"columns": [{"operator": "A"}], "selectors": [{"pattern": "("}]},
@@ -464,7 +482,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
             "order": {"decision": "o", "address": "o", "alternatives": [{"alternative": "a, c"}]},
         },
         f"{B}.order.alternatives[0]",
-        "is not an order of the labels",
+        "does not name each label once",
     ),
     (f"{P}.default", DEEP, "", "is nested more than 400 levels deep"),
 ]

@@ -14,7 +14,7 @@ from spacelang.frozen import frozen
 from spacelang.ir.domain import KEYWORDS, contains, literal
 from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter
 from spacelang.ir.value import Value, are_same_value
-from spacelang.ir.walk import value_name
+from spacelang.ir.walk import unique_value_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import structure_title
 from spacelang.text import Span, forbidden_character
@@ -93,7 +93,7 @@ def _alternative(part: ast.Structure) -> Alternative:
         case ast.Parenthesised():
             name, span = _name_and_span(part.alias, structure_title(part.part), part.span)
             return Alternative(name, span, part.part, part.annotations, part.alias)
-        case ast.ColumnSplit() | ast.Permute() | ast.Repeat():
+        case ast.ColumnSplit() | ast.Permutation() | ast.Repetition():
             return Alternative(structure_title(part), part.span, part, part.annotations)
         case ast.JoinedStructures() | ast.OptionalStructure():
             return Alternative(structure_title(part), part.span, part)
@@ -113,13 +113,13 @@ def mentioned_operators(structure: ast.Structure) -> Iterator[ast.OperatorRefere
             for member in structure.body.members if structure.body is not None else ():
                 if isinstance(member, ast.Parameter):
                     yield from _operators_in_domain(member.domain)
-        case ast.JoinedStructures(parts=parts) | ast.Permute(parts=parts):
+        case ast.JoinedStructures(parts=parts) | ast.Permutation(parts=parts):
             for part in parts:
                 yield from mentioned_operators(part)
         case ast.ColumnSplit(parts=columns):
             for _, part in columns:
                 yield from mentioned_operators(part)
-        case ast.OptionalStructure(part=part) | ast.Parenthesised(part=part) | ast.Repeat(part=part):
+        case ast.OptionalStructure(part=part) | ast.Parenthesised(part=part) | ast.Repetition(part=part):
             yield from mentioned_operators(part)
 
 
@@ -264,7 +264,7 @@ def _is_range(part: ast.Domain) -> bool:
 
 
 def _value_alternative(value: Value, span: Span) -> Alternative:
-    return Alternative(value_name(value), span, ast.NoneStep((), span), value=value)
+    return Alternative(unique_value_name(value), span, ast.NoneStep((), span), value=value)
 
 
 def _member_alternatives(

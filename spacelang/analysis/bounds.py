@@ -333,11 +333,13 @@ class NamedBoundReader:
             is_open = range_.lower_open if bound.side == "lower" else range_.upper_open
             left, right = (bound.written, name) if bound.side == "lower" else (name, bound.written)
             if isinstance(each.pending.written.domain, ast.UnionDomain):
-                excluded = ast.Binary(">=" if is_open else ">", left, right, span)
-                apart = [ast.Unary("not", test, span) for test in others if test is not None]
-                rule = ast.ConstraintStatement(True, ast.Logical("and", (excluded, *apart), span), span)
+                excluded = ast.BinaryOperation(">=" if is_open else ">", left, right, span)
+                apart = [ast.UnaryOperation("not", test, span) for test in others if test is not None]
+                rule = ast.ConstraintStatement(True, ast.LogicalOperation("and", (excluded, *apart), span), span)
             else:
-                rule = ast.ConstraintStatement(False, ast.Binary("<" if is_open else "<=", left, right, span), span)
+                rule = ast.ConstraintStatement(
+                    False, ast.BinaryOperation("<" if is_open else "<=", left, right, span), span
+                )
             self._draft.rules.append(PendingConstraint(rule, each.pending.scope, bound.side))
         return True
 
@@ -363,10 +365,10 @@ def _names(written: ast.Expression) -> Iterator[ast.DottedName]:
     match written:
         case ast.DottedName():
             yield written
-        case ast.Binary():
+        case ast.BinaryOperation():
             yield from _names(written.left)
             yield from _names(written.right)
-        case ast.Unary():
+        case ast.UnaryOperation():
             yield from _names(written.term)
         case ast.FunctionCall(arguments=arguments) if written.function.text != "count":
             for argument in arguments:

@@ -17,8 +17,8 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import InvalidChain
 from spacelang.frozen import frozen
 from spacelang.ir import expr
-from spacelang.ir.chains import MAX_USES_IN_CHAIN, address_of_use, with_uses
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, fold_constants, partially_evaluate
+from spacelang.ir.repeated_stages import MAX_USES_IN_CHAIN, address_of_nth_use, fill_chain_alternatives
 from spacelang.ir.space import Choice, Node
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
@@ -28,7 +28,7 @@ Numbers: TypeAlias = Mapping[str, int]  # The number of uses of chains, by the a
 T = TypeVar("T")
 
 
-def chain_diagnostics(written: ast.Repeat, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
+def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
     """Yield a diagnostic for each mistake of a chain; `around` are the forms (`permute`, …) that contain the chain."""
     name, counts = stage.name.text, [each.value for each in written.counts]
     if around:
@@ -95,7 +95,7 @@ def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
 
     def expand(choice: Choice) -> Choice:
         chain = chains.get(choice.address)
-        return choice if chain is None else with_uses(choice, chain.uses)
+        return choice if chain is None else fill_chain_alternatives(choice, chain.uses)
 
     return rebuild_tree(root, lambda node: node, expand) if chains else root
 
@@ -189,7 +189,7 @@ class ChainExpansion:
         name, place = self._places[stage]
         for number in self._chains[name].numbers:
             if place <= number:
-                yield f"{address_of_use(name, number, place)}{address[len(stage) :]}", {name: number}
+                yield f"{address_of_nth_use(name, number, place)}{address[len(stage) :]}", {name: number}
 
     def _assignments(self, names: set[str]) -> Iterator[dict[str, int]]:
         ordered = [name for name in self._chains if name in names]
@@ -217,9 +217,9 @@ class ChainExpansion:
             known = self._lookup(numbers)(expression.address)
             if not isinstance(known, Unknown):
                 return expr.Constant(known in expression.branches, expression.span)
-        if isinstance(expression, expr.BranchTest | expr.Reference | expr.Active):
+        if isinstance(expression, expr.BranchTest | expr.Reference | expr.ActivityTest):
             return self.rename_uses(expression, numbers)
-        return expr.with_children(expression, lambda part: self._with_numbers(part, numbers))
+        return expr.map_children(expression, lambda part: self._with_numbers(part, numbers))
 
     def rename_uses(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
         """Return an expression with the addresses that uses have for certain numbers of uses, one for each chain."""
@@ -228,5 +228,5 @@ class ChainExpansion:
             stage = drafts.stage_of(address)
             if stage in self._places:
                 name, place = self._places[stage]
-                names[address] = f"{address_of_use(name, numbers[name], place)}{address[len(stage) :]}"
+                names[address] = f"{address_of_nth_use(name, numbers[name], place)}{address[len(stage) :]}"
         return expr.rename_addresses(expression, names)

@@ -13,13 +13,12 @@ from spacelang.analysis.value_intervals import IntervalEnd, ValueInterval, inter
 from spacelang.catalog.rules import NumberRange
 from spacelang.diagnostics.conditions import NeverComputed
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.computed import computed_value, has_float
-from spacelang.ir.computed_numbers import to_value
+from spacelang.ir.computed_parameters import computed_value, has_float_operand
 from spacelang.ir.domain import Grid, Real, literal, members, parts
 from spacelang.ir.domain_properties import is_finite
 from spacelang.ir.expr import (
     INACTIVE,
-    Active,
+    ActivityTest,
     And,
     Arithmetic,
     Call,
@@ -34,6 +33,7 @@ from spacelang.ir.expr import (
     references,
 )
 from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Variable
+from spacelang.ir.standalone_arithmetic import to_value
 from spacelang.ir.value import Value, identity_key
 from spacelang.ir.walk import computed_parameters
 from spacelang.solver.network import TooManyConnectedVariablesError
@@ -102,7 +102,7 @@ class _Check:
         found = interval_of(self._expression, self._space.variables)
         if found is None or not isinstance(self._expression, Arithmetic | Call):
             return False
-        if found.is_integral and has_float(self._expression, self._space.variables):
+        if found.is_integral and has_float_operand(self._expression, self._space.variables):
             return False
         return not any(map(self._is_vast, _ends(found))) and self._judge.range_rejection(_domain(found)) is None
 
@@ -230,7 +230,7 @@ class _Check:
 
     def _is_possible(self, test: Expr) -> bool:
         """Return False if no configuration with the operator has values of which a test is true."""
-        active = And(tuple(map(Active, references(self._expression))))
+        active = And(tuple(map(ActivityTest, references(self._expression))))
         constraints = (*self._space.constraints, Constraint(active, False), Constraint(test, False))
         try:
             return not is_unsatisfiable(self._space, constraints, self._owners[-1] if self._owners else None)

@@ -25,10 +25,10 @@ from spacelang.ir.expr import (
     Not,
     Or,
     Reference,
+    map_children,
     mentioned_addresses,
     nodes,
     references,
-    with_children,
 )
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Constraint, Hyperparameter, Product, ProductKind, Space
@@ -247,7 +247,7 @@ def _with_word(expression: Expr, address: str, word: Value) -> Expr:
 
     def with_false_orders(part: Expr) -> Expr:
         if isinstance(part, And | Or | Not):
-            return with_children(part, with_false_orders)
+            return map_children(part, with_false_orders)
         is_order = isinstance(part, Compare) and part.relation in ORDER_OPERATORS
         return Constant(False) if is_order and address in references(part) else part
 

@@ -18,12 +18,12 @@ from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import ContradictoryBounds
-from spacelang.ir.chains import address_in_stage, place_of_use
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
 from spacelang.ir.membership import is_violated
+from spacelang.ir.repeated_stages import address_shared_by_uses, use_index_in_name
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.tuple_parameters import is_own_condition
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
@@ -93,7 +93,7 @@ class _TruthChecks:
         conditions = {
             address: ExpressionInContext(condition, owners=space.variables[address].owners)
             for address, condition in space.conditions.items()
-            if not is_own_condition(address, condition, space)
+            if not is_condition_implied_by_tuple(address, condition, space)
         }
         conditions |= {
             address: ExpressionInContext(presence.condition, owners=space.variables[address].owners)
@@ -285,7 +285,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
         # An alternative inside a chain is excluded in all uses.
-        stage = choice.key.replace(f"[{place_of_use(choice.key)}]", "", 1)
+        stage = choice.key.replace(f"[{use_index_in_name(choice.key)}]", "", 1)
         report.add(kind(branch.span, alternative=branch.name, stage=stage, related=related, notes=notes))
 
 
@@ -327,11 +327,11 @@ def _dead_branches(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
     taken: dict[str, set[str]] = {}
     for choice in space.decisions if space.chains else ():
         names = {branch.name for place, branch in enumerate(choice.branches) if place in alive[choice.address]}
-        taken.setdefault(address_in_stage(choice.address, space.chains), set()).update(names)
+        taken.setdefault(address_shared_by_uses(choice.address, space.chains), set()).update(names)
     for choice in space.decisions:
         if choice.address in space.permutations or dead.intersection(space.variables[choice.address].owners):
             continue
-        known = taken.setdefault(address_in_stage(choice.address, space.chains), set())
+        known = taken.setdefault(address_shared_by_uses(choice.address, space.chains), set())
         for place, branch in enumerate(choice.branches):
             if place not in alive[choice.address]:
                 dead.add((choice.address, branch.name))

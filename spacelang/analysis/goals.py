@@ -131,16 +131,16 @@ class GoalReader:
                 remedy = f"a cost is minimized: write `minimize {self.example_loss}, {cost}`"
                 self._report.add(problems.InvalidGoal(written.span, remedy=remedy))
                 return None
-            case ast.Text(name):
+            case ast.QuotedString(name):
                 return ir_task.FunctionGoal(direction, name, span=written.span)
-            case ast.Unary("-", ast.Text(name)) if len(setting.arguments) > 1:
+            case ast.UnaryOperation("-", ast.QuotedString(name)) if len(setting.arguments) > 1:
                 return ir_task.FunctionGoal(direction, name, is_negated=True, span=written.span)
             case ast.DottedName():
                 name, from_one = written, False
-            case ast.Binary("-", ast.Number(1), ast.DottedName() as name):
+            case ast.BinaryOperation("-", ast.Number(1), ast.DottedName() as name):
                 from_one = True
-            case ast.Unary("-", ast.DottedName() | ast.Text() as negated) | ast.Binary(
-                "-", ast.Number(1), ast.Text() as negated
+            case ast.UnaryOperation("-", ast.DottedName() | ast.QuotedString() as negated) | ast.BinaryOperation(
+                "-", ast.Number(1), ast.QuotedString() as negated
             ):
                 other = "maximize" if direction == "minimize" else "minimize"
                 remedy = f"write `{other} {spell_arithmetic(negated)}`"

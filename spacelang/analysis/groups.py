@@ -19,7 +19,7 @@ from spacelang.diagnostics.names import (
 )
 from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.frozen import frozen
-from spacelang.ir.computed_numbers import exact
+from spacelang.ir.standalone_arithmetic import to_exact_decimal
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 
@@ -249,13 +249,13 @@ def expand_simplex(member: ast.Member, report: DiagnosticCollector) -> Iterator[
         domain = ast.Range("float", *ends, lower_open=False, upper_open=False, log=None, step=None, span=name.span)
         yield ast.Parameter(name, domain, share, None, (), name.span)
     if len(free) > 1:
-        total = reduce(lambda left, right: ast.Binary("+", left, right, member.span), map(_value, free))
+        total = reduce(lambda left, right: ast.BinaryOperation("+", left, right, member.span), map(_value, free))
         yield ast.ConstraintStatement(
-            False, ast.Binary("<=", total, ast.Number(1, member.span), member.span), member.span
+            False, ast.BinaryOperation("<=", total, ast.Number(1, member.span), member.span), member.span
         )
     rest: ast.Expression = ast.Number(1, last.span)
     for name in free:
-        rest = ast.Binary("-", rest, _value(name), last.span)
+        rest = ast.BinaryOperation("-", rest, _value(name), last.span)
     yield ast.ParameterFormula(last, rest, last.span)
 
 
@@ -266,7 +266,7 @@ def _shares(simplex: ast.Simplex, report: DiagnosticCollector) -> list[ast.Numbe
     if default is None:
         return equal
     given = [item for item in default.items if isinstance(item, ast.Number)]
-    total = sum((exact(item.value) for item in given), Fraction(0))
+    total = sum((to_exact_decimal(item.value) for item in given), Fraction(0))
     reason = None
     if len(given) != len(default.items) or any(not 0 <= item.value <= 1 for item in given):
         reason = "shares are numbers in [0, 1]"

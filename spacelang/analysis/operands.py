@@ -47,17 +47,17 @@ class OperandReader:
     def read(self, written: ast.Expression) -> Expr | Choice | None:
         """Return the operand (a `Choice` for the name of a decision), or None after reporting a mistake."""
         match written:
-            case ast.Number() | ast.Text() | ast.NamedConstant():
+            case ast.Number() | ast.QuotedString() | ast.NamedConstant():
                 return Constant(written.value, written.span)
-            case ast.Tuple():
+            case ast.TupleLiteral():
                 value = literal_value(written, self._report)
                 return None if isinstance(value, InvalidValue) else Constant(value, written.span)
             case ast.DottedName():
                 return self.read_name(written)
-            case ast.Binary(operator="+" | "-" | "*" | "/" | "**" as sign):
+            case ast.BinaryOperation(operator="+" | "-" | "*" | "/" | "**" as sign):
                 left, right = self._number(written.left), self._number(written.right)
                 return None if left is None or right is None else Arithmetic(sign, left, right, written.span)
-            case ast.Unary(operator="-"):
+            case ast.UnaryOperation(operator="-"):
                 term = self._number(written.term)
                 return None if term is None else Arithmetic("-", Constant(0), term, written.span)
             case ast.FunctionCall():

@@ -29,7 +29,7 @@ from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir import space as ir
 from spacelang.ir.domain import BOOLEANS, Domain, Grid, parts, spell_parameter_name
 from spacelang.ir.expr import Constant
-from spacelang.ir.walk import value_name
+from spacelang.ir.walk import unique_value_name
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span, parameter_name_problem
@@ -507,7 +507,7 @@ class BodyReader:
             judge.report_condition_on_required_operator(span)
             return branches
         value = default.name if isinstance(default, NamedObjectDefault) else default
-        name = value_name(value)
+        name = unique_value_name(value)
         is_own = any(branch.name == name for branch in branches)
         pending = drafts.PendingDecisionCondition(address, written.condition, self.scope, name, is_own, written.span)
         self._operators.draft.pending_decision_conditions.append(pending)

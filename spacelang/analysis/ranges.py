@@ -44,11 +44,11 @@ def is_named_bound(bound: ast.Expression) -> bool:
     match bound:
         case ast.DottedName():
             return bound.text not in DATA_SIZE_NAMES and bound.text.lower() not in INFINITY_NAMES
-        case ast.Binary():
+        case ast.BinaryOperation():
             return is_named_bound(bound.left) or is_named_bound(bound.right)
-        case ast.Unary():
+        case ast.UnaryOperation():
             return is_named_bound(bound.term)
-        case ast.FunctionCall(arguments=parts) | ast.Logical(terms=parts):
+        case ast.FunctionCall(arguments=parts) | ast.LogicalOperation(terms=parts):
             return any(map(is_named_bound, parts))
         case ast.Membership(item=part) | ast.IsTest(decision=part):
             return is_named_bound(part)

@@ -19,8 +19,8 @@ from spacelang.diagnostics.names import UnknownStep, UnreachableStage
 from spacelang.diagnostics.reading import NoPipelineOrStage, TextTooLarge
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
-from spacelang.ir.chains import MAX_USES_IN_CHAIN, name_of_use
 from spacelang.ir.data_binding import DataColumn
+from spacelang.ir.repeated_stages import MAX_USES_IN_CHAIN, name_of_nth_use
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -161,7 +161,7 @@ class StageReader:
         return self._read_use(home, stage, written)
 
     def make_chain_use(
-        self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
+        self, home: Module, stage: ast.Stage, written: ast.Repetition, alias: ast.Word | None
     ) -> ir.Choice | None:
         """Return a chain as a decision without alternatives yet, or None after reporting a mistake."""
         mistakes = [*chains.chain_diagnostics(written, stage, self.around)]
@@ -171,14 +171,16 @@ class StageReader:
         called = self._structures.assign_name(stage.name.text, alias, written.span, self._top)
         is_again = self._register_use(home, stage, called)
         if not is_allowed:
-            self.draft.dubious.update((called, *(name_of_use(called, place) for place in range(MAX_USES_IN_CHAIN + 1))))
+            self.draft.dubious.update(
+                (called, *(name_of_nth_use(called, place) for place in range(MAX_USES_IN_CHAIN + 1)))
+            )
             return None
         self._names.chains.add(called)
         least, most = (int(each.value) for each in written.counts)
         self.around.append(CHAIN)
         uses: list[ir.Choice] = []
         for place in range(1, most + 1):
-            before, use = len(self._report.found), name_of_use(called, place)
+            before, use = len(self._report.found), name_of_nth_use(called, place)
             uses.append(self._read(home, stage, use, AddressPrefix(use, use), is_again=True))
             if place > 1:
                 # The first use has the same mistakes.
@@ -326,13 +328,13 @@ def _names(expression: ast.Expression) -> Iterator[ast.DottedName]:
     match expression:
         case ast.DottedName():
             yield expression
-        case ast.Logical(terms=parts) | ast.FunctionCall(arguments=parts):
+        case ast.LogicalOperation(terms=parts) | ast.FunctionCall(arguments=parts):
             for part in parts:
                 yield from _names(part)
-        case ast.Binary():
+        case ast.BinaryOperation():
             yield from _names(expression.left)
             yield from _names(expression.right)
-        case ast.Unary(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
+        case ast.UnaryOperation(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
             yield from _names(part)
         case _:
             return

@@ -53,7 +53,7 @@ class _Stages(Protocol):
     ) -> ir.Choice | None: ...
 
     def make_chain_use(
-        self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
+        self, home: Module, stage: ast.Stage, written: ast.Repetition, alias: ast.Word | None
     ) -> ir.Choice | None: ...
 
     def steps_of_imported_pipeline(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]: ...
@@ -88,14 +88,14 @@ class StructureReader:
             case ast.NoneStep():
                 read_annotations(structure.annotations, STEPS, self._report)
                 return []
-            case ast.Repeat():
+            case ast.Repetition():
                 return self._chain(structure, None)
             case _:
                 return [self._step(structure, spot)]
 
     def _step(
         self,
-        structure: ast.JoinedStructures | ast.OptionalStructure | ast.ColumnSplit | ast.Permute,
+        structure: ast.JoinedStructures | ast.OptionalStructure | ast.ColumnSplit | ast.Permutation,
         spot: StructureContext,
     ) -> ir.Node:
         match structure:
@@ -109,7 +109,7 @@ class StructureReader:
                 return self._choice(structure, spot, None)
             case ast.ColumnSplit():
                 return self._columns(structure, spot)
-            case ast.Permute():
+            case ast.Permutation():
                 return self._permutation(structure, spot, None)
 
     def node(self, structure: ast.Structure, spot: StructureContext) -> ir.Node:
@@ -175,7 +175,7 @@ class StructureReader:
         if (
             alias is not None
             and is_valid_identifier(alias)
-            and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permute | ast.Repeat)
+            and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permutation | ast.Repetition)
         ):
             return self._aliased(written, alias, spot)
         return self.node(written, spot)
@@ -249,9 +249,9 @@ class StructureReader:
         read_annotations(group.annotations, STEPS, self._report)
         if group.alias is None:
             return self.steps(part, spot)
-        if isinstance(part, ast.Permute):
+        if isinstance(part, ast.Permutation):
             return [self._permutation(part, spot, group.alias)]
-        if isinstance(part, ast.Repeat):
+        if isinstance(part, ast.Repetition):
             return self._chain(part, group.alias)
         if isinstance(part, ast.OperatorReference) and part.alias is None:
             return self.steps(replace(part, alias=group.alias), spot)
@@ -260,14 +260,14 @@ class StructureReader:
 
     def _aliased(
         self,
-        part: ast.JoinedStructures | ast.OptionalStructure | ast.Permute | ast.Repeat,
+        part: ast.JoinedStructures | ast.OptionalStructure | ast.Permutation | ast.Repetition,
         alias: ast.Word,
         spot: StructureContext,
     ) -> ir.Node:
         """Return the node of an alternative with a name. If the node is a decision, it gets this name too."""
-        if isinstance(part, ast.Repeat):
+        if isinstance(part, ast.Repetition):
             return next(iter(self._chain(part, alias)), ir.SKIPPED_STEP)
-        if isinstance(part, ast.Permute):
+        if isinstance(part, ast.Permutation):
             return self._permutation(part, spot, alias)
         is_choice = isinstance(part, ast.OptionalStructure) or part.sign == "|"
         return self._choice(part, spot, alias) if is_choice else self.node(part, spot)
@@ -305,7 +305,7 @@ class StructureReader:
 
     # ---- chains, columns and permutations
 
-    def _chain(self, written: ast.Repeat, alias: ast.Word | None) -> list[ir.Node]:
+    def _chain(self, written: ast.Repetition, alias: ast.Word | None) -> list[ir.Node]:
         """Return the decision of a chain as a list, which is empty after a mistake was reported."""
         read_annotations(written.annotations, STEPS, self._report)
         used = alternatives.without_brackets(written.part)
@@ -360,7 +360,7 @@ class StructureReader:
         draft.columns = received
         return node
 
-    def _selector(self, written: ast.Word | ast.Text) -> ir.ColumnSelector | None:
+    def _selector(self, written: ast.Word | ast.QuotedString) -> ir.ColumnSelector | None:
         if isinstance(written, ast.Word):
             if written.text in COLUMN_KINDS:
                 return ir.ColumnSelector(written.text)
@@ -374,7 +374,7 @@ class StructureReader:
             return None
         return ir.ColumnSelector("pattern", written.value)
 
-    def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
+    def _permutation(self, written: ast.Permutation, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
         """Return a permutation: the decision on the order of its steps, and the steps."""
         read_annotations(written.annotations, STEPS, self._report)
         wanted = "order" if alias is None else structure_title(written)

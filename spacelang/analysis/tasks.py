@@ -153,7 +153,7 @@ class _TaskReader:
         self._refuse(number, f"`{text}` {wrong}", "expected a whole number, at least 2")
         return False
 
-    def _fidelity(self, setting: ast.TaskSetting) -> ir_task.Fidelity | None:
+    def _fidelity(self, setting: ast.TaskSetting) -> ir_task.FidelitySchedule | None:
         resource, first, factor = setting.arguments
         assert isinstance(resource, ast.Word)
         assert isinstance(first, ast.Number)
@@ -171,7 +171,7 @@ class _TaskReader:
             problem = f"the factor {spell_arithmetic(factor)} does not increase the number of rows"
             self._refuse(factor, problem, "expected a number greater than 1")
             return None
-        return ir_task.Fidelity(rows, growth, setting.span)
+        return ir_task.FidelitySchedule(rows, growth, setting.span)
 
     # ---- limits
 
@@ -257,9 +257,9 @@ class BoundReader:
     def read(self, written: ast.Expression) -> ir_task.Bound | None:
         """Return the bound that an expression states, or None after reporting why it states none."""
         match written:
-            case ast.Binary(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
+            case ast.BinaryOperation(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
                 pass
-            case ast.Logical():
+            case ast.LogicalOperation():
                 problem = "a `subject to` line can bound only one measure"
                 remedy = "write one `subject to` line for each measure"
                 self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
@@ -319,7 +319,7 @@ class BoundReader:
         """Return the scorer and the column of a `disparity`, or None for each after reporting a mistake."""
         assert isinstance(written, ast.FunctionCall)
         match written.arguments:
-            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.Text(value=column)):
+            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.QuotedString(value=column)):
                 return self._scorers.read(scorer), column
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
@@ -335,7 +335,7 @@ class BoundReader:
                 value = float(round(value)) if measure is ir_task.BoundedMeasure.SIZE and isfinite(value) else value
             case ast.Number(value) if measure is ir_task.BoundedMeasure.DISPARITY:
                 value = float(value)
-            case ast.Unary("-", ast.Number() | ast.NumberWithUnit()):
+            case ast.UnaryOperation("-", ast.Number() | ast.NumberWithUnit()):
                 return -1.0
             case ast.Number() | ast.NumberWithUnit():
                 self._report.add(_wrong_unit(measure, written))
@@ -352,7 +352,7 @@ class BoundReader:
 
 
 def _is_number(written: ast.Expression) -> bool:
-    return isinstance(written, ast.Number | ast.NumberWithUnit | ast.Unary)
+    return isinstance(written, ast.Number | ast.NumberWithUnit | ast.UnaryOperation)
 
 
 def _units(measure: ir_task.BoundedMeasure) -> Mapping[str, Fraction]:

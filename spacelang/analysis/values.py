@@ -31,11 +31,11 @@ NO_VALUE = InvalidValue()
 def literal_value(value: ast.Value, report: DiagnosticCollector) -> Value | InvalidValue:
     """Return the value of a literal, or `NO_VALUE` after reporting an operator with a body."""
     match value:
-        case ast.Number() | ast.Text() | ast.NamedConstant():
+        case ast.Number() | ast.QuotedString() | ast.NamedConstant():
             return value.value
         case ast.DottedName():
             return value.text
-        case ast.Tuple():
+        case ast.TupleLiteral():
             items = [literal_value(item, report) for item in value.items]
             return NO_VALUE if any(isinstance(item, InvalidValue) for item in items) else tuple(items)  # type: ignore[arg-type]
         case ast.OperatorValue():

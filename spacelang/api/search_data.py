@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.task import RESERVED_NAMES, Fidelity, FunctionGoal, PipelineGoal, ScorerGoal, Task
+from spacelang.ir.task import RESERVED_NAMES, FidelitySchedule, FunctionGoal, PipelineGoal, ScorerGoal, Task
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation, time_column
 from spacelang.plugins import NestedPlugin
@@ -331,7 +331,7 @@ class BlackBoxData(EvaluationData):
         scale = make_loss_scale(self.scale)
         return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, goals=goals)
 
-    def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
+    def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> FidelitySchedule | None:
         """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
         known = self.fidelities or fidelities_if_several(aim)
         return super().fidelity_grid(space, aim) if known is None else fidelity_grid(validate_fidelities(known))
@@ -392,10 +392,10 @@ def fidelities_if_several(aim: ObjectiveInfo) -> tuple[int, ...] | None:
     return found if len(found) > 1 else None
 
 
-def fidelity_grid(fidelities: tuple[int, ...]) -> Fidelity | None:
+def fidelity_grid(fidelities: tuple[int, ...]) -> FidelitySchedule | None:
     """Return the geometric grid from the first to the last fidelity, as first and factor; None for a single one."""
     first, last, steps = fidelities[0], fidelities[-1], len(fidelities) - 1
-    return Fidelity(first, (last / first) ** (1 / steps)) if steps else None
+    return FidelitySchedule(first, (last / first) ** (1 / steps)) if steps else None
 
 
 def make_loss_scale(scale: float | None) -> LossScale | None:

@@ -60,15 +60,15 @@ class ExpressionWriter:
         if test.operator == "in":
             values = test.values
         elif isinstance(domain, foreign.ForeignRange):
-            return ast.Binary(test.operator, name, number_node(test.values[0]), NO_SPAN)
+            return ast.BinaryOperation(test.operator, name, number_node(test.values[0]), NO_SPAN)
         else:
             values = tuple(given for given in domain.values if is_satisfied(test, parameter, given))
         written = [value_node(parameter, given) for given in values]
-        if len(written) != 1 or isinstance(written[0], ast.Tuple):
+        if len(written) != 1 or isinstance(written[0], ast.TupleLiteral):
             return ast.Membership(name, tuple(written), NO_SPAN)
         if is_boolean(domain) and written[0] == ast.NamedConstant(True, NO_SPAN):
             return name
-        return ast.Binary("==", name, written[0], NO_SPAN)
+        return ast.BinaryOperation("==", name, written[0], NO_SPAN)
 
     def _not_equal(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         """Return a `!=` comparison as an expression; record in `loose_tests` if it holds for an inactive parameter."""
@@ -81,9 +81,9 @@ class ExpressionWriter:
             self.loose_tests.append(test)
         if isinstance(same, bool):
             return not same
-        if always and isinstance(same, ast.Binary) and same.operator == "==":
-            return ast.Binary("!=", same.left, same.right, NO_SPAN)
-        return ast.Unary("not", same, NO_SPAN)
+        if always and isinstance(same, ast.BinaryOperation) and same.operator == "==":
+            return ast.BinaryOperation("!=", same.left, same.right, NO_SPAN)
+        return ast.UnaryOperation("not", same, NO_SPAN)
 
     def _convert_decision_test(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         name = test.parameter
@@ -116,7 +116,11 @@ def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression
     open_terms = tuple(dict.fromkeys(term for term in terms if not isinstance(term, bool)))
     if not open_terms:
         return not deciding
-    return open_terms[0] if len(open_terms) == 1 else ast.Logical("or" if deciding else "and", open_terms, NO_SPAN)
+    return (
+        open_terms[0]
+        if len(open_terms) == 1
+        else ast.LogicalOperation("or" if deciding else "and", open_terms, NO_SPAN)
+    )
 
 
 def is_boolean(domain: foreign.ForeignRange | foreign.ForeignValues) -> bool:
@@ -126,7 +130,7 @@ def is_boolean(domain: foreign.ForeignRange | foreign.ForeignValues) -> bool:
 
 def value_node(
     parameter: foreign.ForeignParameter, given: Value
-) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
+) -> ast.Number | ast.QuotedString | ast.NamedConstant | ast.TupleLiteral | ast.DottedName:
     """Return the syntax node of a value of a hyperparameter."""
     domain = parameter.domain
     if isinstance(domain, foreign.ForeignRange):
@@ -242,7 +246,7 @@ class ConstraintWriter:
             terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))
         terms = terms or [ast.NamedConstant(True, NO_SPAN)]
-        expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NO_SPAN)
+        expression = terms[0] if len(terms) == 1 else ast.LogicalOperation("and", tuple(terms), NO_SPAN)
         return home, ast.ConstraintStatement(True, expression, NO_SPAN)
 
     def _is_certain(self, table: _ClauseTable, name: str) -> bool:
@@ -261,7 +265,7 @@ class ConstraintWriter:
                 yield self._expressions.make_comparison(foreign.ValueTest(name, "in", values, table.span), called(name))
         for other in table.others:
             if isinstance(other, foreign.ParameterComparison):
-                yield ast.Binary(other.operator, called(other.left), called(other.right), NO_SPAN)
+                yield ast.BinaryOperation(other.operator, called(other.left), called(other.right), NO_SPAN)
             else:
                 yield self._expressions.make_comparison(other, called(other.parameter))
 

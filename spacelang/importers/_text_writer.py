@@ -260,12 +260,12 @@ def _references(expression: ast.Expression | None) -> Iterator[str]:
     match expression:
         case ast.DottedName():
             yield expression.text
-        case ast.Binary(left=left):
+        case ast.BinaryOperation(left=left):
             yield from _references(left)
-        case ast.Logical(terms=terms):
+        case ast.LogicalOperation(terms=terms):
             for term in terms:
                 yield from _references(term)
-        case ast.Unary(term=inner) | ast.Membership(item=inner) | ast.IsTest(decision=inner):
+        case ast.UnaryOperation(term=inner) | ast.Membership(item=inner) | ast.IsTest(decision=inner):
             yield from _references(inner)
         case _:
             return

@@ -120,7 +120,9 @@ def hyperparameters_of(space: ir.Space, configuration: Configuration) -> dict[st
     return {node.key: node for node in nodes if isinstance(node, ir.Hyperparameter) and node.key in configuration}
 
 
-def assemble(space: ir.Space, structure: Structure, value_of: Callable[[ir.Hyperparameter], Value]) -> Configuration:
+def assemble_configuration(
+    space: ir.Space, structure: Structure, value_of: Callable[[ir.Hyperparameter], Value]
+) -> Configuration:
     """Return the configuration of a structure; `value_of` is called once for each active hyperparameter."""
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
@@ -299,7 +301,7 @@ def _operator(
     children = tuple(child for child in found if child is not None)
     moved = {old.address: new.address for old, new in zip(operator.children, found, strict=True) if new is not None}
     left = (each.restrict_to(moved.keys()) for each in operator.tuples)
-    tuples = tuple(each.with_first_member_at(moved[each.members[0]]) for each in left if each is not None)
+    tuples = tuple(each.relocate(moved[each.members[0]]) for each in left if each is not None)
     return replace(operator, children=children, fixed=fixed, computed=computed, tuples=tuples)
 
 
@@ -366,7 +368,7 @@ _LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+
 """The names of alternatives that are quoted strings, tuples or numbers."""
 
 
-def value_name(value: Value) -> str:
+def unique_value_name(value: Value) -> str:
     """Return the unique name of a plain value: 1 is named `1`, and the string `"1"`, which reads like it, in quotes."""
     if not isinstance(value, str):
         return _escape_name(literal(value))

@@ -14,7 +14,7 @@ from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDe
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.space import Choice
-from spacelang.ir.tuple_parameters import is_own_condition
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.names import Occurrence, SymbolKind, syntax_nodes
@@ -154,7 +154,9 @@ def _variables(definition: Span, document: Document, names: TextNames) -> Iterat
                 yield _decision(node)
         elif node.span == definition:
             yield f"`{describe(node.domain)}`, default `{literal(node.default)}`"
-            if node.condition is not None and not (space and is_own_condition(address, node.condition, space)):
+            if node.condition is not None and not (
+                space and is_condition_implied_by_tuple(address, node.condition, space)
+            ):
                 yield f"active when `{node.condition.span.text}`"
     yield from _counted_decisions(decisions, definition, document)
 

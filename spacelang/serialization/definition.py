@@ -213,7 +213,7 @@ _FIDELITY: Final = ObjectCodec(
             "The factor by which the number of rows grows from one training to the next.",
         ),
     ),
-    codec.make_from_parts_with_span(task.Fidelity),
+    codec.make_from_parts_with_span(task.FidelitySchedule),
     has_span=True,
 )
 _LIMITS: Final = ObjectCodec(

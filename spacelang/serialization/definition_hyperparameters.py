@@ -190,8 +190,8 @@ PRIOR: Final[JsonCodec[Prior]] = codec.named_object(
 
 
 _EXPRESSION_KEYS: Final[dict[type[expr.Expr], str]] = {
-    expr.Constant: "", expr.Reference: "hyperparameter", expr.BranchTest: "is", expr.Active: "active", expr.In: "in",
-    expr.Not: "not", expr.And: "and", expr.Or: "or",
+    expr.Constant: "", expr.Reference: "hyperparameter", expr.BranchTest: "is", expr.ActivityTest: "active",
+    expr.In: "in", expr.Not: "not", expr.And: "and", expr.Or: "or",
 }  # fmt: skip
 
 
@@ -248,7 +248,7 @@ _EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
         ),
         "active": _object_codec(
             "True if a hyperparameter is active.",
-            expr.Active,
+            expr.ActivityTest,
             ObjectKey("active", codec.NAME, _ADDRESS, part="address"),
         ),
         "in": _object_codec(

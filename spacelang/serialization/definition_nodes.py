@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import Any, Final, assert_never
 
 from spacelang.ir import space as ir
-from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Grid, Union, contains, describe
+from spacelang.ir.repeated_stages import name_of_nth_use
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
@@ -138,9 +138,9 @@ def _check_chain(parts: codec.Parts, path: str) -> None:
         if not branch.name.isdecimal() or (place and int(branch.name) <= int(parts["branches"][place - 1].name)):
             raise DefinitionError(at, f"is `{branch.name}`, expected a larger number of uses than the one before")
         names = [use.name if isinstance(use, ir.Choice) else "" for use in ir.children_of(branch.node)]
-        if names != [name_of_use(parts["name"], use) for use in range(1, int(branch.name) + 1)]:
+        if names != [name_of_nth_use(parts["name"], use) for use in range(1, int(branch.name) + 1)]:
             problem = f"must contain the decisions of {branch.name} uses of the chain, in order"
-            raise DefinitionError(at, problem, f"the first use is the decision `{name_of_use(parts['name'], 1)}`")
+            raise DefinitionError(at, problem, f"the first use is the decision `{name_of_nth_use(parts['name'], 1)}`")
 
 
 def _branch(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Branch:

@@ -7,14 +7,14 @@ from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
 from spacelang.ir import space as ir
-from spacelang.ir.chains import merge_constraints
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import references
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.range_bounds import RangeBound, describe_with_bounds, range_bounds
+from spacelang.ir.repeated_stages import merge_constraints_across_uses
 from spacelang.ir.space import Hyperparameter, Operator, Space, subtree
 from spacelang.ir.task import task_lines as describe_task
-from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
+from spacelang.ir.tuple_parameters import TupleDescription, children_with_grouped_tuples
 from spacelang.serialization.common_structures import count_common_structures
 from spacelang.serialization.syntax_nodes import (
     expression_speller,
@@ -194,7 +194,7 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
     bounds = _bounds_to_show(first, second), _bounds_to_show(second, first)
     domains = _bounded_domains((first, second), bounds)
     first, second = (
-        replace(each, constraints=merge_constraints(each, without=shown))
+        replace(each, constraints=merge_constraints_across_uses(each, without=shown))
         for each, shown in zip((first, second), bounds, strict=True)
     )
     named = with_spelled_names(first), with_spelled_names(second)
@@ -323,7 +323,7 @@ def _facts_of(node: ir.Node, inside: str, domains: Mapping[str, str]) -> Iterato
 
 def _facts_of_operator(node: ir.Operator, inside: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
     yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
-    for part in children_with_tuples(node):
+    for part in children_with_grouped_tuples(node):
         if isinstance(part, TupleDescription):
             yield from _facts_of_parameter(part.parameter.address, part.domain, part)
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
-from spacelang.ir.expr import Active, BranchTest, Expr, Reference, mentioned_addresses, nodes
+from spacelang.ir.expr import ActivityTest, BranchTest, Expr, Reference, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
 from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import DuplicateKeyError, Value, object_without_duplicates
@@ -418,7 +418,7 @@ def _merge_into_larger(one: set[str], other: set[str]) -> set[str]:
 
 def _check_reference(node: Expr, path: str, space: Space) -> None:
     match node:
-        case Reference(address) | Active(address):
+        case Reference(address) | ActivityTest(address):
             _find_node(address, Hyperparameter, path, space)
         case BranchTest(address, branches):
             choice = _find_node(address, Choice, path, space)

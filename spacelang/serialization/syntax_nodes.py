@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir import expr
-from spacelang.ir.chains import with_numbers_of_uses
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import (
     BOOLEANS,
@@ -21,6 +20,7 @@ from spacelang.ir.domain import (
     parts,
     quoted,
 )
+from spacelang.ir.repeated_stages import with_use_count_comparisons
 from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Space, TupleParameter
 from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value, are_same_value
@@ -122,7 +122,7 @@ class ExpressionNames:
         Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
         `around`, the expression is written as for the top level of a file.
         """
-        expression = with_numbers_of_uses(expression, self._space.chains)
+        expression = with_use_count_comparisons(expression, self._space.chains)
         names = {address: self._paths[address] for address in expr.mentioned_addresses(expression)}
         if around:
             words = {*DATA_SIZE_NAMES, *self._string_values(names)}
@@ -153,23 +153,23 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
             if not terms:
                 return ast.NamedConstant(is_all, NO_SPAN)
             written = tuple(_logical_node(term, names, paths) for term in terms)
-            return ast.Logical("and" if is_all else "or", written, NO_SPAN)
+            return ast.LogicalOperation("and" if is_all else "or", written, NO_SPAN)
         case expr.Not(term):
-            return ast.Unary("not", _logical_node(term, names, paths), NO_SPAN)
+            return ast.UnaryOperation("not", _logical_node(term, names, paths), NO_SPAN)
         case expr.Compare(relation, left, right):
             names = names if isinstance(left, expr.Reference) and not isinstance(right, expr.Reference) else paths
             is_constant = isinstance(left, expr.Constant) and isinstance(right, expr.Constant)
             side = _lone_operand if is_constant else _arithmetic_node
-            return ast.Binary(relation, side(left, names), side(right, names), NO_SPAN)
+            return ast.BinaryOperation(relation, side(left, names), side(right, names), NO_SPAN)
         case expr.In(item, values):
             one = _lone_operand(item, names)
             # An empty set of values is written as `x != x`, which is never true.
-            nothing = ast.Binary("!=", one, one, NO_SPAN)
+            nothing = ast.BinaryOperation("!=", one, one, NO_SPAN)
             return ast.Membership(one, tuple(map(make_value, values)), NO_SPAN) if values else nothing
         case expr.BranchTest(address, branches):
             return make_choice_test(_dotted(names[address]), branches)
-        case expr.Active(address):
-            return ast.Binary("==", _reference_node(names[address]), _reference_node(names[address]), NO_SPAN)
+        case expr.ActivityTest(address):
+            return ast.BinaryOperation("==", _reference_node(names[address]), _reference_node(names[address]), NO_SPAN)
         case expr.Constant() | expr.Reference() | expr.Arithmetic() | expr.Call():
             return _arithmetic_node(expression, names)
         case _:
@@ -179,7 +179,7 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
 def _lone_operand(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
     """Return the node of an operand without a hyperparameter next to it, so that strings need quotes."""
     if isinstance(expression, expr.Constant) and isinstance(expression.value, str):
-        return ast.Text(expression.value, NO_SPAN)
+        return ast.QuotedString(expression.value, NO_SPAN)
     return _arithmetic_node(expression, names)
 
 
@@ -215,7 +215,9 @@ def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Ex
         case expr.Reference(address):
             return _reference_node(names[address])
         case expr.Arithmetic(operation, left, right):
-            return ast.Binary(operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN)
+            return ast.BinaryOperation(
+                operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN
+            )
         case expr.Call(function, arguments):
             several = tuple(_arithmetic_node(each, names) for each in arguments)
             return ast.FunctionCall(make_word(function), several, NO_SPAN)
@@ -237,10 +239,10 @@ def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
 
     def spell(expression: expr.Expr) -> expr.Expr:
         if isinstance(expression, expr.BranchTest) and expression.address in space.chains:
-            return expr.rename_addresses(with_numbers_of_uses(expression, space.chains), names)
+            return expr.rename_addresses(with_use_count_comparisons(expression, space.chains), names)
         match expression:
             case expr.And() | expr.Or() | expr.Not():
-                return expr.with_children(expression, spell)
+                return expr.map_children(expression, spell)
             case expr.BranchTest(address, branches):
                 return expr.BranchTest(names[address], tuple(map(spell_branch, branches)))
             case _:
@@ -308,7 +310,7 @@ def _text_and_precedence(expression: expr.Expr) -> tuple[str, int | None]:
             return f"{left} {expression.operation} {right}", strength
         case expr.Call():
             return f"{expression.function}({', '.join(map(show_expression, expression.arguments))})", None
-        case expr.Active():
+        case expr.ActivityTest():
             return f"active({expression.address})", None
         case expr.Reference() | expr.Constant():
             return expression.address if isinstance(expression, expr.Reference) else literal(expression.value), None
@@ -337,7 +339,7 @@ def make_dotted_name(text: str) -> ast.DottedName:
     return ast.DottedName(tuple(map(make_word, text.split("."))), NO_SPAN)
 
 
-def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
+def make_value(given: Value) -> ast.Number | ast.QuotedString | ast.NamedConstant | ast.TupleLiteral | ast.DottedName:
     """Return a value as a tree node. A string that is a plain word is written without quotes."""
     match given:
         case None | bool():
@@ -345,9 +347,9 @@ def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.
         case int() | float():
             return ast.Number(given, NO_SPAN)
         case str():
-            return make_dotted_name(given) if is_bare_word(given) else ast.Text(given, NO_SPAN)
+            return make_dotted_name(given) if is_bare_word(given) else ast.QuotedString(given, NO_SPAN)
         case tuple():
-            return ast.Tuple(tuple(map(make_value, given)), NO_SPAN)
+            return ast.TupleLiteral(tuple(map(make_value, given)), NO_SPAN)
         case _:
             assert_never(given)
 
@@ -355,7 +357,7 @@ def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.
 def make_fixed_parameter(name: str, written: ast.Value) -> ast.FixedParameter:
     """Return a parameter that is fixed to a value; a word such as `n_features` is put in quotes."""
     if isinstance(written, ast.DottedName) and written.text in DATA_SIZE_NAMES:
-        written = ast.Text(written.text, NO_SPAN)
+        written = ast.QuotedString(written.text, NO_SPAN)
     return ast.FixedParameter(make_word(name), written, NO_SPAN)
 
 

@@ -15,7 +15,7 @@ from spacelang.ir.task import (
     BoundedMeasure,
     Cost,
     CostGoal,
-    Fidelity,
+    FidelitySchedule,
     FunctionBound,
     FunctionGoal,
     Limits,
@@ -112,7 +112,7 @@ def made(draw: st.DrawFn) -> Task:
         goal,
         tuple({bound.name: bound for bound in draw(st.lists(bounds(kind), max_size=4))}.values()),
         draw(st.none() | validations),
-        draw(st.none() | st.builds(Fidelity, st.integers(1, 10**9), growth)),
+        draw(st.none() | st.builds(FidelitySchedule, st.integers(1, 10**9), growth)),
         draw(st.builds(Limits, st.none() | durations, st.none() | sizes, st.none() | durations)),
         tuple(others),
     )

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from spacelang.diagnostics.terminal_cells import replace_unprintable
-from spacelang.ir.chains import spell_decision_name
+from spacelang.ir.repeated_stages import spell_decision_name
 from spacelang.ir.space import Choice, Node, children_of
 from spacelang.ir.trial import UNIT_SCALE, LossName, LossScale, Trial, parse_scale
 from spacelang.optimizers import _mosaic

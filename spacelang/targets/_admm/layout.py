@@ -14,7 +14,7 @@ import numpy as np
 from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
-from spacelang.ir.expr import Active, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
+from spacelang.ir.expr import ActivityTest, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
 from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
@@ -247,7 +247,7 @@ def _excluded_values(space: Space) -> Iterable[tuple[str, frozenset[tuple[object
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
         test = rule.expression
-        if len(rule.scope) != 1 or decisions_in_tests(test) or any(isinstance(n, Active) for n in nodes(test)):
+        if len(rule.scope) != 1 or decisions_in_tests(test) or any(isinstance(n, ActivityTest) for n in nodes(test)):
             continue
         node = space.variables[rule.scope[0]].hyperparameter
         for part in parts(node.domain):

@@ -10,7 +10,7 @@ from spelled import checked, decision, found, space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value, are_same_value
-from spacelang.ir.walk import value_name
+from spacelang.ir.walk import unique_value_name
 from spacelang.runtime.pipelines.build import build
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text
@@ -238,7 +238,7 @@ PLAIN = st.one_of(
 @given(values=st.tuples(*[st.one_of(PLAIN, st.tuples(PLAIN, PLAIN))] * 2))
 def test_two_values_have_two_names(values: tuple[Value, Value]) -> None:
     first, second = values
-    names = {value_name(first), value_name(second)}
+    names = {unique_value_name(first), unique_value_name(second)}
     assert "range" not in names
     assert all(forbidden_character(name) is None for name in names)
     # 0.0 and -0.0, 1 and 1.0 are one value, which a decision has once.

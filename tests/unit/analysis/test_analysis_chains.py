@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import spacelang as sl
-from spacelang.ir.chains import address_in_stage, name_in_expressions
+from spacelang.ir.repeated_stages import address_shared_by_uses, address_to_expression_name
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.difference import compare
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
@@ -118,8 +118,8 @@ def test_another_number_is_one_discrepancy() -> None:
 
 def test_names() -> None:
     chains = {"step"}
-    assert name_in_expressions("step.2.step[1].PCA.whiten", chains) == "step[1].PCA.whiten"
-    assert [address_in_stage(each, chains) for each in ("step.3.step[2]", "step", "other.x")] == [
+    assert address_to_expression_name("step.2.step[1].PCA.whiten", chains) == "step[1].PCA.whiten"
+    assert [address_shared_by_uses(each, chains) for each in ("step.3.step[2]", "step", "other.x")] == [
         "step",
         "step",
         "other.x",

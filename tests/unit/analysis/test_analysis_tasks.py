@@ -8,7 +8,7 @@ from spelled import found, one, space
 from spacelang.analysis import CheckContext, check
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Limits, ScorerGoal, Task
+from spacelang.ir.task import Bound, BoundedMeasure, FidelitySchedule, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.text import Source
 
@@ -49,7 +49,7 @@ def test_a_whole_block() -> None:
             Bound(BoundedMeasure.SIZE, 2e6, strict=True),
         ),
         Holdout(0.3),
-        Fidelity(100, 2.0),
+        FidelitySchedule(100, 2.0),
         Limits(300.0, 4e9, 5400.0),
     )
 

@@ -7,7 +7,7 @@ import joblib
 import pytest
 
 import spacelang as sl
-from spacelang.ir.computed import computed_value
+from spacelang.ir.computed_parameters import computed_value
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request

@@ -8,7 +8,20 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
-from spacelang.ir.expr import Active, And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, In, Not, Or, Reference
+from spacelang.ir.expr import (
+    ActivityTest,
+    And,
+    Arithmetic,
+    BranchTest,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Not,
+    Or,
+    Reference,
+)
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import (
     SKIPPED_STEP,
@@ -24,7 +37,7 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Limits, ScorerGoal, Task
+from spacelang.ir.task import Bound, BoundedMeasure, FidelitySchedule, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.ir.value import Value
 from spacelang.serialization.definition import from_json, to_json
@@ -232,7 +245,7 @@ ADDRESS = Reference("a.p")
         Constant(True),
         Constant((1, "a")),
         ADDRESS,
-        Active("a.p"),
+        ActivityTest("a.p"),
         Compare("!=", ADDRESS, Constant(1.0)),
         In(ADDRESS, (1, True, "x", (1,))),
         In(ADDRESS, ()),
@@ -257,7 +270,7 @@ def test_a_task_comes_back() -> None:
             Bound(BoundedMeasure.DISPARITY, 0.0, False, "roc_auc", "age group"),
         ),
         CrossValidation(5),
-        Fidelity(100, 2.5),
+        FidelitySchedule(100, 2.5),
         Limits(300.0, 4e9, None),
     )
     root = Operator("A", "made")

@@ -201,7 +201,8 @@ def _names(document: Document) -> dict[int, tuple[int, int, int]]:
 
 def _words(span: Span, kind: int, modifiers: int) -> Iterator[tuple[int, tuple[int, int, int]]]:
     place = span.start
-    for word in span.text.split("."):
+    is_path = span.text.startswith('"')  # an imported file, whose name may have a dot
+    for word in [span.text] if is_path else span.text.split("."):
         if word.strip() == word and word:
             yield place, (place + len(word), kind, modifiers)
         place += len(word) + 1

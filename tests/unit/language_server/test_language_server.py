@@ -96,6 +96,13 @@ def test_decorations_of_bundled_spaces_are_within_their_text(name: str) -> None:
         assert symbol.range.start <= symbol.selection_range.start <= symbol.selection_range.end <= symbol.range.end
 
 
+def test_the_path_of_an_import_is_one_token(tmp_path: Path) -> None:
+    (tmp_path / "shared.space").write_text("stage s = PCA\n", encoding="utf-8")
+    _, document = opened('import "shared.space" as x\n', tmp_path)
+    data = whole_document.semantic_tokens(document, UTF16)
+    assert data[2::5][:2] == [len("import"), len('"shared.space"')]
+
+
 def test_counts_of_branches_add_up_to_all_structures() -> None:
     for name in ("mosaic", "blds_table1", "admm_table_a2"):
         structures = check(Source(name, BUNDLED[name])).structures

@@ -38,18 +38,18 @@ from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.executors import ONE_WORKER, WorkerSettings
 from spacelang.runtime.final_fit import MAX_ATTEMPTS
-from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.objective import (
     Evaluator,
     FixedFidelitySetObjective,
     HasMetaFeatures,
-    KeepsModels,
+    ModelStoringObjective,
     PartiallyDefinedObjective,
     identifying_settings,
     objective_names,
 )
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
+from spacelang.runtime.trial_models import BestTrialModels
 from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
 if TYPE_CHECKING:
@@ -266,13 +266,13 @@ class PreparedExperiment:
 
         experiment, objective = self.experiment, self.objective
         seconds = experiment.budget.answer_seconds
-        if seconds is None or not isinstance(objective, KeepsModels) or objective_names(objective):
+        if seconds is None or not isinstance(objective, ModelStoringObjective) or objective_names(objective):
             return None
         candidates = MAX_ATTEMPTS if experiment.ensemble is None else LIBRARY_SIZE
         models = None
         with suppress(OSError):  # without a temporary folder no models are kept
-            models = KeptModels(objective.training_size, candidates)
-        objective.keep_models(None if models is None else models.folder)
+            models = BestTrialModels(objective.training_size, candidates)
+        objective.store_models_in(None if models is None else models.folder)
         return RunDeadline(
             seconds,
             started=started,

@@ -378,10 +378,10 @@ def _refuse_settings(name: str, settings: list[str]) -> None:
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
-    from spacelang.runtime.scoring.user_functions import function_bound
+    from spacelang.runtime.scoring.user_functions import make_function_bound
 
     bounds = () if space.task is None else space.task.bounds
-    return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))
+    return (*bounds, *(make_function_bound(name, limit) for name, limit in (constraints or {}).items()))
 
 
 def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:

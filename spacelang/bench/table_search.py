@@ -176,7 +176,7 @@ def table_or_missing_count(
         metric=objective.metric.name,
         formula=objective.metric.formula,
         validation=describe_validation(objective.validation),
-        preparation=objective.preparation.sentence,
+        preparation=objective.preparation.description_sentence,
         hyperparameters=tabulate.hyperparameters,
         seed=seed,
         constant=objective.constant_loss,

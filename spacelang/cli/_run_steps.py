@@ -340,10 +340,10 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
 def _print_pipeline(found: "Result", configuration: "Configuration", seed: int | None) -> None:
     from spacelang.report.code_writer import pipeline_source
     from spacelang.runtime.errors import BuildError
-    from spacelang.runtime.pipelines.build import build
+    from spacelang.runtime.pipelines.build import build_pipeline
 
     try:
-        text = pipeline_source(build(found.searched.space, configuration, random_state=seed, n_jobs=None))
+        text = pipeline_source(build_pipeline(found.searched.space, configuration, random_state=seed, n_jobs=None))
     except BuildError as error:
         print_error(error.message, error.help)
         return

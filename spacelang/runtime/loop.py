@@ -224,7 +224,7 @@ class Dispatcher:
         held = self.history.store(record)
         if self.answer_time is not None:
             self.answer_time.update_predicted_seconds(held)
-        self.listener.trial(held, self.history.best or held)
+        self.listener.on_trial(held, self.history.best or held)
 
     def _make_event(self, committed: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
         self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
@@ -344,7 +344,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
         answer_time.record_search_start(kept.seconds, len(executor.free))
     dispatcher = Dispatcher(executor, budget, history, notified, RequestQueue(prefix_key), proposals, answer_time)
     failure: Exception | None = None
-    notified.started(budget)
+    notified.on_start(budget)
     try:
         ended = yield from _drive(search, dispatcher, stopwatch)
         dispatcher.store_remaining_trials()
@@ -362,7 +362,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     started = [each.began for each in dispatcher.running.values()]
     outcome = replace(history.make_outcome(ended, started), remarks=tuple(remarks))
     kept.end_session(ended.value, outcome.seconds)
-    notified.finished(outcome)
+    notified.on_finish(outcome)
     if failure is not None:
         raise failure
     return outcome

@@ -269,10 +269,10 @@ class Processes:
 
     def _handle_message(self, news: communication.ZygoteMessage) -> None:
         match news:
-            case communication.LoadSucceeded(idle):
+            case communication.EvaluationLoaded(idle):
                 self._loaded_at, self._failed_loads = time.monotonic(), 0
                 self._error = self._error or _memory_limit_error(self._limits, idle)
-            case communication.LoadFailed(reason):
+            case communication.EvaluationLoadFailed(reason):
                 what = f"the evaluation cannot be loaded by another process: {reason}"
                 self._error = InputError(what, NO_WORKERS_HELP)
             case communication.WorkerEnded(token):

@@ -299,13 +299,13 @@ def test_the_document_of_a_run_without_success_or_with_some_rows_only():
 
 def followed(console: Console, outcome: Outcome, budget: Budget) -> str:
     with progress_listener(console) as listener:
-        listener.started(budget)
+        listener.on_start(budget)
         best = outcome.records[0]
         for record in outcome.records:
             if record.trial.loss is not None:
                 best = record
-            listener.trial(record, best)
-        listener.finished(outcome)
+            listener.on_trial(record, best)
+        listener.on_finish(outcome)
     return console.file.getvalue()
 
 
@@ -335,7 +335,7 @@ def test_a_terminal_gets_a_bar(budget):
 def test_the_bar_goes_away_when_the_run_breaks():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     listener = progress_listener(console)
-    listener.started(Budget())
+    listener.on_start(Budget())
     listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
     assert console.file.getvalue().count("\x1b[?25h") == 1
 

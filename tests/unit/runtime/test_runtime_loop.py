@@ -255,13 +255,13 @@ class Diary:
     def __init__(self) -> None:
         self.lines = []
 
-    def started(self, budget):
+    def on_start(self, budget):
         self.lines.append(budget)
 
-    def trial(self, record, best):
+    def on_trial(self, record, best):
         self.lines.append((record.index, best.index))
 
-    def finished(self, outcome):
+    def on_finish(self, outcome):
         self.lines.append(outcome.ended)
 
 

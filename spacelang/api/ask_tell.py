@@ -29,14 +29,14 @@ from spacelang.runtime.black_box import SINGLE_FIDELITY, BlackBoxObjective
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import WorkerSettings
 from spacelang.runtime.listeners import Closeable, SilentListener
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
     from spacelang.runtime.executors.in_process import CallerEvaluatedExecutor
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
+    from spacelang.runtime.search_loop import Steps
 
 BLACK_BOX_NAME: Final = "ask_and_tell"  # The name, in a store, of a black box that the calling program evaluates
 

@@ -48,7 +48,7 @@ from spacelang.runtime.objective import (
     objective_names,
 )
 from spacelang.runtime.run_deadline import RunDeadline
-from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
+from spacelang.runtime.storage.run_header import UNNAMED_SPACE, RunHeader, make_run_header, space_hash
 from spacelang.runtime.trial_models import BestTrialModels
 from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
@@ -192,13 +192,13 @@ class Experiment:
         the store.
         """
         stored = stored_header(path)
-        if stored is None or space_identity(space.checked) == stored.identity:
+        if stored is None or space_hash(space.checked) == stored.identity:
             return space, objective
         try:
             earlier = self.data.bind_space(replace(self, space=self.space.with_everything))
         except SpaceError:
             return space, objective
-        return earlier if space_identity(earlier[0].checked) == stored.identity else (space, objective)
+        return earlier if space_hash(earlier[0].checked) == stored.identity else (space, objective)
 
     def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
@@ -287,7 +287,7 @@ class PreparedExperiment:
         """Return the header of the run, which identifies it in a store."""
         objective = self.objective
         names = [each.formula for each in objective_names(objective)]
-        return make_header(
+        return make_run_header(
             self.space.checked,
             objective.facts,
             metric=objective.metric.formula,

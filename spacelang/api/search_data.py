@@ -16,7 +16,7 @@ from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.objective import Objective, ObjectiveInfo, objective_names
-from spacelang.runtime.storage.header import SCORER_SETTING
+from spacelang.runtime.storage.run_header import SCORER_SETTING
 from spacelang.text import Source
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, spl
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.history import EndReason
 from spacelang.runtime.objective import RefittableObjective, positive_class_of
-from spacelang.runtime.storage.header import DataFacts, space_identity
+from spacelang.runtime.storage.run_header import DataFacts, space_hash
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ComparisonDataset:
             self._describe_test_rows(objective),
             prepared.initial_configurations(lambda found: remarks.extend(found.messages)) or (),
             tuple(remarks),
-            space_identity(space.checked) if self.experiment.space.is_provisional else "",
+            space_hash(space.checked) if self.experiment.space.is_provisional else "",
         )
 
     def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":

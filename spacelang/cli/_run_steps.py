@@ -166,7 +166,7 @@ def run_search(
 
     from spacelang.api.experiment_run import run_experiment
     from spacelang.report.progress import progress_listener
-    from spacelang.runtime.storage.runs import reserve_default_path
+    from spacelang.runtime.storage.run_listing import reserve_default_path
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with ExitStack() as stack:

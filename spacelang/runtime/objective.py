@@ -10,7 +10,7 @@ from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import LossName, LossScale, Request, Trial
 from spacelang.ir.validation import Validation
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.pipelines import PipelineInput

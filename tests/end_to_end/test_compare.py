@@ -20,7 +20,7 @@ from spacelang.bench.comparison import RunKey, RunResult, plots, progress
 from spacelang.bench.comparison.progress import SilentComparisonListener
 from spacelang.cli import main
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.runs import list_runs as stored_runs
+from spacelang.runtime.storage.run_listing import list_runs as stored_runs
 
 Here = Callable[..., CompletedProcess[str]]
 

@@ -32,8 +32,8 @@ from spacelang.runtime.final_fit import (
     fit_best_pipeline,
 )
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
 from spacelang.runtime.run_deadline import MAX_SHARE, MIN_SEARCH_SHARE, TIME_WAS_UP, RunDeadline, WorkSizes
+from spacelang.runtime.search_loop import run
 from spacelang.runtime.trial_models import BestTrialModels
 from spacelang.testing.memory_storage import MemoryTrialStorage
 

@@ -16,7 +16,7 @@ from spacelang.ir.search_protocol import Ask, SearchEvent
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.objective import identifying_settings, prefix_key_function, recorded_columns
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.testing import driving, faults
 
 REQUEST = Request(Configuration({"a": 1}))

@@ -17,7 +17,7 @@ from spacelang.ir.validation import PredefinedSplits, Validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.serialization.definition import space_from_json
 from spacelang.serialization.difference import FactDifference, FactKind, list_differing_facts
 from spacelang.serialization.json_documents import DefinitionError

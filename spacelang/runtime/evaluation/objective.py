@@ -52,8 +52,8 @@ from spacelang.runtime.scoring.metric import (
 from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
 from spacelang.runtime.scoring.user_functions import scorer_fingerprint
-from spacelang.runtime.storage import header
-from spacelang.runtime.storage.header import DataFacts, objectives_text
+from spacelang.runtime.storage import run_header
+from spacelang.runtime.storage.run_header import DataFacts, objectives_text
 from spacelang.runtime.trial_models import TrialModelFolder, read_models
 
 V = TypeVar("V")
@@ -141,16 +141,16 @@ class DataObjective:
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self.objective_names:
-            found[header.OBJECTIVES_SETTING] = objectives_text(self.objective_names)
+            found[run_header.OBJECTIVES_SETTING] = objectives_text(self.objective_names)
         if self._settings.scorer is not None and (scorer := scorer_fingerprint(self._settings.scorer)):
-            found[header.SCORER_SETTING] = scorer
+            found[run_header.SCORER_SETTING] = scorer
         if self.dataset.weights is not None:
-            found[header.WEIGHTS_SETTING] = weights_fingerprint(self.dataset.weights)
+            found[run_header.WEIGHTS_SETTING] = weights_fingerprint(self.dataset.weights)
         if self.tested is not None:
             facts = make_data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
-            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[: header.SHOWN_DIGITS]}"
+            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[: run_header.SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
-            found[header.MISSING_VALUES_SETTING] = numbered
+            found[run_header.MISSING_VALUES_SETTING] = numbered
         return found | self.dataset.relations.descriptions
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any, Final
 from spacelang.catalog.packages import UnreadablePackageError, is_importable
 from spacelang.runtime.errors import InputError, describe_exception
 from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, scorer_fingerprint
-from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
+from spacelang.runtime.storage.run_header import SCORER_SETTING, RunHeader
 from spacelang.runtime.storage.stored_run import METRICS
 
 UNREADABLE: Final = InputError("the store names its scorer in a way that cannot be read", "pass it again: `metric=…`")

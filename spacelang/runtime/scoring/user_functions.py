@@ -12,7 +12,7 @@ import numpy as np
 from spacelang.ir.task import NEGATED_PREFIX, BoundedMeasure, FunctionBound
 from spacelang.runtime.black_box.function_objective import function_fingerprint, function_name
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import SHOWN_DIGITS
+from spacelang.runtime.storage.run_header import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from spacelang.runtime.scoring.metric import LossFunction, Metric

@@ -24,7 +24,6 @@ from typing import Final
 
 from spacelang.runtime.history import SessionStart, TrialRecord
 from spacelang.runtime.storage import records, store_errors, store_file
-from spacelang.runtime.storage.header import RunHeader, current_versions, version_changes
 from spacelang.runtime.storage.optional_tables import (
     ENSEMBLE_TABLE,
     LIMITS_TABLE,
@@ -33,6 +32,7 @@ from spacelang.runtime.storage.optional_tables import (
     pack_predictions,
 )
 from spacelang.runtime.storage.records import Row, Session
+from spacelang.runtime.storage.run_header import RunHeader, current_versions, version_changes
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.runtime.storage.trial_columns import TRIAL_COLUMNS

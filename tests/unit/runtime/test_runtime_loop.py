@@ -12,7 +12,7 @@ from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import MAX_ANSWERS_FROM_MEMORY, run
+from spacelang.runtime.search_loop import MAX_ANSWERS_FROM_MEMORY, run
 
 
 class Clock:

@@ -22,9 +22,9 @@ from spacelang.runtime.errors import BuildError, DataError, MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
 from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.catalogue_access import task_kind
+from spacelang.runtime.search_loop import run
 
 CLASSIFIERS = space(
     stage("scaler", "none", "StandardScaler"),

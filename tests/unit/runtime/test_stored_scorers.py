@@ -15,8 +15,8 @@ from storing import header
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.scoring.stored_scorers import scorer_as_text, stored_scorer
 from spacelang.runtime.scoring.user_functions import scorer_fingerprint
-from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
-from spacelang.runtime.storage.stored_run import arguments_to_repeat, scorer_package
+from spacelang.runtime.storage.run_header import SCORER_SETTING, RunHeader
+from spacelang.runtime.storage.stored_run import python_arguments_to_repeat, scorer_package
 
 ALLOWED = ("own_scorers_module",)
 
@@ -138,4 +138,4 @@ def test_a_module_in_the_folder_is_used_if_it_is_allowed(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize(("setting", "shown"), [("gain, content 1", "gain"), ("lambda, content", "…"), ("a b", "…")])
 def test_what_a_program_gives_again_is_named(setting: str, shown: str) -> None:
-    assert arguments_to_repeat(header(settings={SCORER_SETTING: setting})) == (f"metric={shown}",)
+    assert python_arguments_to_repeat(header(settings={SCORER_SETTING: setting})) == (f"metric={shown}",)

@@ -110,7 +110,7 @@ class ProcessTrees:
         self._descendants: dict[int, list[psutil.Process]] = {}
         self._next_refresh = 0.0
 
-    def measure(self, root: psutil.Process, limit: float) -> int:
+    def measure_memory(self, root: psutil.Process, limit: float) -> int:
         """Return the memory of a child and its descendants, in bytes.
 
         Above the limit it is exactly `memory_lower_bound`; below it may be too high, because pages shared after a fork

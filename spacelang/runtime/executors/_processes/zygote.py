@@ -318,7 +318,7 @@ class Zygote:
         if limit is None or not child.is_busy:
             return None
         allowed = limit + child.shared.held
-        taken = self._trees.measure(child.process, allowed)
+        taken = self._trees.measure_memory(child.process, allowed)
         if taken:  # 0 if the process has just ended
             child.used_bytes = taken - child.shared.held
         return errors.memory_failure(limit, child.used_bytes, child.elapsed_seconds()) if taken > allowed else None

@@ -15,10 +15,10 @@ from spacelang.runtime.executors import Executor, FinishedJob, Job, UnreportedRe
 from spacelang.runtime.history import (
     Clock,
     EndReason,
-    History,
     Key,
     NullTrialStorage,
     Outcome,
+    RunHistory,
     TrialRecord,
     TrialStorage,
 )
@@ -34,7 +34,7 @@ Steps: TypeAlias = Generator[None, None, T]  # A generator that pauses until it 
 
 
 @dataclass(slots=True)
-class Dispatcher:
+class TrialDispatcher:
     """The component that answers a search from memory, by replaying earlier sessions, or by evaluating trials.
 
     A *committed* request has been asked for; a *speculative* one probably will be: it runs on idle workers and can be
@@ -43,7 +43,7 @@ class Dispatcher:
 
     executor: Executor
     budget: Budget
-    history: History
+    history: RunHistory
     listener: Listener
     queue: RequestQueue
     lazy_requests: LazyRequestRegistry
@@ -154,12 +154,14 @@ class Dispatcher:
             job = self.queue.take_job(free[0], self.history.cache_key, self._trials_left()) or self._speculative_job()
             if job is None:
                 return
-            self.running[self.history.cache_key(job.work)] = _StartedJob(job, free[0], self.history.now())
+            self.running[self.history.cache_key(job.work)] = _StartedJob(
+                job, free[0], self.history.seconds_since_start()
+            )
             self.executor.start(free[0], job)
 
     def _seconds_left(self) -> float | None:
         reserve = 0.0 if self.answer_time is None else self.answer_time.seconds_without_search
-        return self.budget.seconds_left(self.history.now(), reserve)
+        return self.budget.seconds_left(self.history.seconds_since_start(), reserve)
 
     def _trials_left(self) -> int | None:
         left = self.budget.trials_left(self.history.reported_trials)
@@ -195,7 +197,11 @@ class Dispatcher:
         # A trial that ends together with the last one of the budget is not reported, even if it is committed.
         is_reported = first is not None and self.budget.trials_left(self.history.reported_trials) != 0
         trial, proposal = (trial, None) if first is None else (replace(trial, request=first.request), first.proposal)
-        number, now, how = len(self.history.records) + 1, self.history.now(), (finished.worker, finished.attempts)
+        number, now, how = (
+            len(self.history.records) + 1,
+            self.history.seconds_since_start(),
+            (finished.worker, finished.attempts),
+        )
         record = TrialRecord(number, trial, began, now, *how, self._workers, not is_reported, proposal)
         if is_reported:
             return self._report(record)
@@ -302,7 +308,7 @@ def run_to_completion(stepping: Callable[P, Steps[T]]) -> Callable[P, T]:
     return run
 
 
-def steps(  # noqa: PLR0913 - each is an independent setting of a run
+def search_steps(  # noqa: PLR0913 - each is an independent setting of a run
     search: Search,
     executor: Executor,
     budget: Budget,
@@ -338,11 +344,11 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     """
     notified = SilentListener() if listener is None else listener
     kept = NullTrialStorage() if journal is None else journal
-    history = History(clock, training_size, kept, scale)
+    history = RunHistory(clock, training_size, kept, scale)
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
     if answer_time is not None:
         answer_time.record_search_start(kept.seconds, len(executor.free))
-    dispatcher = Dispatcher(executor, budget, history, notified, RequestQueue(prefix_key), proposals, answer_time)
+    dispatcher = TrialDispatcher(executor, budget, history, notified, RequestQueue(prefix_key), proposals, answer_time)
     failure: Exception | None = None
     notified.on_start(budget)
     try:
@@ -368,10 +374,10 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     return outcome
 
 
-run = run_to_completion(steps)
+run = run_to_completion(search_steps)
 
 
-def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[EndReason]:
+def _drive(search: Search, dispatcher: TrialDispatcher, stopwatch: Clock) -> Steps[EndReason]:
     known_answers, history = 0, dispatcher.history
     before = stopwatch()
     try:
@@ -392,7 +398,7 @@ def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[En
     return EndReason.EXHAUSTED
 
 
-def _next_event(dispatcher: Dispatcher) -> Steps[SearchEvent | None]:
+def _next_event(dispatcher: TrialDispatcher) -> Steps[SearchEvent | None]:
     while True:
         try:
             return dispatcher.next_event()

@@ -318,7 +318,7 @@ def replace_unreadable_by_failure(fit: WorkResult["SerializedPayload"]) -> WorkR
 
 
 class SerializedPayload:
-    """An object sent between processes, unpickled only when opened: who passes it on need neither load nor trust it."""
+    """A pickled object that is sent between processes; only `unpickle` loads it, not the processes that pass it on."""
 
     def __init__(self, content: Any) -> None:
         self._content = content

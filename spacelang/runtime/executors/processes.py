@@ -125,7 +125,7 @@ class Processes:
         self._send_waiting_jobs()
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
-        """Return ended jobs as every executor; raise the InputError of an evaluation or of `wait_until_ready`."""
+        """Return finished jobs as in `Executor`; raise the InputError of an evaluation or of `wait_until_ready`."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self._finished and any(worker.job for worker in self._workers.values()):
             self._raise_error()

@@ -18,7 +18,7 @@ SEARCH_TIME_DIVISOR: Final = 20
 
 
 def kill_tree(process: psutil.Process) -> None:
-    """Kill a process and its descendants; who adopts processes orphaned meanwhile must kill those."""
+    """Kill a process and its descendants; the caller must kill orphaned ones that it adopts meanwhile."""
     with suppress(psutil.NoSuchProcess):
         # Kill the parent first, so that it cannot restart its children.
         for member in (process, *process.children(recursive=True)):

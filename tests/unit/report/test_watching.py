@@ -55,7 +55,7 @@ def test_who_listens_or_wants_nothing_sees_nothing(capfd: pytest.CaptureFixture[
     searched(space=sl.parse(SPACE), listener=heard)
     searched(space=sl.parse(SPACE), progress=False)
     assert capfd.readouterr() == ("", "")
-    assert heard.trial.call_count == 1
+    assert heard.on_trial.call_count == 1
 
 
 def test_lines_are_printed_where_they_are_wanted(

@@ -100,8 +100,8 @@ def _check_usage(optimizers: str, time: str | float | None, validate: str | None
     ]
     mistakes: list[tuple[str, str]] = []
     if not data:
-        what = "there is no data to compare optimizers on"
-        mistakes.append((what, "give it with `--data FILE`, once or several times"))
+        what = "no data is given to compare optimizers on"
+        mistakes.append((what, "add `--data FILE`, once or several times"))
     for check, given in checks:
         try:
             if given is not None:

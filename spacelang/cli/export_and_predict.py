@@ -184,13 +184,13 @@ def provenance(
     versions = ", ".join(f"{name} {version}" for name, version in header.versions.items())
     lines[0] += f" ({header.validation})"
     if options.ensemble:
-        votes, asked, given = "the number of votes is that of the run", finished.votes, options.votes
+        votes, asked, given = "the number of votes is the same as in the run", finished.votes, options.votes
         if given is not None:
-            votes = "the number of votes is that of `--votes`" + (
+            votes = "the number of votes is given by `--votes`" + (
                 "" if asked in (None, given) else f"; the run had {asked}"
             )
         elif asked is None:
-            votes = "the number of votes is the default, because the store does not record that of the run"
+            votes = "the number of votes is the default, because the store does not record the number of the run"
         lines.insert(1, votes)
     return [*lines, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
 

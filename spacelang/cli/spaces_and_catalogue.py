@@ -70,7 +70,7 @@ def catalogue_command(
         _refresh(package or DEFAULT_PACKAGE, output)
         return
     if output is not None:
-        fail("`--output` needs `--refresh`", "give both options or neither")
+        fail("`--output` needs `--refresh`", "add `--refresh`, or leave `--output` out")
     catalogue = _catalogue(package or DEFAULT_PACKAGE)
     if operator is None:
         _show_all(catalogue, json)
@@ -131,7 +131,9 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
         package_option = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
-        typer.echo(f"but version {stale} is installed: run `spacelang catalogue{package_option} --refresh`")
+        typer.echo(
+            f"version {stale} is installed, which may differ: run `spacelang catalogue{package_option} --refresh`"
+        )
     for name in catalogue:
         entry = catalogue.get(name)
         assert entry is not None

@@ -169,7 +169,7 @@ def test_every_run_of_a_comparison_begins_so(made: Path, tmp_path: Path) -> None
         assert {*trials(store)[:2]} == {tree(3), tree(4)}
     boxed = command("compare", "small.space", "--data", "artificial:7", *data[-2:], *options[:4], folder=made)
     assert boxed.returncode == 1
-    assert "`artificial:7` has no rows, so an archive cannot find data like it" in boxed.stderr
+    assert "`artificial:7` has no rows, so an archive cannot find similar data sets" in boxed.stderr
 
 
 SMALL_SPACE = sl.parse(SMALL)

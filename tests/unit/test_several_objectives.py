@@ -181,7 +181,7 @@ def test_goals_in_quotes_need_a_function() -> None:
     with pytest.raises(InputError, match="needs a function that returns") as caught:
         sl.search(text, *iris(), trials=1, **QUIET)
     assert "sl.ask_and_tell(space)" in str(caught.value.help)
-    with pytest.raises(ValueError, match="is a goal of your own function"):
+    with pytest.raises(ValueError, match="is a number that a function of yours returns"):
         task_scorer(sl.parse(text))
 
 

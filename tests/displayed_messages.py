@@ -73,6 +73,8 @@ class Module:
                     return False
                 case ast.FunctionDef(returns=returns, name=name) if returns is inner or name == "__repr__":
                     return False
+                case ast.ClassDef(name=name, bases=[ast.Name(id="Enum")]) if name.startswith("_"):
+                    return False
                 case ast.Call(func=function) if NOT_SHOWN.fullmatch(ast.unparse(function)):
                     return False
             inner = parent
@@ -309,6 +311,11 @@ class Messages:
                 yield _variable(module, node, part.value.id), shown
             elif isinstance(part.value, ast.Call):
                 yield f"result of {_name(part.value.func)}", shown
+            elif isinstance(part.value, ast.Attribute) and _name(part.value.value) == "self":
+                owner = next((each for each in module.around(node) if isinstance(each, ast.ClassDef)), None)
+                if owner is not None:
+                    initializer = _initializer(owner)
+                    yield f"{module.path}:{initializer.lineno}:{_parameter_of(initializer, part.value.attr)}", shown
 
 
 def _name(node: ast.expr) -> str:
@@ -335,6 +342,22 @@ def _initializer(node: Function | ast.ClassDef) -> Function | ast.ClassDef:
     if isinstance(node, ast.ClassDef):
         return next((each for each in node.body if isinstance(each, FUNCTIONS) and each.name == "__init__"), node)
     return node
+
+
+def _parameter_of(initializer: ast.AST, attribute: str) -> str:
+    """Return the parameter that an initializer stores in an attribute; for a data class they have the same name."""
+    for each in ast.walk(initializer):
+        match each:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                pairs = [*zip(targets, values, strict=True)]
+            case ast.Assign(targets=[target], value=value):
+                pairs = [(target, value)]
+            case _:
+                continue
+        for target, value in pairs:
+            if isinstance(target, ast.Attribute) and target.attr == attribute and isinstance(value, ast.Name):
+                return value.id
+    return attribute
 
 
 def _variable(module: Module, node: ast.AST, name: str) -> str:

@@ -101,7 +101,7 @@ def test_mosaic_begins_with_the_archive(made: Path, tmp_path: Path) -> None:
 def test_the_data_set_under_examination_is_left_out_of_its_own_archive(made: Path, tmp_path: Path) -> None:
     first = ("--initial", "first.json", "--trials", "1", "--store", str(tmp_path / "r.db"))
     ended = command(*start("few", "--archive", "a.json", *first, "--json"), folder=made)
-    assert "note: excluded from `a.json`, as it may be the same data: `few.csv` (the same content)" in ended.stderr
+    assert "note: not used from `a.json`, because it may be the same data: `few.csv` (the same content)" in ended.stderr
     assert document(ended)["initial"] == [tree(4).to_dict(), tree(3).to_dict()], "what is given comes first, and once"
 
 
@@ -164,7 +164,10 @@ def test_every_run_of_a_comparison_begins_so(made: Path, tmp_path: Path) -> None
     data = ("compare", "small.space", "--data", "few.csv", "--validate", "holdout(0.3)", "--archive", "a.json")
     ended = command(*data, *options, folder=made)
     assert ended.returncode == 0, ended.stderr
-    assert "note: few: excluded from `a.json`, as it may be the same data: `few.csv` (the same content)" in ended.stderr
+    assert (
+        "note: few: not used from `a.json`, because it may be the same data: `few.csv` (the same content)"
+        in ended.stderr
+    )
     for store in (tmp_path / "runs").rglob("*.db"):
         assert {*trials(store)[:2]} == {tree(3), tree(4)}
     boxed = command("compare", "small.space", "--data", "artificial:7", *data[-2:], *options[:4], folder=made)

@@ -520,7 +520,7 @@ def test_it_is_told_of_which_class_a_metric_is() -> None:
         space, {name: data[name] for name in ("one", "more")}, ["blds"], metric="f1", **options
     )
     assert found.notes == (
-        "one: the positive class of `f1` is `yes`, the last of the two in sorted order",
-        "more: the positive class of `f1` is `-`, the last of the two in sorted order",
+        "one: the positive class of `f1` is `yes`, the second class in sorted order",
+        "more: the positive class of `f1` is `-`, the second class in sorted order",
     )
     assert run_comparison.compare(space, {"three": data["three"]}, ["blds"], **options).notes == ()

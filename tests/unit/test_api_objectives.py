@@ -93,9 +93,12 @@ class TestFunctions:
             ("0.5", "the loss must be a number, not `'0.5'`"),
             ([1], "the loss must be a number, not `[1]`"),
             ({}, "a dictionary without `loss`"),
-            ({"loss": 1, "time": 3}, "the function returns the key `time`, which is none of loss, cost, constraints"),
+            (
+                {"loss": 1, "time": 3},
+                "the function returned the unknown key `time`; the known keys are loss, cost, constraints",
+            ),
             ({"loss": 1, "cost": -1}, "the cost is -1.0"),
-            ({"loss": 1, "constraints": {"size": 3}}, "`size` is not bounded; the task has no bounds"),
+            ({"loss": 1, "constraints": {"size": 3}}, "the constraint `size` has no bound; the task has no bounds"),
         ],
     )
     def test_what_is_no_loss_is_a_failure_with_its_reason(self, given: object, reason: str, space: sl.Space) -> None:
@@ -156,7 +159,7 @@ class TestFunctions:
 
     @pytest.mark.parametrize("optimizer", ["hyperband", "bohb"])
     def test_fidelities_that_no_grid_leads_to(self, space: sl.Space, optimizer: str) -> None:
-        with pytest.raises(InputError, match="has no trials at fidelity"):
+        with pytest.raises(InputError, match="has no fidelity"):
             searched(space, gradual, fidelities=(1, 7, 9), optimizer=optimizer)
         options = {"b": 3, "eta": 3}
         found = searched(space, gradual, fidelities=(1, 3, 9), optimizer=optimizer, optimizer_options=options)

@@ -128,7 +128,7 @@ def test_space_search_cv_takes_labels() -> None:
         ("stage s = SelectFdr | none stage e = DecisionTreeClassifier", LABELS, "`SelectFdr` takes one"),
         ("stage e = SVR | Ridge", LABELS, "`SVR` takes one"),
         (None, LABELS, "the default spaces have operators for one"),
-        (CLASSIFIERS, LABELS + 1, "holds the label `2`, but several targets of classes must be 0 or 1"),
+        (CLASSIFIERS, LABELS + 1, "has the label `2`, but with several targets all labels must be 0 or 1"),
         (CLASSIFIERS, np.where(LABELS, "a", "b"), "must be 0 or 1"),
         (CLASSIFIERS, np.where(LABELS, 1, np.nan), "no label in the columns `target1`, `target2`, `target3`"),
         (CLASSIFIERS, LABELS * [1, 1, 0], "all labels in the column `target3` are 0"),

@@ -105,7 +105,7 @@ BROKEN = (
 
 @pytest.mark.parametrize("facts", FOREIGN, ids=str)
 def test_a_foreign_store_imports_nothing(facts: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="is not allowed here"):
+    with pytest.raises(InputError, match="you have not allowed the package"):
         stored_scorer(header_with(json.dumps(facts)), ("xgboost",))
 
 

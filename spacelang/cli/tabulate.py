@@ -64,7 +64,7 @@ def command(
 
     steps.require_store_for_resume(options)
     if steps.has_no_rows(data):
-        fail(f"a table needs rows, and `{data}` has none", "give data with rows")
+        fail(f"a table needs rows, but `{data}` has none", "give data with rows")
     steps.parse_seconds(options["time"])
     steps.parse_validation_option(options["validate"])
     make = partial(make_tabulation_search, hyperparameters=hyperparameters, b=b, eta=eta)

@@ -120,7 +120,7 @@ def test_what_cannot_be_is_refused_before_anything_is_kept(made: Path, tmp_path:
         assert f"error: `{file}` {message}" in ended.stderr
     none = command("run", "small.space", "--data", "artificial:7", "--archive", "a.json", folder=made)
     assert none.returncode == 2
-    assert "`--archive` needs rows, and `artificial:7` has none" in none.stderr
+    assert "`--archive` needs rows, but `artificial:7` has none" in none.stderr
     assert not place.exists()
 
 

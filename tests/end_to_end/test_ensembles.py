@@ -141,14 +141,14 @@ def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) ->
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "`bare.db` contains no predictions of trials, which the selection of an ensemble needs" in ended.stderr
     assert "help: search again with `--ensemble`" in ended.stderr
-    with pytest.raises(StoreError, match="has no predictions"):
+    with pytest.raises(StoreError, match="contains no predictions"):
         sl.search(sl.parse(SPACE), [[0.0]], [0], store=bare, resume=True, ensemble=3)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--data", "table:known.npz", "--ensemble", "5"), "`--ensemble` needs predictions, and a table of losses has"),
+        (("--data", "table:known.npz", "--ensemble", "5"), "`--ensemble` needs predictions, but a table of losses has"),
         (("--ensemble", "-1"), "--ensemble"),
     ],
 )

@@ -71,7 +71,7 @@ class TestFunctions:
         assert found.best_configuration is not None
         assert found.loss == quality(dict(found.best_configuration)) == found.trials["loss"].min()
         assert len(found.trials) == 8
-        with pytest.raises(InputError, match=r"`function:.*quality` has no data to fit a pipeline on"):
+        with pytest.raises(InputError, match=r"`function:.*quality`, which has no data to fit a pipeline on"):
             assert found.best_pipeline
         assert (found.test, found.passed_over) == (None, ())
 
@@ -431,5 +431,5 @@ class TestOwnObjectives:
             searched(space, Own(), **option)
 
     def test_it_must_have_what_the_space_bounds(self) -> None:
-        with pytest.raises(InputError, match="the space bounds `predict_latency`, which `own` does not measure"):
+        with pytest.raises(InputError, match="the space bounds `predict_latency`, which the objective `own` does not measure"):
             searched(sl.parse(BOUNDED), Own())

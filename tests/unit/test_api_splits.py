@@ -163,7 +163,7 @@ def test_the_estimator_gives_few_rows_as_whole_groups() -> None:
     search.fit(DATA.drop(columns="subject"), LABELS, groups=DATA["subject"])
     assert search.best_score_ < 0.75
     task = sl.parse("stage e = GaussianNB\ntask classification { validate cv(5, group=subject) }")
-    with pytest.raises(ValueError, match="pass `cv` and to `fit` also `groups`"):
+    with pytest.raises(ValueError, match="pass `cv`, and `groups` to `fit`"):
         sl.SpaceSearchCV(task, trials=1).fit(DATA, LABELS)
 
 

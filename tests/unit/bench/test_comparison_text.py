@@ -80,7 +80,7 @@ def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
     ):
         text = shown(made(data=[f"d{place}" for place in range(data)], seeds=seeds, trials=10))
         assert told in text
-        assert ("nothing about other data" in text) is (data < 3 and seeds > 2)
+        assert ("do not hold for other data" in text) is (data < 3 and seeds > 2)
         assert ("\ndifferences of ranks of mean losses" in text) is (seeds > 2 or data > 2)
 
 

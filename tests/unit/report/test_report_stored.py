@@ -412,7 +412,7 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     call = f"sl.resume({str(tmp_path / 'held.db')!r}, features, target"
     assert lines["held"][-1] == f'  in Python: `{call}, time="10s")`'
     assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
-    with pytest.raises(DataError, match="on rows of a program"):
+    with pytest.raises(DataError, match="came from a Python program"):
         open_resumable_run(tmp_path / "held.db").data(None)
     assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]
     assert (

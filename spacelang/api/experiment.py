@@ -31,7 +31,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
 from spacelang.ir.task import Fidelity
 from spacelang.ir.validation import Validation
-from spacelang.optimizers import OPTIMIZERS, default_optimizer, equal_seeds_sentence
+from spacelang.optimizers import OPTIMIZERS, default_optimizer, reproducibility_sentence
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.archives import Norm
@@ -304,7 +304,7 @@ class PreparedExperiment:
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
             data_options=self.experiment.data.stored_options(self.experiment, objective),
             asked=self.experiment.command_options,
-            equal_seeds=equal_seeds_sentence(self.optimizer.plugin, names),
+            equal_seeds=reproducibility_sentence(self.optimizer.plugin, names),
         )
 
 

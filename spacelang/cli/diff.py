@@ -12,7 +12,8 @@ from spacelang.cli._options import (
     SpaceInputArgument,
     SpaceOptions,
     display_name_of_space,
-    load,
+    load_without_sizes,
+    print_unbound_sizes,
     refuse_shared_input,
 )
 from spacelang.cli._output import print_json, should_use_colours
@@ -42,7 +43,8 @@ def command(
     from spacelang.serialization.difference import compare
 
     refuse_shared_input(first, second)
-    one, other = (load(reference, options) for reference in (first, second))
+    one, other = (load_without_sizes(reference, options) for reference in (first, second))
+    print_unbound_sizes(one, other)
     first, second = map(display_name_of_space, (first, second))
     found = compare(one.counted, other.counted)
     if json:

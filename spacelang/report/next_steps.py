@@ -25,7 +25,7 @@ from spacelang.runtime.storage.stored_run import (
     scorer_package,
     stored_data_options,
 )
-from spacelang.text import shell_word, unique_name
+from spacelang.text import count_with_noun, shell_word, unique_name
 
 if TYPE_CHECKING:
     from spacelang.runtime.storage.header import RunHeader
@@ -73,6 +73,17 @@ def read_run_limits(run: "StoredRun") -> RunLimits:
     workers = (run.sessions[0].workers if run.sessions else None) or 1
     budget = run.header.budget
     return RunLimits(options, None if budget.seconds is None else budget.seconds / workers, budget.trials)
+
+
+def describe_limits(limits: RunLimits) -> Iterator[str]:
+    """Yield what the limits of a run allow: `30 s until the answer`, `60 s of search`, `50 trials`."""
+    meanings = {"time": " until the answer", "search_time": " of search"}
+    given = {name: parse_duration(limits.options[name]) for name in meanings if name in limits.options}
+    yield from (f"{seconds:g} s{meanings[name]}" for name, seconds in given.items())
+    if not given and limits.seconds is not None:
+        yield f"{limits.seconds:g} s"
+    if limits.trials is not None:
+        yield count_with_noun(limits.trials, "trial")
 
 
 def _valid_options(texts: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
@@ -214,12 +225,19 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
     on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))
     allowed = allow_options(header, trusted)
     yield NextStep("export", f"spacelang export {store}{on}{allowed}{ranked} -o {_new_file('pipeline', '.py')}")
-    if run.requested_ensemble_votes:
+    if run.requested_ensemble_votes and _has_ensemble(run):
         file = _new_file("ensemble", ".py")
         yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
     rows = shell_word(stored_data_options(header).test_file or _data(header, moved))
     file = _new_file("predictions", ".csv")
     yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed}{ranked} -o {file}")
+
+
+def _has_ensemble(run: "StoredRun") -> bool:
+    """Return True if a trial can be a member of an ensemble: the best one succeeded on all rows within all bounds."""
+    size, records = run.header.training_size, (run.record(number) for number in run.ranked(1))
+    trials = [each.trial for each in records if each is not None]
+    return any(each.is_feasible and (each.request.fidelity or size) >= size for each in trials)
 
 
 def _data(header: "RunHeader", moved: str | None) -> str:

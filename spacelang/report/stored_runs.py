@@ -16,7 +16,7 @@ from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import LossName, Status
-from spacelang.report.next_steps import allowed_packages, next_steps
+from spacelang.report.next_steps import allowed_packages, describe_limits, next_steps, read_run_limits
 from spacelang.report.pipeline_lines import front_document, front_lines, pipeline_lines
 from spacelang.report.trial_results import (
     describe_constraints,
@@ -30,7 +30,7 @@ from spacelang.report.trial_results import (
     value_text,
 )
 from spacelang.runtime.history import pareto_front
-from spacelang.runtime.storage.header import OBJECTIVES_SETTING, stored_objective_names
+from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, OBJECTIVES_SETTING, stored_objective_names
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
 from spacelang.serialization.json_documents import decision_keys
@@ -170,13 +170,15 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     if names := stored_objective_names(header):
         yield "objectives", f"minimize {', '.join(each.formula for each in names)}"
     yield from (("subject to", each) for each in header.bounds)
-    yield from ((name, value) for name, value in header.settings.items() if name != OBJECTIVES_SETTING)
+    for name, value in header.settings.items():
+        if name == MISSING_VALUES_SETTING:
+            yield name, value.replace("numbered by", "handled by", 1)  # the stored text never changes
+        elif name != OBJECTIVES_SETTING:
+            yield name, value
     if header.initial:
         yield "started from", count_with_noun(len(header.initial), "given configuration")
-    seconds, trials = header.budget.seconds, header.budget.trials
-    budget = [] if seconds is None else [f"{seconds:g} s summed over all workers"]
-    if budget := budget + ([] if trials is None else [count_with_noun(trials, "trial")]):
-        yield "budget", ", ".join(budget)
+    if budget := ", ".join(describe_limits(read_run_limits(run))):
+        yield "budget", budget
     if votes := run.requested_ensemble_votes:
         yield "ensemble", f"pipelines with {count_with_noun(votes, 'vote')} in total"
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"

@@ -211,7 +211,7 @@ class Messages:
                 if depth and template.node is not node and f"`{hole}`" not in show(template.node):
                     filled = show(template.node).replace(hole, text)
                     return self._in_sentence(template.module, template.node, filled, depth - 1)
-        return text
+        return f"{_heading(module, node)}{text}"
 
     def _filled_by(self, module: Module, node: ast.expr) -> Iterator[str]:
         """Yield the keys of holes that an expression fills: the one around it, a variable, a parameter, a result."""
@@ -316,6 +316,27 @@ class Messages:
                 if owner is not None:
                     initializer = _initializer(owner)
                     yield f"{module.path}:{initializer.lineno}:{_parameter_of(initializer, part.value.attr)}", shown
+
+
+def _heading(module: Module, node: ast.expr) -> str:
+    """Return what a list shows before a text: an option with its default, or a construct and how a target keeps it."""
+    heading = ""
+    for each in module.around(node):
+        match each:
+            case ast.Call(func=function, args=[*_, default, _]) if _name(function) in {"option", "nested_plugin"}:
+                place = module.parents[each]
+                if isinstance(place, ast.AnnAssign):
+                    values = ast.unparse(place.annotation).removeprefix("Literal")
+                    return f"{_name(place.target)} = {ast.unparse(default)} ({values}): "
+            case ast.Call(func=function) if _name(function) in {"exact", "rewritten", "approximated", "refused"}:
+                heading = f"{_name(function)}: "
+            case ast.Dict(keys=keys, values=values) if heading:
+                found = [key for key, value in zip(keys, values, strict=True) if node in ast.walk(value)]
+                construct = [key.attr for key in found if isinstance(key, ast.Attribute)]
+                return f"{construct[0].lower().replace('_', ' ')}: {heading}" if construct else heading
+            case ast.stmt():
+                return heading
+    return heading
 
 
 def _name(node: ast.expr) -> str:

@@ -30,7 +30,7 @@ class UndecidableError(Exception):
     """
 
     def __init__(self, atom: Expr) -> None:
-        super().__init__("this takes too long to be decided exactly")
+        super().__init__("an expression takes too long to be decided exactly")
         self.atom = atom
 
 

@@ -431,5 +431,7 @@ class TestOwnObjectives:
             searched(space, Own(), **option)
 
     def test_it_must_have_what_the_space_bounds(self) -> None:
-        with pytest.raises(InputError, match="the space bounds `predict_latency`, which the objective `own` does not measure"):
+        with pytest.raises(
+            InputError, match="the space bounds `predict_latency`, which the objective `own` does not measure"
+        ):
             searched(sl.parse(BOUNDED), Own())

@@ -28,7 +28,9 @@ def command(
     data: Annotated[
         list[str] | None,
         typer.Option(
-            "--data", "-d", help="As for `spacelang run`, or a table: `table:FILE.npz`; may be given several times."
+            "--data",
+            "-d",
+            help="A data file or other data as for `spacelang run`, or `table:FILE.npz`; may be given several times.",
         ),
     ] = None,
     optimizers: Annotated[

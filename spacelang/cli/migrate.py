@@ -45,7 +45,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
+        typer.Option(
+            "--data", "-d", help="For `--store`: the data of the run; by default the file with its name here."
+        ),
     ] = None,
     target_column: TargetColumnsOption = None,
     test: TestShareOption = None,

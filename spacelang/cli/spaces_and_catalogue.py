@@ -54,7 +54,12 @@ def catalogue_command(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; by default for this user."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file that --refresh writes; by default one in the data folder of this user.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -165,7 +165,9 @@ def test_what_is_so_of_many_columns_is_said_once() -> None:
     (warning,) = column_warnings(table)
     head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4` and 55 more hold numbers with a decimal comma: "
     assert warning == f"{head}the numbers count as categories; read the file with `--decimal ,`"
-    assert column_warnings(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
+    assert column_warnings(table[["share 0"]])[0].startswith(
+        "`share 0` holds numbers with a decimal comma: the numbers count"
+    )
 
 
 NUMBERS = [float(place % 7) for place in range(ROWS)]
@@ -209,8 +211,8 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         [place if 40 < place < 48 else place % 2 for place in range(ROWS)],
         "the class `41` in the column `y` has 1 row",
         [
-            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), which a run "
-            "refuses: merge them with another class, drop such rows, or add more of them"
+            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), but a run "
+            "needs at least 2 per class: merge them with another class, drop such rows, or add more of them"
         ],
     ),
     "rows": (

@@ -87,7 +87,7 @@ class TestFunctions:
     @pytest.mark.parametrize(
         ("given", "reason"),
         [
-            (None, "there is no loss"),
+            (None, "no loss was returned"),
             (math.nan, "the loss is nan"),
             (math.inf, "the loss is inf"),
             ("0.5", "the loss must be a number, not `'0.5'`"),
@@ -318,7 +318,7 @@ class TestTelling:
             {"loss": 1.0, "fidelity": 3},
         ]
         for mistake in mistakes:
-            with pytest.raises(ValueError, match=r"must be a|the cost is|not bounded|at fidelity"):
+            with pytest.raises(ValueError, match=r"must be a|the cost is|has no bound|at fidelity"):
                 asked.tell(**mistake)
         assert asked.is_wanted
         asked.tell(0.5, fidelity=asked.fidelity)

@@ -62,7 +62,7 @@ def test_what_only_the_program_has_is_asked_for_by_name(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="used the scorer of a Python program") as caught:
         sl.resume(store, features, labels, trials=5)
     assert caught.value.help.endswith(f"`sl.resume({str(store)!r}, features, target, metric=…, trials=6)`")
-    with pytest.raises(DataError, match="was on rows of a program"):
+    with pytest.raises(DataError, match="came from a Python program"):
         sl.resume(store, metric=scorer, trials=5)
     assert len(sl.resume(store, features, labels, metric=scorer, trials=5).trials) == 5
     other = make_scorer(lambda labels, answers: float(np.mean(labels != answers)))

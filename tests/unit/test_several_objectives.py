@@ -111,8 +111,8 @@ def test_a_single_best_trial_is_refused_with_the_way_to_the_front() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ({"error": 1.0}, "lacks `neighbors`"),
-        ({"error": 1.0, "neighbor": 2}, "the function did not return `neighbors`, only `error`, `neighbor`"),
+        ({"error": 1.0}, "no number was returned for `neighbors`"),
+        ({"error": 1.0, "neighbor": 2}, "no number was returned for `neighbors`, only for `error`, `neighbor`"),
         ((1.0, 2.0, 3.0), "a number for each of `error`, `neighbors`"),
         (1.0, "a number for each of `error`, `neighbors`"),
         ((1.0, math.nan), "the neighbors is nan"),
@@ -165,7 +165,7 @@ def test_one_goal_in_quotes_is_the_loss_or_minus_the_loss(direction: str, tmp_pa
 def test_goals_in_quotes_are_told_by_name_or_as_numbers() -> None:
     with sl.ask_and_tell(f'{BOX}task classification {{ maximize "accuracy" }}', trials=2) as search:
         one = next(search)
-        with pytest.raises(ValueError, match="the function did not return `accuracy`, only `acuracy`"):
+        with pytest.raises(ValueError, match="no number was returned for `accuracy`, only for `acuracy`"):
             one.tell({"acuracy": 1.0})
         one.tell({"accuracy": 0.25})
         next(search).tell(0.75)

@@ -172,7 +172,7 @@ def trial_from_answer(
         raise InvalidFunctionResultError(f"the cost is {seconds}, but it must be a number of seconds, at least 0")
     measured = _check_constraints(constraints, bounds)
     if loss is None:
-        return Trial(request, None, seconds, Status.ERROR, "the function returned no loss")
+        return Trial(request, None, seconds, Status.ERROR, "no loss was returned")
     numbers = _goal_numbers(loss, goals) if goals else {"loss": parse_number(loss, "loss")}
     for name, number in numbers.items():
         if not isfinite(number):
@@ -202,7 +202,7 @@ def _goal_numbers(given: Any, goals: Sequence[FunctionGoal]) -> dict[str, float]
     if isinstance(given, Mapping):
         if lacking := [name for name in names if name not in given]:
             others = ", ".join(f"`{key}`" for key in [*given][:MAX_SHOWN_KEYS]) or "nothing"
-            raise InvalidFunctionResultError(f"the function did not return `{lacking[0]}`, only {others}")
+            raise InvalidFunctionResultError(f"no number was returned for `{lacking[0]}`, only for {others}")
         values = [given[name] for name in names]
     elif isinstance(given, list | tuple) and len(given) == len(names):
         values = [*given]

@@ -140,7 +140,7 @@ def test_rows_of_other_spaces_and_losses_are_passed_over_and_counted() -> None:
     ]
     found = suggest(archive(*rows), target(SPACE, NumberOfInstances=9.0))
     assert found.configurations == (tree(3),)
-    assert found.messages == ("skipped in `a.json`: 2 rows for another space or loss",)
+    assert found.messages == ("not used from `a.json`: 2 rows for another space or loss",)
     with pytest.raises(ArchiveError, match="an archive for another space: its configurations are for `other`, whose"):
         suggest(archive(rows[0]), target(SPACE))
     with pytest.raises(

@@ -111,7 +111,7 @@ def test_a_foreign_store_imports_nothing(facts: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
 def test_a_name_that_cannot_be_read_is_an_error_of_the_store(text: str) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is invalid"):
         stored_scorer(header_with(text), allowed := ("sklearn", "os", "own_scorers_module", "__main__"))
     assert scorer_package(header_with(text)) in {None, *allowed}
 

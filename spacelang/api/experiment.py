@@ -29,7 +29,7 @@ from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
-from spacelang.ir.task import Fidelity
+from spacelang.ir.task import FidelitySchedule
 from spacelang.ir.validation import Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer, reproducibility_sentence
 from spacelang.optimizers._fidelity import rungs
@@ -91,7 +91,7 @@ class EvaluationData(Protocol):
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
-    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
+    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> FidelitySchedule | None:  # noqa: ARG002 - few objectives decide it
         """Return the first fidelity and the growth factor: those of the data if it has any, else those of the task."""
         return None if space.task is None else space.task.fidelity
 
@@ -378,7 +378,7 @@ def make_budget(
     return Budget(of_search, trials, 60.0 if is_unlimited else seconds)
 
 
-def with_fidelity_options(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:
+def with_fidelity_options(optimizer: NestedPlugin, fidelity: FidelitySchedule | None) -> NestedPlugin:
     """Return the optimizer with the options `b` and `eta` set from a fidelity.
 
     Options that were given explicitly, and optimizers without these options, are unchanged. Nested plug-ins are treated

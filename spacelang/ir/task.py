@@ -191,7 +191,7 @@ AnyBound: TypeAlias = Bound | FunctionBound
 
 
 @dataclass(frozen=True, slots=True)
-class Fidelity:
+class FidelitySchedule:
     """Growing training sets: `first` rows (b in papers), multiplied by `factor` (eta) from one training to the next."""
 
     first: int
@@ -225,7 +225,7 @@ class Task:
     goal: ScorerGoal | FunctionGoal | None = None
     bounds: tuple[Bound, ...] = ()
     validation: DeclaredValidation | None = None
-    fidelity: Fidelity | None = None
+    fidelity: FidelitySchedule | None = None
     limits: Limits = UNLIMITED
     further_goals: tuple[AnyGoal, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False, repr=False)

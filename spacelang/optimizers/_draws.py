@@ -15,7 +15,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Structure, assemble, walk_reached_variables
+from spacelang.ir.walk import Structure, assemble_configuration, walk_reached_variables
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -91,7 +91,7 @@ def enumerate_members(space: Space, structure: Structure) -> Iterator[Configurat
             sizes.append(node.domain.size)
             return _value_at(node.domain, places[len(sizes) - 1])
 
-        configuration = assemble(space, structure, value_of)
+        configuration = assemble_configuration(space, structure, value_of)
         if first_exclusion(space, configuration) is None:
             yield configuration
         while places and places[-1] + 1 == sizes[len(places) - 1]:

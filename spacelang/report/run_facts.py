@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.errors import MissingLibraryError
-from spacelang.ir.chains import with_each_use_once
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.repeated_stages import keep_uses_only_in_longest_alternative
 from spacelang.ir.space import Space
 from spacelang.ir.trial import LossName
 from spacelang.ir.validation import Validation
@@ -58,7 +58,7 @@ class SearchCoverage:
     @property
     def unsearched_hyperparameters_sentence(self) -> str:
         """A sentence on the hyperparameters that are not searched; empty if all are."""
-        each_once = replace(self.space, root=with_each_use_once(self.space.root))
+        each_once = replace(self.space, root=keep_uses_only_in_longest_alternative(self.space.root))
         number, name = len(each_once.hyperparameters), self.space.name
         match self.hyperparameters:
             case HyperparameterMode.DEFAULT if number == 1:

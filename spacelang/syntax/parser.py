@@ -10,7 +10,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.reading import MissingSeparator, TextTooLarge
 from spacelang.frozen import frozen
 from spacelang.syntax import ast
-from spacelang.syntax.builder import read
+from spacelang.syntax.builder import parse_items
 from spacelang.text import Source, Span
 
 
@@ -33,7 +33,7 @@ def parse(source: Source) -> ParseResult:
     too_large = exceeded_limit_diagnostic(source)
     if too_large is not None:
         return ParseResult(nothing, (too_large,), frozenset())
-    reading = read(source, source.text)
+    reading = parse_items(source, source.text)
     mistakes: tuple[Diagnostic, ...] = ()
     damaged = removed = frozenset[str]()
     if reading.error is not None:

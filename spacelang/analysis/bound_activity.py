@@ -1,11 +1,11 @@
 """Check that the hyperparameters that a bound names are active wherever its range is active."""
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import InactiveBound
+from spacelang.diagnostics.domains import BoundMayBeInactive
 from spacelang.ir import expr
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable
-from spacelang.ir.tuple_parameters import is_own_condition
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.text import Span
@@ -23,7 +23,7 @@ def check(space: Space, report: DiagnosticCollector) -> None:
             if reason is not None:
                 seen.add(constraint.span)
                 name, parameter = space.variables[address].node.name, space.variables[owner].node.name
-                report.add(InactiveBound(constraint.span, name=name, parameter=parameter, reason=reason))
+                report.add(BoundMayBeInactive(constraint.span, name=name, parameter=parameter, reason=reason))
                 break
 
 
@@ -39,7 +39,7 @@ def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None
             return f"`{named.node.name}` belongs to the alternative `{branch}` of `{decision.name}`"
     if named.condition is None or named.condition == ranged.condition:
         return None
-    statement = ExpressionInContext(expr.Active(address), ranged.owners, (ranged.address,))
+    statement = ExpressionInContext(expr.ActivityTest(address), ranged.owners, (ranged.address,))
     try:
         _, can_be_inactive = possible_truths(space, statement)
     except TooManyConnectedVariablesError:
@@ -49,10 +49,10 @@ def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None
 
 def _activity(space: Space, named: Variable, condition: expr.Expr) -> str:
     """Return where a hyperparameter is active, given its condition: as written, or in words for a part of a tuple."""
-    if not is_own_condition(named.address, condition, space):
+    if not is_condition_implied_by_tuple(named.address, condition, space):
         return f"`{named.node.name}` is active only `when {' '.join(condition.span.text.split())}`"
     parameter = space.tuples[named.address]
     if parameter.length in expr.references(condition):
-        return f"`{named.node.name}` is active only where `{parameter.name}` has that many elements"
+        return f"`{named.node.name}` is active only where `{parameter.name}` has enough elements to contain this one"
     part = f"length({parameter.name})" if named.address == parameter.length else named.node.name
     return f"`{part}` is active only where `{parameter.name}` is a tuple"

@@ -63,8 +63,10 @@ def tests_of_other_parts(domain: Domain, place: int, name: ast.DottedName) -> It
                     yield ast.Membership(name, numbers, name.span)
             case Grid() | Real() if other.lower > own.upper or other.upper < own.lower:
                 ends = (ast.Number(other.lower, name.span), ast.Number(other.greatest, name.span))
-                least = ast.Binary(">=", name, ends[0], name.span)
-                yield ast.Logical("and", (least, ast.Binary("<=", name, ends[1], name.span)), name.span)
+                least = ast.BinaryOperation(">=", name, ends[0], name.span)
+                yield ast.LogicalOperation(
+                    "and", (least, ast.BinaryOperation("<=", name, ends[1], name.span)), name.span
+                )
             case _:
                 yield None
 

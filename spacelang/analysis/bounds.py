@@ -25,10 +25,10 @@ from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.ranges import is_named_bound
 from spacelang.analysis.value_intervals import IntervalEnd, interval_of
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidBound
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidRangeBound
 from spacelang.diagnostics.names import UnknownName
-from spacelang.diagnostics.reading import NotSupportedYet
+from spacelang.diagnostics.reading import ConstructNotSupportedYet
 from spacelang.frozen import frozen
 from spacelang.grouping import find_cycles
 from spacelang.ir import expr
@@ -146,7 +146,7 @@ class NamedBoundReader:
         for address in _operands(found):
             word = None if address in self._waiting else _word(self._variables[address].hyperparameter.domain)
             if word is not None:
-                self._refuse(written, f"`{self._variables[address].node.name}` can be {word}, which is no number")
+                self._refuse(written, f"`{self._variables[address].node.name}` can be {word}, which is not a number")
                 return None
         finite = replace_infinities_by_integers(found)
         if finite is None:
@@ -166,7 +166,7 @@ class NamedBoundReader:
     def _refuse(self, written: ast.Expression, expected: str) -> None:
         remedy = "a bound is a number in every configuration with the range; relate other values by `forbid`"
         self._report.add(
-            InvalidBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
+            InvalidRangeBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
         )
 
     # ---- the order in which ranges can be read
@@ -183,7 +183,9 @@ class NamedBoundReader:
             next(bound.written.span for bound in each.bounds if after in expr.references(bound.expression))
             for each, after in zip(several, (*cycle[1:], cycle[0]), strict=True)
         ]
-        related = tuple(Related(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True))
+        related = tuple(
+            RelatedPlace(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True)
+        )
         self._report.add(BoundCycle(spans[0], name=names[0], path=path, related=related))
         for each in several:
             self._discard(each.pending)
@@ -248,7 +250,7 @@ class NamedBoundReader:
     def _end(self, bound: _NamedBound) -> IntervalEnd | None:
         interval = interval_of(bound.expression, self._variables)
         if interval is None:
-            self._refuse(bound.written, "its values have no smallest and greatest number")
+            self._refuse(bound.written, "this expression has no smallest and greatest value")
             return None
         end = interval.lower if bound.side == "lower" else interval.upper
         if abs(end.number) >= VERY_LARGE**0.5 and self._report.symbols.unbound_symbols_in(bound.written.span):
@@ -301,7 +303,7 @@ class NamedBoundReader:
         )
         return None
 
-    def _domains_of_named(self, each: _BoundedParameter) -> Iterator[Related]:
+    def _domains_of_named(self, each: _BoundedParameter) -> Iterator[RelatedPlace]:
         """Yield notes on the domains of all hyperparameters on which the bounds of a range depend, even indirectly."""
         waiting, seen = [*sorted(each.needs)], {each.pending.address}
         while waiting:
@@ -309,7 +311,7 @@ class NamedBoundReader:
             if address not in seen:
                 seen.add(address)
                 node = self._variables[address].hyperparameter
-                yield Related(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
+                yield RelatedPlace(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
                 waiting += sorted(self._ranges[address].needs) if address in self._ranges else []
 
     # ---- constraints
@@ -325,19 +327,23 @@ class NamedBoundReader:
             others = [*tests_of_other_parts(domain, bound.part, name)]
             if None in others:
                 construct = "a range with a named bound that overlaps another range"
-                instead = "write one range, or `require`"
-                self._report.add(NotSupportedYet(written[bound.part].span, construct=construct, instead=instead))
+                instead = "write a single range, or relate the values by `require`"
+                self._report.add(
+                    ConstructNotSupportedYet(written[bound.part].span, construct=construct, instead=instead)
+                )
                 return False
             range_ = written[bound.part]
             assert isinstance(range_, ast.Range)
             is_open = range_.lower_open if bound.side == "lower" else range_.upper_open
             left, right = (bound.written, name) if bound.side == "lower" else (name, bound.written)
             if isinstance(each.pending.written.domain, ast.UnionDomain):
-                excluded = ast.Binary(">=" if is_open else ">", left, right, span)
-                apart = [ast.Unary("not", test, span) for test in others if test is not None]
-                rule = ast.ConstraintStatement(True, ast.Logical("and", (excluded, *apart), span), span)
+                excluded = ast.BinaryOperation(">=" if is_open else ">", left, right, span)
+                apart = [ast.UnaryOperation("not", test, span) for test in others if test is not None]
+                rule = ast.ConstraintStatement(True, ast.LogicalOperation("and", (excluded, *apart), span), span)
             else:
-                rule = ast.ConstraintStatement(False, ast.Binary("<" if is_open else "<=", left, right, span), span)
+                rule = ast.ConstraintStatement(
+                    False, ast.BinaryOperation("<" if is_open else "<=", left, right, span), span
+                )
             self._draft.rules.append(PendingConstraint(rule, each.pending.scope, bound.side))
         return True
 
@@ -363,10 +369,10 @@ def _names(written: ast.Expression) -> Iterator[ast.DottedName]:
     match written:
         case ast.DottedName():
             yield written
-        case ast.Binary():
+        case ast.BinaryOperation():
             yield from _names(written.left)
             yield from _names(written.right)
-        case ast.Unary():
+        case ast.UnaryOperation():
             yield from _names(written.term)
         case ast.FunctionCall(arguments=arguments) if written.function.text != "count":
             for argument in arguments:

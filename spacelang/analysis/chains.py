@@ -13,12 +13,12 @@ from typing import TypeAlias, TypeVar
 
 from spacelang.analysis import drafts
 from spacelang.analysis.alternatives import alternatives_of_structure
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.structure import InvalidChain
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.structure import InvalidRepeatChain
 from spacelang.frozen import frozen
 from spacelang.ir import expr
-from spacelang.ir.chains import MAX_USES_IN_CHAIN, address_of_use, with_uses
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, fold_constants, partially_evaluate
+from spacelang.ir.repeated_stages import MAX_USES_IN_CHAIN, address_of_nth_use, fill_chain_alternatives
 from spacelang.ir.space import Choice, Node
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
@@ -28,22 +28,22 @@ Numbers: TypeAlias = Mapping[str, int]  # The number of uses of chains, by the a
 T = TypeVar("T")
 
 
-def chain_diagnostics(written: ast.Repeat, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
+def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidRepeatChain]:
     """Yield a diagnostic for each mistake of a chain; `around` are the forms (`permute`, …) that contain the chain."""
     name, counts = stage.name.text, [each.value for each in written.counts]
     if around:
         problem, remedy = f"a chain cannot be inside `{around[-1]}`", "move it before or after, joined by `->`"
-        yield InvalidChain(written.span, problem=problem, remedy=remedy)
+        yield InvalidRepeatChain(written.span, problem=problem, remedy=remedy)
     for alternative in alternatives_of_structure(stage.structure):
         if isinstance(alternative.structure, ast.NoneStep):
             problem = f"the stage `{name}` of a chain has the alternative `none`"
-            reason = "a smaller number of uses says the same"
+            reason = "leaving out one use has the same effect"
             remedy = f"remove `none` from `{name}`; the smallest number of `repeat(…)` may be 0"
-            related = (Related(written.span, "the chain"),)
-            yield InvalidChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
+            related = (RelatedPlace(written.span, "the chain"),)
+            yield InvalidRepeatChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
     if len(counts) != 2:
         last = max((each for each in counts if isinstance(each, int)), default=3)
-        yield InvalidChain(
+        yield InvalidRepeatChain(
             written.span,
             problem="`repeat(…)` takes a stage and two numbers: how often it is used at least and at most",
             reason="one number is given" if len(counts) == 1 else f"{len(counts) or 'no'} numbers are given",
@@ -54,34 +54,36 @@ def chain_diagnostics(written: ast.Repeat, stage: ast.Stage, around: Sequence[st
     span = written.counts[0].span.extended_to(written.counts[1].span)
     fractions = [each for each in written.counts if isinstance(each.value, float)]
     if fractions:
-        problem = "the numbers of uses of a chain are integers"
-        yield InvalidChain(fractions[0].span, problem=problem, reason="this is no integer")
+        problem = "the least and the greatest number of uses of a chain must be integers"
+        yield InvalidRepeatChain(fractions[0].span, problem=problem, reason="not an integer")
     elif least > most:
-        problem, remedy = f"the chain has at least {least:,} and at most {most:,} uses", f"write `{most}, {least}`"
-        yield InvalidChain(span, problem=problem, reason="the smaller number comes first", remedy=remedy)
+        problem = f"the least number of uses, {least:,}, is above the greatest, {most:,}"
+        yield InvalidRepeatChain(
+            span, problem=problem, reason="write the smaller number first", remedy=f"write `{most}, {least}`"
+        )
     elif most == 0:
         problem, reason = "the chain has no uses", f"`{name}` is never used"
-        yield InvalidChain(written.span, problem=problem, reason=reason, remedy="remove it")
+        yield InvalidRepeatChain(written.span, problem=problem, reason=reason, remedy="remove it")
     elif most > MAX_USES_IN_CHAIN:
         problem = f"a chain of {most:,} uses is too long"
         remedy = f"give at most {MAX_USES_IN_CHAIN} uses"
-        yield InvalidChain(written.counts[1].span, problem=problem, remedy=remedy)
+        yield InvalidRepeatChain(written.counts[1].span, problem=problem, remedy=remedy)
 
 
-def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidChain:
+def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidRepeatChain:
     """Return the diagnostic that a chain does not consist of a stage."""
     text = structure_title(part)
-    return InvalidChain(
+    return InvalidRepeatChain(
         part.span,
         problem="`repeat(…)` takes the name of a stage",
-        reason="this is no stage",
+        reason="not the name of a stage",
         remedy=f"declare `stage step = {text}`, and write `repeat(step, 0, 3)`",
     )
 
 
-def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> InvalidChain:
+def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> InvalidRepeatChain:
     """Return the diagnostic that a stage of a chain contains the pipeline of another file."""
-    return InvalidChain(
+    return InvalidRepeatChain(
         written.span,
         problem=f"a chain cannot contain the whole space `{written.name.text}`",
         remedy=f"name the stages that it needs: `{written.name.text}.…`",
@@ -93,7 +95,7 @@ def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
 
     def expand(choice: Choice) -> Choice:
         chain = chains.get(choice.address)
-        return choice if chain is None else with_uses(choice, chain.uses)
+        return choice if chain is None else fill_chain_alternatives(choice, chain.uses)
 
     return rebuild_tree(root, lambda node: node, expand) if chains else root
 
@@ -187,7 +189,7 @@ class ChainExpansion:
         name, place = self._places[stage]
         for number in self._chains[name].numbers:
             if place <= number:
-                yield f"{address_of_use(name, number, place)}{address[len(stage) :]}", {name: number}
+                yield f"{address_of_nth_use(name, number, place)}{address[len(stage) :]}", {name: number}
 
     def _assignments(self, names: set[str]) -> Iterator[dict[str, int]]:
         ordered = [name for name in self._chains if name in names]
@@ -215,9 +217,9 @@ class ChainExpansion:
             known = self._lookup(numbers)(expression.address)
             if not isinstance(known, Unknown):
                 return expr.Constant(known in expression.branches, expression.span)
-        if isinstance(expression, expr.BranchTest | expr.Reference | expr.Active):
+        if isinstance(expression, expr.BranchTest | expr.Reference | expr.ActivityTest):
             return self.rename_uses(expression, numbers)
-        return expr.with_children(expression, lambda part: self._with_numbers(part, numbers))
+        return expr.map_children(expression, lambda part: self._with_numbers(part, numbers))
 
     def rename_uses(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
         """Return an expression with the addresses that uses have for certain numbers of uses, one for each chain."""
@@ -226,5 +228,5 @@ class ChainExpansion:
             stage = drafts.stage_of(address)
             if stage in self._places:
                 name, place = self._places[stage]
-                names[address] = f"{address_of_use(name, numbers[name], place)}{address[len(stage) :]}"
+                names[address] = f"{address_of_nth_use(name, numbers[name], place)}{address[len(stage) :]}"
         return expr.rename_addresses(expression, names)

@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.conditions import ApproximateDraws, RarelySatisfied, TestedAfterDraw
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.conditions import (
+    ApproximateDraws,
+    ConstraintNeedsRejectionSampling,
+    ConstraintRarelySatisfied,
+)
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir.expr import references
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure
@@ -86,16 +90,16 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
         shares = [min(least[each][2].share for each in least if {*each} <= {*mine}) for mine in groups]
         first, *others = (statement for statements in groups for statement in statements)
         notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
-        report.add(TestedAfterDraw(first.span, kind=first.kind, notes=notes, related=_related(others)))
+        report.add(ConstraintNeedsRejectionSampling(first.span, kind=first.kind, notes=notes, related=_related(others)))
 
 
 def _rarely_satisfied(
     space: Space, statements: Sequence["_Statement"], network: Network, taken: Structure, share: "AcceptanceShare"
-) -> RarelySatisfied:
+) -> ConstraintRarelySatisfied:
     first, *others = statements
     names = _names(space, [member.address for member in network.members])
     case = _describe(space, taken)
-    return RarelySatisfied(
+    return ConstraintRarelySatisfied(
         first.span,
         kind=first.kind,
         kept=share.kept,
@@ -111,8 +115,11 @@ class _Statement(NamedTuple):
     span: Span
 
 
-def _related(others: Sequence[_Statement]) -> tuple[Related, ...]:
-    return tuple(Related(statement.span, f"and with this {statement.kind}") for statement in others[:MAX_RELATED])
+def _related(others: Sequence[_Statement]) -> tuple[RelatedPlace, ...]:
+    return tuple(
+        RelatedPlace(statement.span, f"draws are also tested with this {statement.kind}")
+        for statement in others[:MAX_RELATED]
+    )
 
 
 def _tested_statements(network: Network) -> list[_Statement]:
@@ -142,6 +149,9 @@ def _describe(space: Space, taken: Structure) -> str:
 def _describe_share(statements: Sequence[_Statement], share: float, groups: int) -> str:
     lines = sorted({statement.span.line for statement in statements})
     shown = [str(line) for line in lines[:MAX_NAMES]] + ["…"] * (len(lines) > MAX_NAMES)
-    test = f" the test of line{'s' * (len(lines) > 1)} {', '.join(shown)}" if groups > 1 else ""
-    passing = f"about {share:.0%} of all draws do" if share >= 0.1 else f"about 1 in {round(1 / share):,} does"
-    return f"draws are repeated until one passes{test}: {'nearly all draws do' if share > 0.99 else passing}"
+    test = f"the test of line{'s' * (len(lines) > 1)} {', '.join(shown)}" if groups > 1 else "the test"
+    if share > 0.99:
+        return f"draws are repeated until one passes {test}; nearly all draws pass"
+    if share >= 0.1:
+        return f"draws are repeated until one passes {test}; about {share:.0%} of all draws pass"
+    return f"draws are repeated until one passes {test}; about 1 in {round(1 / share):,} draws passes"

@@ -9,17 +9,17 @@ from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.modules import Module, index_by_name
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import (
     AmbiguousInclude,
     InvalidSimplexDefault,
     RecursiveInclude,
-    SimplexOfOne,
-    UnknownGroup,
+    SimplexWithSingleName,
+    UnknownParameterGroup,
 )
 from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.frozen import frozen
-from spacelang.ir.computed_numbers import exact
+from spacelang.ir.standalone_arithmetic import to_exact_decimal
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 
@@ -38,7 +38,7 @@ class BodyMember:
 
     member: ast.NamedMember | ast.ConstraintStatement
     home: Module
-    through: Related | None = None
+    through: RelatedPlace | None = None
 
     @property
     def name(self) -> str | None:
@@ -70,7 +70,7 @@ class GroupReader:
         return tuple(self._members(body, module))
 
     def members_of_use(
-        self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: Related
+        self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: RelatedPlace
     ) -> tuple[BodyMember, ...]:
         """Return the members of a use of an abstract operator: those of the declaration and those of the use's body.
 
@@ -102,12 +102,12 @@ class GroupReader:
         if any(given.member is other for other in self._reading):
             if id(given.member) not in self._endless:
                 self._endless.add(id(given.member))
-                name, cycle = given.name or "", f"this includes `{given.name}` inside itself again"
+                name, cycle = given.name or "", f"`include` adds `{given.name}` to its own body"
                 self._report.add(RecursiveInclude(span, kind="parameter", name=name, cycle=cycle))
             return False
         if given.through is not None and self._depth >= MAX_DEPTH:
             what = "the nesting depth of `include`"
-            self._report.add(TextTooLarge(span, what=what, limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, quantity=what, limit=str(MAX_DEPTH)))
             return False
         return True
 
@@ -141,7 +141,7 @@ class GroupReader:
         self, include: ast.ParameterGroupInclusion, module: Module, here: _Body
     ) -> Iterator[BodyMember]:
         """Yield the members that an `include` adds to a body, once even if the group is reached on two paths."""
-        through = Related(include.span, "included here")
+        through = RelatedPlace(include.span, "included here")
         for given in self._within_limit(self._group(include, module), through):
             if isinstance(given.member, ast.ConstraintStatement):
                 is_new = id(given.member) not in here.rules
@@ -156,14 +156,14 @@ class GroupReader:
                 yield replace(given, through=through)
 
     def _within_limit(
-        self, brought: tuple[BodyMember, ...] | list[BodyMember], through: Related
+        self, brought: tuple[BodyMember, ...] | list[BodyMember], through: RelatedPlace
     ) -> Iterator[BodyMember]:
         self._brought += len(brought)
         if self._brought <= MAX_MEMBERS:
             yield from brought
         elif self._brought - len(brought) <= MAX_MEMBERS:
             what, limit = "the number of members that `include` adds", f"{MAX_MEMBERS:,}"
-            self._report.add(TextTooLarge(through.span, what=what, limit=limit))
+            self._report.add(TextTooLarge(through.span, quantity=what, limit=limit))
 
     def _group(self, include: ast.ParameterGroupInclusion, module: Module) -> tuple[BodyMember, ...]:
         home, name = module.resolve_module_prefix(include.name)
@@ -177,7 +177,9 @@ class GroupReader:
         if len(self._open) == MAX_CHAIN and id(group) not in self._opened:
             self._report.add(
                 TextTooLarge(
-                    include.span, what="the chain of groups that include each other", limit=f"{MAX_CHAIN} groups"
+                    include.span,
+                    quantity="the length of a chain of groups, each of which includes the next one,",
+                    limit=f"{MAX_CHAIN} groups",
                 )
             )
             return ()
@@ -191,13 +193,13 @@ class GroupReader:
         near = nearest_name(name, home.groups)
         near = elsewhere.get(written.words[-1].text) if near is None else f"{before}{near}"
         word = name if home is module and "." not in name else None
-        self._report.add(UnknownGroup(written.span, name=written.text, word=word, near=near))
+        self._report.add(UnknownParameterGroup(written.span, name=written.text, word=word, near=near))
 
     def _report_cycle(self, include: ast.ParameterGroupInclusion, group: ast.ParameterGroup) -> None:
         place = next(place for place, other in enumerate(self._open) if other is group)
         names = [f"`{other.name.text}`" for other in (*self._open[place:], group)]
         cycle = f"{names[0]} includes " + ", which includes ".join(names[1:])
-        related = (Related(group.name.span, "the group"),)
+        related = (RelatedPlace(group.name.span, "the group"),)
         self._report.add(
             RecursiveInclude(include.span, kind="group", name=group.name.text, cycle=cycle, related=related)
         )
@@ -217,9 +219,9 @@ class GroupReader:
                 first=other.name.text,
                 second=include.name.text,
                 related=(
-                    Related(other.span, "included first"),
-                    Related(given.member.name.span, f"declared in `{other.name.text}`"),
-                    Related(member.name.span, f"declared in `{include.name.text}`"),
+                    RelatedPlace(other.span, "included first"),
+                    RelatedPlace(given.member.name.span, f"declared in `{other.name.text}`"),
+                    RelatedPlace(member.name.span, f"declared in `{include.name.text}`"),
                 ),
             )
         )
@@ -239,7 +241,7 @@ def expand_simplex(member: ast.Member, report: DiagnosticCollector) -> Iterator[
         return
     *free, last = member.names
     if not free:
-        report.add(SimplexOfOne(member.span, name=last.text))
+        report.add(SimplexWithSingleName(member.span, name=last.text))
         return
     shares = _shares(member, report)
     for name, share in zip(free, shares, strict=False):
@@ -247,13 +249,13 @@ def expand_simplex(member: ast.Member, report: DiagnosticCollector) -> Iterator[
         domain = ast.Range("float", *ends, lower_open=False, upper_open=False, log=None, step=None, span=name.span)
         yield ast.Parameter(name, domain, share, None, (), name.span)
     if len(free) > 1:
-        total = reduce(lambda left, right: ast.Binary("+", left, right, member.span), map(_value, free))
+        total = reduce(lambda left, right: ast.BinaryOperation("+", left, right, member.span), map(_value, free))
         yield ast.ConstraintStatement(
-            False, ast.Binary("<=", total, ast.Number(1, member.span), member.span), member.span
+            False, ast.BinaryOperation("<=", total, ast.Number(1, member.span), member.span), member.span
         )
     rest: ast.Expression = ast.Number(1, last.span)
     for name in free:
-        rest = ast.Binary("-", rest, _value(name), last.span)
+        rest = ast.BinaryOperation("-", rest, _value(name), last.span)
     yield ast.ParameterFormula(last, rest, last.span)
 
 
@@ -264,7 +266,7 @@ def _shares(simplex: ast.Simplex, report: DiagnosticCollector) -> list[ast.Numbe
     if default is None:
         return equal
     given = [item for item in default.items if isinstance(item, ast.Number)]
-    total = sum((exact(item.value) for item in given), Fraction(0))
+    total = sum((to_exact_decimal(item.value) for item in given), Fraction(0))
     reason = None
     if len(given) != len(default.items) or any(not 0 <= item.value <= 1 for item in given):
         reason = "shares are numbers in [0, 1]"

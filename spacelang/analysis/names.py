@@ -6,7 +6,7 @@ from functools import cached_property
 
 from spacelang.analysis.diagnostic_collector import DataSymbols
 from spacelang.analysis.drafts import Definition, Draft, FixedValue, NameMention, Scope, stage_of
-from spacelang.diagnostics.conditions import WrongComparison
+from spacelang.diagnostics.conditions import InvalidComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
 from spacelang.grouping import group_by_key
@@ -43,7 +43,9 @@ class NameResolver:
             return Constant(scope.constants[name], written.span)
         if name in scope.operators:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
-            return WrongComparison(written.span, problem=problem, reason="nothing to compare")
+            return InvalidComparison(
+                written.span, problem=problem, reason="an operator cannot be compared with a value"
+            )
         address = self._address(name, scope)
         if without_index(name) in scope.dubious or self._is_dubious(address):
             return None
@@ -68,7 +70,7 @@ class NameResolver:
         name = written.text
         if self.find_tuple_parameter(name, scope) is not None:
             remedy = f"name its length or an element: `length({name})`, `{element_name(name, 1)}`"
-            return WrongComparison(written.span, problem=f"`{name}` is a tuple", remedy=remedy)
+            return InvalidComparison(written.span, problem=f"`{name}` is a tuple", remedy=remedy)
         indexed = re.fullmatch(r"(?P<whole>.+)\[(?P<number>\d+)\]", name, re.DOTALL)
         known = None if indexed is None else self.find_tuple_parameter(indexed["whole"], scope)
         if indexed is None or known is None:
@@ -148,7 +150,7 @@ class NameResolver:
         stage = stage_of(address)
         if stage in self._left_out and stage_of(scope.place) not in self._left_out:
             remedy = f"add `{stage}` to the `pipeline` line"
-            reason = "this stage is not part of the pipeline"
+            reason = f"the stage `{stage}` is not part of the pipeline"
             return UnknownName(written.span, name=written.text, reason=reason, remedy=remedy)
         node = self._variables[address].node
         return Reference(address, written.span) if isinstance(node, Hyperparameter) else node
@@ -216,7 +218,7 @@ class NameResolver:
             return use
         several = self._completions(scope.names.address(name), scope)
         if len(several) > 1:
-            reason = "several alternatives contain this name"
+            reason = f"several alternatives contain `{name}`"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
         near = data_size_for_array_shape(name) or self._near(name, scope)
@@ -232,8 +234,9 @@ class NameResolver:
         others = [self._other_alternative(each, scope) for each in self._by_name.get(name, ())]
         if near is None and others and others[0] is not None:
             decision, branch = others[0]
-            reason = f"it belongs to `{branch}`, another alternative of `{self._variables[decision].node.name}`"
-            remedy = "name only what is active together with this operator"
+            stage_name = self._variables[decision].node.name
+            reason = f"`{name}` belongs to `{branch}`, another alternative of `{stage_name}`"
+            remedy = "use only hyperparameters that can be active together with this operator"
             return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
         says_nothing = stage_of(name) in self._next_words[""] or not 0 < len(stages) <= 12
         return UnknownName(written.span, name=name, near=near, remedy=None if says_nothing else remedy)
@@ -244,7 +247,7 @@ class NameResolver:
         name, bracket, _ = first.partition("[")
         chain = self._draft.chains.get(name)
         if chain is None:
-            reason = "only chains, `repeat(stage, least, most)`, have uses with a number"
+            reason = "only uses of a chain, `repeat(stage, least, most)`, have a number in brackets"
             is_wrong = bracket and name in self._variables
             return UnknownName(written.span, name=written.text, reason=reason) if is_wrong else None
         uses = ", ".join(f"`{use.address}`" for use in chain.uses)

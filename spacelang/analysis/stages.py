@@ -14,13 +14,13 @@ from spacelang.analysis.operators import BodyReader, OperatorReader
 from spacelang.analysis.structures import StructureContext, StructureReader
 from spacelang.analysis.values import read_annotations, span_of
 from spacelang.catalog.catalogue import FileCatalogues
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import UnknownStep, UnreachableStage
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import UnknownPipelineStep, UnreachableStage
 from spacelang.diagnostics.reading import NoPipelineOrStage, TextTooLarge
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
-from spacelang.ir.chains import MAX_USES_IN_CHAIN, name_of_use
 from spacelang.ir.data_binding import DataColumn
+from spacelang.ir.repeated_stages import MAX_USES_IN_CHAIN, name_of_nth_use
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -161,7 +161,7 @@ class StageReader:
         return self._read_use(home, stage, written)
 
     def make_chain_use(
-        self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
+        self, home: Module, stage: ast.Stage, written: ast.Repetition, alias: ast.Word | None
     ) -> ir.Choice | None:
         """Return a chain as a decision without alternatives yet, or None after reporting a mistake."""
         mistakes = [*chains.chain_diagnostics(written, stage, self.around)]
@@ -171,14 +171,16 @@ class StageReader:
         called = self._structures.assign_name(stage.name.text, alias, written.span, self._top)
         is_again = self._register_use(home, stage, called)
         if not is_allowed:
-            self.draft.dubious.update((called, *(name_of_use(called, place) for place in range(MAX_USES_IN_CHAIN + 1))))
+            self.draft.dubious.update(
+                (called, *(name_of_nth_use(called, place) for place in range(MAX_USES_IN_CHAIN + 1)))
+            )
             return None
         self._names.chains.add(called)
         least, most = (int(each.value) for each in written.counts)
         self.around.append(CHAIN)
         uses: list[ir.Choice] = []
         for place in range(1, most + 1):
-            before, use = len(self._report.found), name_of_use(called, place)
+            before, use = len(self._report.found), name_of_nth_use(called, place)
             uses.append(self._read(home, stage, use, AddressPrefix(use, use), is_again=True))
             if place > 1:
                 # The first use has the same mistakes.
@@ -211,9 +213,13 @@ class StageReader:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
         if len(self._open) > MAX_DEPTH:
-            self._report.add(TextTooLarge(span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, quantity="the nesting depth of stages", limit=str(MAX_DEPTH)))
         elif uses > MAX_USES:
-            self._report.add(TextTooLarge(span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
+            self._report.add(
+                TextTooLarge(
+                    span, quantity="the number of times that stages are used in the pipeline", limit=f"{MAX_USES:,}"
+                )
+            )
         else:
             return False
         self._is_full = self._is_misnamed = True
@@ -245,7 +251,7 @@ class StageReader:
             home, rest = module.resolve_module_prefix(written.name)
             before = written.name.text.removesuffix(rest)
             near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
-            unknown = UnknownStep(written.name.span, name=written.name.text, near=near)
+            unknown = UnknownPipelineStep(written.name.span, name=written.name.text, near=near)
             self._report.add(operators.finder.other_catalogue_diagnostic(written.name) or unknown)
 
     def mark_incomplete(self) -> None:
@@ -295,7 +301,7 @@ class StageReader:
     def _check_first(self, stage: ast.Stage) -> None:
         mark = span_of("first", stage.annotations)
         if self._first is not None:
-            related = (Related(self._first[1], "the other one"),)
+            related = (RelatedPlace(self._first[1], "the other one"),)
             problem, reason = "already marks another stage", "one is enough"
             self._report.add(MisplacedAnnotation(mark, name="first", problem=problem, reason=reason, related=related))
         self._first = self._first or (stage, mark)
@@ -322,13 +328,13 @@ def _names(expression: ast.Expression) -> Iterator[ast.DottedName]:
     match expression:
         case ast.DottedName():
             yield expression
-        case ast.Logical(terms=parts) | ast.FunctionCall(arguments=parts):
+        case ast.LogicalOperation(terms=parts) | ast.FunctionCall(arguments=parts):
             for part in parts:
                 yield from _names(part)
-        case ast.Binary():
+        case ast.BinaryOperation():
             yield from _names(expression.left)
             yield from _names(expression.right)
-        case ast.Unary(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
+        case ast.UnaryOperation(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
             yield from _names(part)
         case _:
             return

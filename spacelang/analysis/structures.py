@@ -13,14 +13,14 @@ from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader, ReadOperator
 from spacelang.analysis.values import read_annotations, span_of
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import (
-    InvalidSelectorPattern,
-    RepeatedSelector,
+    InvalidColumnPattern,
+    RepeatedColumnSelector,
     StageWithBody,
     TooManyPermutedSteps,
-    UnknownSelector,
+    UnknownColumnSelector,
 )
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
@@ -53,7 +53,7 @@ class _Stages(Protocol):
     ) -> ir.Choice | None: ...
 
     def make_chain_use(
-        self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
+        self, home: Module, stage: ast.Stage, written: ast.Repetition, alias: ast.Word | None
     ) -> ir.Choice | None: ...
 
     def steps_of_imported_pipeline(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]: ...
@@ -88,14 +88,14 @@ class StructureReader:
             case ast.NoneStep():
                 read_annotations(structure.annotations, STEPS, self._report)
                 return []
-            case ast.Repeat():
+            case ast.Repetition():
                 return self._chain(structure, None)
             case _:
                 return [self._step(structure, spot)]
 
     def _step(
         self,
-        structure: ast.JoinedStructures | ast.OptionalStructure | ast.ColumnSplit | ast.Permute,
+        structure: ast.JoinedStructures | ast.OptionalStructure | ast.ColumnSplit | ast.Permutation,
         spot: StructureContext,
     ) -> ir.Node:
         match structure:
@@ -109,7 +109,7 @@ class StructureReader:
                 return self._choice(structure, spot, None)
             case ast.ColumnSplit():
                 return self._columns(structure, spot)
-            case ast.Permute():
+            case ast.Permutation():
                 return self._permutation(structure, spot, None)
 
     def node(self, structure: ast.Structure, spot: StructureContext) -> ir.Node:
@@ -175,7 +175,7 @@ class StructureReader:
         if (
             alias is not None
             and is_valid_identifier(alias)
-            and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permute | ast.Repeat)
+            and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permutation | ast.Repetition)
         ):
             return self._aliased(written, alias, spot)
         return self.node(written, spot)
@@ -229,7 +229,7 @@ class StructureReader:
         is_own = stage is not None and stage.name.text == wanted
         first = spot.taken.get(alias.text) or (stage.name.span if stage is not None and not is_own else None)
         if first is not None:
-            related, remedy = (Related(first, "first used here"),), "choose another name after `as`"
+            related, remedy = (RelatedPlace(first, "first used here"),), "choose another name after `as`"
             self._report.add(DuplicateName(alias.span, kind="step", name=alias.text, remedy=remedy, related=related))
             self._stages.mark_incomplete()
         spot.taken.setdefault(alias.text, alias.span)
@@ -249,9 +249,9 @@ class StructureReader:
         read_annotations(group.annotations, STEPS, self._report)
         if group.alias is None:
             return self.steps(part, spot)
-        if isinstance(part, ast.Permute):
+        if isinstance(part, ast.Permutation):
             return [self._permutation(part, spot, group.alias)]
-        if isinstance(part, ast.Repeat):
+        if isinstance(part, ast.Repetition):
             return self._chain(part, group.alias)
         if isinstance(part, ast.OperatorReference) and part.alias is None:
             return self.steps(replace(part, alias=group.alias), spot)
@@ -260,14 +260,14 @@ class StructureReader:
 
     def _aliased(
         self,
-        part: ast.JoinedStructures | ast.OptionalStructure | ast.Permute | ast.Repeat,
+        part: ast.JoinedStructures | ast.OptionalStructure | ast.Permutation | ast.Repetition,
         alias: ast.Word,
         spot: StructureContext,
     ) -> ir.Node:
         """Return the node of an alternative with a name. If the node is a decision, it gets this name too."""
-        if isinstance(part, ast.Repeat):
+        if isinstance(part, ast.Repetition):
             return next(iter(self._chain(part, alias)), ir.SKIPPED_STEP)
-        if isinstance(part, ast.Permute):
+        if isinstance(part, ast.Permutation):
             return self._permutation(part, spot, alias)
         is_choice = isinstance(part, ast.OptionalStructure) or part.sign == "|"
         return self._choice(part, spot, alias) if is_choice else self.node(part, spot)
@@ -305,7 +305,7 @@ class StructureReader:
 
     # ---- chains, columns and permutations
 
-    def _chain(self, written: ast.Repeat, alias: ast.Word | None) -> list[ir.Node]:
+    def _chain(self, written: ast.Repetition, alias: ast.Word | None) -> list[ir.Node]:
         """Return the decision of a chain as a list, which is empty after a mistake was reported."""
         read_annotations(written.annotations, STEPS, self._report)
         used = alternatives.without_brackets(written.part)
@@ -334,8 +334,8 @@ class StructureReader:
         parts: list[ir.Node] = []
         for selector, (name, part) in zip(found, written.parts, strict=True):
             if selector is not None and selector in selectors:
-                related = (Related(selectors[selector], "the first one"),)
-                self._report.add(RepeatedSelector(name.span, selector=name.span.text, related=related))
+                related = (RelatedPlace(selectors[selector], "the first one"),)
+                self._report.add(RepeatedColumnSelector(name.span, selector=name.span.text, related=related))
             node = self._part(part, spot, selector, everything)
             if selector is not None and selector not in selectors:
                 selectors[selector] = name.span
@@ -360,21 +360,21 @@ class StructureReader:
         draft.columns = received
         return node
 
-    def _selector(self, written: ast.Word | ast.Text) -> ir.ColumnSelector | None:
+    def _selector(self, written: ast.Word | ast.QuotedString) -> ir.ColumnSelector | None:
         if isinstance(written, ast.Word):
             if written.text in COLUMN_KINDS:
                 return ir.ColumnSelector(written.text)
             near, listed = nearest_name(written.text, COLUMN_KINDS), ", ".join(f"`{name}`" for name in COLUMN_KINDS)
-            self._report.add(UnknownSelector(written.span, name=written.text, near=near, listed=listed))
+            self._report.add(UnknownColumnSelector(written.span, name=written.text, near=near, listed=listed))
             return None
         try:
             re.compile(written.value)
         except re.error as error:
-            self._report.add(InvalidSelectorPattern(written.span, reason=str(error)))
+            self._report.add(InvalidColumnPattern(written.span, reason=str(error)))
             return None
         return ir.ColumnSelector("pattern", written.value)
 
-    def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
+    def _permutation(self, written: ast.Permutation, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
         """Return a permutation: the decision on the order of its steps, and the steps."""
         read_annotations(written.annotations, STEPS, self._report)
         wanted = "order" if alias is None else structure_title(written)

@@ -23,7 +23,7 @@ from spacelang.api.search_data import (
 )
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Fidelity
+from spacelang.ir.task import FidelitySchedule
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import SINGLE_FIDELITY, BlackBoxObjective
 from spacelang.runtime.budget import Budget
@@ -109,7 +109,7 @@ class CallerEvaluatedData(EvaluationData):
             facts, sizes, bounds, make_loss_scale(self.scale), goals=function_goals(experiment.space)
         )
 
-    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:
+    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> FidelitySchedule | None:
         """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
         return super().fidelity_grid(space, aim) if self.fidelities is None else fidelity_grid(self.fidelities)
 

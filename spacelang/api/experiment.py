@@ -29,9 +29,9 @@ from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
-from spacelang.ir.task import Fidelity
+from spacelang.ir.task import FidelitySchedule
 from spacelang.ir.validation import Validation
-from spacelang.optimizers import OPTIMIZERS, default_optimizer, equal_seeds_sentence
+from spacelang.optimizers import OPTIMIZERS, default_optimizer, reproducibility_sentence
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.archives import Norm
@@ -91,7 +91,7 @@ class EvaluationData(Protocol):
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
-    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
+    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> FidelitySchedule | None:  # noqa: ARG002 - few objectives decide it
         """Return the first fidelity and the growth factor: those of the data if it has any, else those of the task."""
         return None if space.task is None else space.task.fidelity
 
@@ -304,7 +304,7 @@ class PreparedExperiment:
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
             data_options=self.experiment.data.stored_options(self.experiment, objective),
             asked=self.experiment.command_options,
-            equal_seeds=equal_seeds_sentence(self.optimizer.plugin, names),
+            equal_seeds=reproducibility_sentence(self.optimizer.plugin, names),
         )
 
 
@@ -378,7 +378,7 @@ def make_budget(
     return Budget(of_search, trials, 60.0 if is_unlimited else seconds)
 
 
-def with_fidelity_options(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:
+def with_fidelity_options(optimizer: NestedPlugin, fidelity: FidelitySchedule | None) -> NestedPlugin:
     """Return the optimizer with the options `b` and `eta` set from a fidelity.
 
     Options that were given explicitly, and optimizers without these options, are unchanged. Nested plug-ins are treated

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.task import RESERVED_NAMES, Fidelity, FunctionGoal, PipelineGoal, ScorerGoal, Task
+from spacelang.ir.task import RESERVED_NAMES, FidelitySchedule, FunctionGoal, PipelineGoal, ScorerGoal, Task
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation, time_column
 from spacelang.plugins import NestedPlugin
@@ -284,7 +284,11 @@ def choose_default_space(
 
     from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space_text
+    from spacelang.starter_spaces.general_purpose import (
+        allowed_packages_with_learners,
+        general_purpose_space_name,
+        general_purpose_space_text,
+    )
 
     if isinstance(table.target, pd.DataFrame):
         message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
@@ -293,9 +297,12 @@ def choose_default_space(
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = guess_task_kind(table)
-    name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
+    name, packages = (
+        general_purpose_space_name(found.kind),
+        allowed_packages_with_learners(found.kind, allow := (*allow,)),
+    )
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
-    space = parse_for_data(Source(name, tabular_space_text(found.kind, packages)), allow, bind)
+    space = parse_for_data(Source(name, general_purpose_space_text(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")
 
 
@@ -331,7 +338,7 @@ class BlackBoxData(EvaluationData):
         scale = make_loss_scale(self.scale)
         return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, goals=goals)
 
-    def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
+    def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> FidelitySchedule | None:
         """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
         known = self.fidelities or fidelities_if_several(aim)
         return super().fidelity_grid(space, aim) if known is None else fidelity_grid(validate_fidelities(known))
@@ -392,10 +399,10 @@ def fidelities_if_several(aim: ObjectiveInfo) -> tuple[int, ...] | None:
     return found if len(found) > 1 else None
 
 
-def fidelity_grid(fidelities: tuple[int, ...]) -> Fidelity | None:
+def fidelity_grid(fidelities: tuple[int, ...]) -> FidelitySchedule | None:
     """Return the geometric grid from the first to the last fidelity, as first and factor; None for a single one."""
     first, last, steps = fidelities[0], fidelities[-1], len(fidelities) - 1
-    return Fidelity(first, (last / first) ** (1 / steps)) if steps else None
+    return FidelitySchedule(first, (last / first) ** (1 / steps)) if steps else None
 
 
 def make_loss_scale(scale: float | None) -> LossScale | None:

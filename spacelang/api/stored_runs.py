@@ -224,7 +224,7 @@ def _stored_outcome(run: StoredRun) -> Outcome:
     history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
     for record in run.records():
         history.store(record)
-    return replace(history.make_outcome(EndReason.BUDGET, 0), seconds=run.seconds)
+    return replace(history.make_outcome(EndReason.BUDGET), seconds=run.seconds)
 
 
 def _data_reference(header: RunHeader) -> str:

@@ -189,7 +189,7 @@ def run_search(
 
 def make_run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a finished run that its summary needs and that its outcome does not contain."""
-    from spacelang.optimizers import equal_seeds_sentence
+    from spacelang.optimizers import reproducibility_sentence
     from spacelang.report.run_facts import RunFacts
     from spacelang.report.trial_results import summarize_held_out_rows
     from spacelang.runtime.objective import objective_names, positive_class_of
@@ -211,7 +211,7 @@ def make_run_facts(found: "Result", preparation: str) -> "RunFacts":
         validation=objective.validation,
         searched=found.searched,
         positive=positive_class_of(objective),
-        equal_seeds=equal_seeds_sentence(experiment.optimizer.plugin, found.objectives),
+        equal_seeds=reproducibility_sentence(experiment.optimizer.plugin, found.objectives),
         learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
         held_out=held_out,
         starting_points=_starting_points(found),

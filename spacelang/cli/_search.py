@@ -119,7 +119,8 @@ class FinishedSearch:
             notes = (*notes, "every member keeps to the bounds of the task, but the ensemble as a whole may not")
         time = self.answer_time
         left = time.seconds_left if time is not None and time.is_enforced else None
-        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left), self.data)
+        start = None if time is None else time.costs.preceding_seconds
+        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left, start), self.data)
         if with_code:
             self._print_code(finale, ensemble)
         return status
@@ -207,7 +208,12 @@ class FinishedSearch:
 
     def _fit_ensemble(self, finale: "FinalFit | None", status: int) -> "tuple[Ensemble | None, tuple[str, ...], int]":
         """Fit the ensemble; return it, None without one, sentences on what is missing, and the exit status."""
-        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
+        from spacelang.runtime.ensembles.construction import (
+            EnsembleError,
+            NoEligibleTrialError,
+            fit_ensemble,
+            select_members,
+        )
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.storage.store import Store
 
@@ -226,8 +232,9 @@ class FinishedSearch:
         except KeyboardInterrupt:
             return None, ("interrupted: the ensemble was not fitted on all rows",), INTERRUPTED
         except InputError as error:
-            if self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError):
-                return None, (error.message,), status
+            by_default = self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError)
+            if by_default or isinstance(error, NoEligibleTrialError):
+                return None, (error.message,), status  # the best pipeline is an answer without it
             print_error(error.message, error.help)
             return None, (), BAD_INPUT
         if ensemble.left_out and not ensemble.members:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.api.run_options import target_column_or_columns
-from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load, load_without_sizes
 from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import TargetColumnsOption
@@ -67,7 +67,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from spacelang.runtime.storage.store import Store
 
     renames = Renames.parse(rename or ())
-    loaded = load(space, options)
+    loaded = (load if store is None else load_without_sizes)(space, options)  # a new run is on data of known size
     taken = None
     if store is not None:
         from spacelang.api.migration import migrate_run

@@ -15,7 +15,7 @@ import numpy as np
 
 from spacelang.encodings.row_encodings import nearest_indices
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
-from spacelang.ir.domain_properties import index_of_part
+from spacelang.ir.domain_properties import index_of_containing_domain
 from spacelang.ir.value import Value
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at
@@ -107,7 +107,7 @@ class MixedIntegerEncoding:
         self._is_union = len(parts(whole)) > 1
         found: list[EncodedDomainPart] = []
         for part in parts(domain):
-            place = index_of_part(parts(whole), part.representative)
+            place = index_of_containing_domain(parts(whole), part.representative)
             start = int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0
             first = found[-1].last_integer + 1 if found else start
             found.append(EncodedDomainPart(part, place, parts(whole)[place], first))

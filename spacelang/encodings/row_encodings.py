@@ -14,7 +14,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, a
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.ir.walk import assemble, walk_reached_variables
+from spacelang.ir.walk import assemble_configuration, walk_reached_variables
 from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
 from spacelang.sampling.unit_scale import UnitScale, unit_scale
@@ -220,7 +220,7 @@ class VectorEncoding:
         structure = {
             each.address: branch for each, branch in walk_reached_variables(self.space, branch_of) if branch is not None
         }
-        found = assemble(self.space, structure, value_of)
+        found = assemble_configuration(self.space, structure, value_of)
         return None if self.space.constraints and first_exclusion(self.space, found) is not None else found
 
 

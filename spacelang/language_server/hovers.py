@@ -14,7 +14,7 @@ from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDe
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.space import Choice
-from spacelang.ir.tuple_parameters import is_own_condition
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.names import Occurrence, SymbolKind, syntax_nodes
@@ -42,10 +42,11 @@ _FORMS: Final = {
     "VAR": "`var NAME : DOMAIN`: a hyperparameter for expressions only; it is not passed to the operator",
     "LET": "`let NAME := EXPRESSION`: a name for an expression",
     "IMPLIES": "`a implies b`: `not a or b`",
-    "REPEAT": "`repeat(stage, least, most)`: the stage is used so many times in a row, each use with its own "
-    "alternative and hyperparameters",
+    "REPEAT": "`repeat(stage, least, most)`: the stage is used from `least` to `most` times in a row, each use with "
+    "its own alternative and hyperparameters",
     "PERMUTE": "`permute(a, b, c)`: a decision between all orders of the steps",
-    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part for some columns, with their features concatenated",
+    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part transforms some columns, and the "
+    "results are concatenated",
 }
 """What a keyword begins, by its terminal."""
 _FUNCTIONS: Final = {
@@ -103,7 +104,7 @@ def _operator(entry: CatalogueEntry) -> Iterator[str]:
 
 def describe_parameter(parameter: Parameter, operator: str) -> str:
     """Return the legal values and the default of a parameter, as one sentence."""
-    text = f"parameter of `{operator}`: {parameter.expected}; {_default(parameter)}"
+    text = f"parameter of `{operator}`: {parameter.accepted_values_description}; {_default(parameter)}"
     if parameter.deprecated is not None:
         text += f"; deprecated since {parameter.deprecated.since}"
     return text
@@ -125,10 +126,10 @@ def _comment(definition: Span) -> str:
     """Return the comments on the lines directly above a declaration and at the end of its line."""
     source, lines = definition.source, list[str]()
     number = definition.line
-    while (line := source.line(number - 1).strip()).startswith("#"):
+    while (line := source.line_text(number - 1).strip()).startswith("#"):
         lines.insert(0, line.lstrip("# "))
         number -= 1
-    _, mark, behind = source.line(definition.line).partition("  # ")
+    _, mark, behind = source.line_text(definition.line).partition("  # ")
     return " ".join([*lines, *([behind] if mark else [])])
 
 
@@ -153,7 +154,9 @@ def _variables(definition: Span, document: Document, names: TextNames) -> Iterat
                 yield _decision(node)
         elif node.span == definition:
             yield f"`{describe(node.domain)}`, default `{literal(node.default)}`"
-            if node.condition is not None and not (space and is_own_condition(address, node.condition, space)):
+            if node.condition is not None and not (
+                space and is_condition_implied_by_tuple(address, node.condition, space)
+            ):
                 yield f"active when `{node.condition.span.text}`"
     yield from _counted_decisions(decisions, definition, document)
 

@@ -8,8 +8,8 @@ from spacelang.analysis import NameMention, TextNames
 from spacelang.analysis.declarations import all_modules
 from spacelang.analysis.modules import Module
 from spacelang.frozen import frozen
-from spacelang.ir.chains import name_of_use
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.repeated_stages import name_of_nth_use
 from spacelang.ir.space import Choice, Variable
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
@@ -177,7 +177,7 @@ class _NameCollector:
         match node:
             case ast.Stage():
                 self._declare(SymbolKind.STAGE, node.name)
-            case ast.Parenthesised(part=ast.Repeat(), alias=ast.Word() as alias):
+            case ast.Parenthesised(part=ast.Repetition(), alias=ast.Word() as alias):
                 self._declare_alias(alias)
             case ast.ParameterGroup():
                 self._declare(SymbolKind.GROUP, node.name)
@@ -331,7 +331,7 @@ class _NameCollector:
     def _symbol_of(self, variable: Variable) -> Symbol:
         """Return the symbol that is declared at the place of a variable."""
         known = self._declared.get(variable.node.span)
-        first_use = self._names.variables.get(name_of_use(variable.address, 1))
+        first_use = self._names.variables.get(name_of_nth_use(variable.address, 1))
         if known is None and first_use is not None:
             # The number of uses of a chain has the name of the stage, or a name of its own after `as`.
             stage = self._declared.get(first_use.node.span)

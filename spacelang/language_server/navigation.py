@@ -136,7 +136,7 @@ def _renamed(document: Document, offset: int) -> Occurrence:
     renamed = [each for each in found if _is_named_by_space(each.symbol)]
     if not renamed:
         if not found:
-            raise RenameError("there is no name here")
+            raise RenameError("no name at the position of the cursor")
         what = f"the {found[0].symbol.kind} `{found[0].symbol.name}` cannot be renamed"
         raise RenameError(f"{what}: only stages, groups, abstract operators, alternatives, values and imports can be")
     chosen = min(

@@ -123,7 +123,10 @@ def folding_ranges(document: Document) -> list[types.FoldingRange]:
     spans = {(item.span.start, item.span.end) for item in document.parsed.file.items}
     bodies = (node for node in syntax_nodes(document.parsed.file.items) if isinstance(node, ast.Body))
     spans |= {(body.span.start, body.span.end) for body in bodies}
-    lines = {(source.position(start)[0] - 1, source.position(max(start, end - 1))[0] - 1) for start, end in spans}
+    lines = {
+        (source.line_and_column(start)[0] - 1, source.line_and_column(max(start, end - 1))[0] - 1)
+        for start, end in spans
+    }
     found = [types.FoldingRange(first, last) for first, last in sorted(lines) if first < last]
     return [*found, *_comments(source.text.split("\n"))]
 
@@ -198,7 +201,8 @@ def _names(document: Document) -> dict[int, tuple[int, int, int]]:
 
 def _words(span: Span, kind: int, modifiers: int) -> Iterator[tuple[int, tuple[int, int, int]]]:
     place = span.start
-    for word in span.text.split("."):
+    is_path = span.text.startswith('"')  # an imported file, whose name may have a dot
+    for word in [span.text] if is_path else span.text.split("."):
         if word.strip() == word and word:
             yield place, (place + len(word), kind, modifiers)
         place += len(word) + 1

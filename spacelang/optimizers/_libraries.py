@@ -130,7 +130,7 @@ def lower_for_optuna(structures: Structures) -> LoweringResult[OptunaFunction, P
     return Optuna().lower(structures)
 
 
-class Study:
+class OptunaStudy:
     """An Optuna study that mirrors a history. Suggested trials are treated like trials that are added from outside.
 
     With `forgets`, the study is rebuilt after 3, 4, 5, ... times `STUDY_GROWTH` requests. It then contains the latest

@@ -12,9 +12,9 @@ from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm import ConstraintResiduals, Splitting, lower_for_admm
-from spacelang.optimizers._admm.iterations import AdmmIterationSettings, CallSchedule, Iterations
-from spacelang.optimizers._common_options import check, check_option
+from spacelang.optimizers._admm import AdmmUpdateSteps, ConstraintResiduals, lower_for_admm
+from spacelang.optimizers._admm.iterations import AdmmIterations, AdmmIterationSettings, CallSchedule
+from spacelang.optimizers._common_options import check_option, require
 from spacelang.plugins import NestedPlugin, nested_plugin, option
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
@@ -123,18 +123,18 @@ class Admm:
         if not structures.count:
             return
         form = lower_for_admm(Target(self.conditions), structures)
-        splitting = Splitting.from_box(form.theta_d, self.rho, self.penalty)
+        splitting = AdmmUpdateSteps.from_box(form.theta_d, self.rho, self.penalty)
         residuals = self._constraints(problem.bounds)
-        yield from Iterations(self.iteration_settings(), problem, form, splitting, residuals).run()
+        yield from AdmmIterations(self.iteration_settings(), problem, form, splitting, residuals).run()
 
     def _selector_plugin(self) -> NestedPlugin:
         """Return `z` with the option `f_hat`; raises OptionError if it lacks that option or sets another value."""
         if self.f_hat == F_HAT:
             return self.z
         own, message = getattr(self.z.plugin, "f_hat", None), f"`f_hat` is {self.f_hat}"
-        check(own is not None, message, f"the selector `{self.z.name}` has no option `f_hat`: leave it out")
+        require(own is not None, message, f"the selector `{self.z.name}` has no option `f_hat`: leave it out")
         has_own = "f_hat" in self.z.given and own != self.f_hat
-        check(not has_own, message, f"`{self.z}` sets another value: give `f_hat` only once")
+        require(not has_own, message, f"`{self.z}` sets another value: give `f_hat` only once")
         return replace(self.z, plugin=replace(self.z.plugin, f_hat=self.f_hat))
 
     def iteration_settings(self) -> AdmmIterationSettings:
@@ -149,6 +149,6 @@ class Admm:
         """Return the residuals of bounds tightened by `margin`; raises OptionError for a bound below 0."""
         for bound in bounds:
             message = f"the bound of `{bound.name}` is negative: {bound.limit}"
-            check(bound.limit >= 0, message, "`admm` needs bounds of at least 0")
+            require(bound.limit >= 0, message, "`admm` needs bounds of at least 0")
         tightened = [replace(bound, limit=bound.limit * (1 - self.margin)) for bound in bounds]
         return ConstraintResiduals.from_bounds(tightened, self.rho, self.residuals)

@@ -17,9 +17,9 @@ from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import BracketRuns, make_plan
+from spacelang.optimizers._candidates import ConcurrentBrackets, make_bracket_plan
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._fidelity import Bracket, brackets_for_grid, fidelity, rungs, rungs_by_division
+from spacelang.optimizers._fidelity import Bracket, fidelity, hyperband_brackets, rungs, rungs_by_division
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
@@ -75,8 +75,10 @@ class Bohb:
         grid, eta = self.rungs(problem.size), self._effective_eta(problem.size)
         initial = [Bracket(len(problem.initial), (problem.size,))] if problem.initial else []
         turn = LazyCandidateCall(selection, places)
-        plan = make_plan(turn, grid, eta, lambda grid: brackets_for_grid(grid, eta, "floor"), self.brackets, initial)
-        yield from BracketRuns(turn, places, plan, eta).run()
+        plan = make_bracket_plan(
+            turn, grid, eta, lambda grid: hyperband_brackets(grid, eta, "floor"), self.brackets, initial
+        )
+        yield from ConcurrentBrackets(turn, places, plan, eta).run()
 
     def rungs(self, size: int) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""
@@ -122,11 +124,11 @@ class LazyCandidates:
         """The configurations that were started or are drawn for candidates that have not started."""
         self._spare: deque[Configuration] = deque()
         """The configurations drawn for candidates that were assigned another one."""
-        drawn = UniqueConfigurations(selection.tree, selection.rng).each_once()
+        drawn = UniqueConfigurations(selection.tree, selection.rng).each_once_in_random_order()
         self._prior = (each for each in drawn if each not in self._taken)
         self._count = 0
         self.are_exhausted = False
-        self.memory = ModelMemory(VectorEncoding(selection.tree.space), selection.size)
+        self.memory = DensityModelMemory(VectorEncoding(selection.tree.space), selection.size)
 
     # ---- source of candidates
 
@@ -140,7 +142,7 @@ class LazyCandidates:
         self.are_exhausted = len(first) + len(fresh) < number
         return [*first, *map(LazyCandidate, fresh)]
 
-    def covers_all_candidates(self, number: int) -> bool:
+    def is_total_count(self, number: int) -> bool:
         """Return True if `number` candidates are all that exist."""
         return self.are_exhausted and not self._spare and number == self._count
 
@@ -154,7 +156,7 @@ class LazyCandidates:
     def propose(self, place: LazyCandidate, rng: Generator) -> Request:
         """Propose a configuration; the memo tells if by model or prior, and how many proposals were rejected."""
         with limit_to_one_thread():
-            model = None if rng.random() < self._random_fraction else self.memory.model(rng)
+            model = None if rng.random() < self._random_fraction else self.memory.fit_model(rng)
             for refused, found in enumerate(() if model is None else self._decoded_proposals(model, rng)):
                 if found is not None and (found == place.prior_configuration or found not in self._taken):
                     return Request(found, memo=("model", refused))
@@ -201,7 +203,7 @@ class FidelityTrials:
     vectors: Array | None = None  # The vectors of the first configurations; the others are encoded when needed
 
 
-class ModelMemory(TrialMemory[LazyCandidate]):
+class DensityModelMemory(TrialMemory[LazyCandidate]):
     """A trial memory that also groups results by number of rows and fits a density model to them."""
 
     def __init__(self, coding: VectorEncoding, size: int) -> None:
@@ -216,7 +218,7 @@ class ModelMemory(TrialMemory[LazyCandidate]):
         trained.configurations.append(trial.request.configuration)
         trained.values.append(inf if trial.loss is None else trial.loss)
 
-    def model(self, rng: Generator) -> "GoodAndBadDensities | None":
+    def fit_model(self, rng: Generator) -> "GoodAndBadDensities | None":
         """Return the model of the largest number of rows that has enough trials; None if there is none."""
         from spacelang.surrogates.kernel_density import GoodAndBadDensities, has_enough_points
 

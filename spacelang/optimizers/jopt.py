@@ -19,7 +19,7 @@ from spacelang.minimizers import latin_hypercube
 from spacelang.optimizers._admm import lower_for_admm
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._scheduling import lazy_request, run_requests
+from spacelang.optimizers._scheduling import make_lazy_request, run_requests
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
@@ -71,7 +71,7 @@ class _Run:
         self._design = self._joint.apply_weights_and_priors(
             latin_hypercube(options.initial, self._joint.variable_count, problem.rng)
         )
-        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
+        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once_in_random_order()
         self._seen: set[Configuration] = set()
         self._points: list[Array] = []
         self._values: list[float] = []
@@ -85,7 +85,7 @@ class _Run:
     def _requests(self) -> Iterator[Request | LazyRequest]:
         yield from map(self._start_request, self._initial)
         while not self._is_exhausted:
-            yield lazy_request(self._propose, self._record_start)
+            yield make_lazy_request(self._propose, self._record_start)
         yield from (self._start_request(each) for each in self._drawn if each not in self._seen)
 
     def _start_request(self, configuration: Configuration) -> Request:

@@ -12,7 +12,16 @@ from typing import Final
 
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Domain, describe, literal
-from spacelang.ir.expr import INACTIVE, Active, Expr, ExpressionValue, decisions_in_tests, is_true, nodes, references
+from spacelang.ir.expr import (
+    INACTIVE,
+    ActivityTest,
+    Expr,
+    ExpressionValue,
+    decisions_in_tests,
+    is_true,
+    nodes,
+    references,
+)
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.domain_cells import atoms_of, can_be_cut, distinguished_cells, is_multivariate, join_pieces
@@ -120,7 +129,9 @@ class _Flattening:
         asked = (*references(condition), *decisions_in_tests(condition))
         if any(address not in self._inside and address != self._stage.address for address in asked):
             return False
-        if any(address in self._orders for address in asked) or any(isinstance(n, Active) for n in nodes(condition)):
+        if any(address in self._orders for address in asked) or any(
+            isinstance(n, ActivityTest) for n in nodes(condition)
+        ):
             return False
         for atom in atoms_of(condition):
             if is_multivariate(atom) or not can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom):

@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.ir.chains import name_in_expressions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
-from spacelang.ir.domain_properties import index_of_part
+from spacelang.ir.domain_properties import index_of_containing_domain
 from spacelang.ir.expr import INACTIVE, ExpressionValue, Lookup, is_true
+from spacelang.ir.repeated_stages import address_to_expression_name
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
@@ -87,7 +87,7 @@ class FreeHyperparameterDraw:
 
     def encode(self, value: Value) -> dict[str, Any]:
         """Return the answers that lead to a value."""
-        place = index_of_part([piece.part for piece in self.pieces], value)
+        place = index_of_containing_domain([piece.part for piece in self.pieces], value)
         piece = self.pieces[place]
         found: dict[str, Any] = {self.choice: place} if self.choice else {}
         return found | {piece.name: piece.reduction.encode(value)} if isinstance(piece, DrawnPiece) else found
@@ -287,14 +287,14 @@ class Questions:
         reduction = reduce_domain(part, self._accepts, self._points)
         if isinstance(part, Categorical) or not isinstance(reduction, IdentityReduction):
             return DrawnPiece(self._make_name(name, node, part), reduction)
-        place = index_of_part(split_into_simple(node.domain), part.representative)
+        place = index_of_containing_domain(split_into_simple(node.domain), part.representative)
         return DrawnPiece(self._make_name(name, node, place), reduction)
 
     def _make_name(self, wanted: str, node: Choice | Hyperparameter | None, asked: object) -> str:
         """Return the name of a question about a variable; equal questions may share it."""
         if self._shared is None or node is None:
             return self.names.make_unique(wanted)
-        key = wanted, name_in_expressions(node.address, self.space.chains), asked
+        key = wanted, address_to_expression_name(node.address, self.space.chains), asked
         if key not in self._shared:
             self._shared[key] = self.names.make_unique(wanted)
         return self._shared[key]
@@ -312,7 +312,7 @@ class VariableNames:
         self._chains = space.chains
         variables = space.variables.values()
         self._keys = Counter(variable.key for variable in variables)
-        uses = {(each.key, name_in_expressions(each.address, space.chains)) for each in variables}
+        uses = {(each.key, address_to_expression_name(each.address, space.chains)) for each in variables}
         self._keys_of_uses = Counter(key for key, _ in uses)
         self.used: set[str] = set()
 
@@ -332,7 +332,11 @@ class VariableNames:
         With `across_uses`, a use of a chain is one variable, whatever the number of uses.
         """
         if across_uses:
-            return node.key if self._keys_of_uses[node.key] == 1 else name_in_expressions(node.address, self._chains)
+            return (
+                node.key
+                if self._keys_of_uses[node.key] == 1
+                else address_to_expression_name(node.address, self._chains)
+            )
         return node.key if self.has_own_key(node) else node.address
 
     def make_unique(self, wanted: str) -> str:

@@ -11,8 +11,8 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.catalog.catalogue import Parameter
-from spacelang.ir import computed_numbers
 from spacelang.ir import space as ir
+from spacelang.ir import standalone_arithmetic
 from spacelang.ir.domain import Categorical, Grid, Real, parts
 from spacelang.ir.expr import Reference
 from spacelang.ir.tuple_parameters import length_name
@@ -90,7 +90,7 @@ class PipelineCode(PipelineWalk):
         if self.detects_text_columns:
             yield from self.text_column_helpers()
         if "computed" in self.used:
-            code, imports = used_definitions(computed_numbers, "\n".join([*self.functions, steps]))
+            code, imports = used_definitions(standalone_arithmetic, "\n".join([*self.functions, steps]))
             self.imports_of_computed.update(imports)
             yield code
 
@@ -252,7 +252,7 @@ class PipelineCode(PipelineWalk):
         """Return the code of the arguments with a computed value, which are empty where the value does not exist."""
         self.used.add("computed")
         value = expression_source(self.computed_value(operator, computed))
-        return f"computed(lambda: {{{literal_source(computed.name)}: {value}}})"
+        return f"defined_arguments(lambda: {{{literal_source(computed.name)}: {value}}})"
 
     def computed_value(self, operator: ir.Operator, computed: ir.ComputedParameter) -> Code:
         """Return the code of a computed value, converted to what the library takes."""
@@ -384,7 +384,7 @@ def _assemble_tuples(operator: ir.Operator, arguments: dict[str, Code]) -> dict[
     """Return the arguments with each tuple parameter assembled from its elements, as `join_tuple_elements` does."""
     known = catalogue_entry(operator)
     for whole in known.tuple_parameters:
-        several = known.elements_of(whole)
+        several = known.tuple_element_parameters(whole)
         if not arguments.keys().isdisjoint(each.name for each in several):
             members = (_scaled_element(each, arguments.pop(each.name, LiteralNode(each.default))) for each in several)
             arguments[whole] = ListNode(tuple(members), is_tuple=True)

@@ -38,6 +38,7 @@ from spacelang.text import count_with_noun
 if TYPE_CHECKING:
     from spacelang.runtime.ensembles.construction import Ensemble, EnsembleSelection, Member
 
+LEAST_SHOWN_SECONDS: Final = 0.05  # Less is shown as 0.0 s
 MAX_STEPS: Final = 8  # The maximum number of steps of a pipeline that are shown
 
 
@@ -258,7 +259,9 @@ def _trials_line(outcome: Outcome, run: RunFacts) -> str:
 
 
 def _time_line(outcome: Outcome, run: RunFacts, after: FinalWorkResult) -> str:
-    details = [describe_learner_seconds(effort_by_learner(run.learner_key, outcome.records))]
+    details, going = [describe_learner_seconds(effort_by_learner(run.learner_key, outcome.records))], outcome.unfinished
+    if details[0] and outcome.unfinished_seconds >= LEAST_SHOWN_SECONDS:
+        details[0] += f", {count_with_noun(going, 'unfinished trial')} {outcome.unfinished_seconds:.1f} s"
     overhead = outcome.overhead
     if overhead is not None and overhead.seconds:
         share = (
@@ -268,7 +271,8 @@ def _time_line(outcome: Outcome, run: RunFacts, after: FinalWorkResult) -> str:
         )
         details.append(f"optimizer {overhead.seconds_per_trial:.2g} s per trial{share}")
     inside = "; ".join(filter(None, details))
-    parts = [f"search {outcome.seconds:.1f} s{f' ({inside})' if inside else ''}"]
+    parts = [] if after.start_seconds is None else [f"start {after.start_seconds:.1f} s"]
+    parts.append(f"search {outcome.seconds:.1f} s{f' ({inside})' if inside else ''}")
     if after.finale is not None and after.finale.record is not None:
         rows = "" if after.finale.is_trial_model else f" on all {after.finale.rows} rows"
         parts.append(f"fit{rows} {after.finale.seconds:.1f} s")

@@ -359,7 +359,8 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
         search.close()
     if answer_time is not None:
         answer_time.end_session(len(history.records) - history.earlier_trials)
-    outcome = replace(history.make_outcome(ended, len(dispatcher.running)), remarks=tuple(remarks))
+    started = [each.began for each in dispatcher.running.values()]
+    outcome = replace(history.make_outcome(ended, started), remarks=tuple(remarks))
     kept.end_session(ended.value, outcome.seconds)
     notified.finished(outcome)
     if failure is not None:

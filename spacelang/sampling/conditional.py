@@ -110,7 +110,7 @@ class ConditionRows:
                 return np.logical_not(self._all_true(np.logical_not(self.is_true(term)) for term in expression.terms))
             case expr.Not():
                 return np.logical_not(self.is_true(expression.term))
-            case expr.Active():
+            case expr.ActivityTest():
                 return self._active[expression.address]
             case _:
                 return self._is_atom_true(expression)

@@ -12,7 +12,14 @@ from spacelang.ir.expr import INACTIVE, references
 from spacelang.ir.membership import is_violated, member_or_exclusion
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value, are_same_value, identity_key
-from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, expressions_of, structure_of
+from spacelang.ir.walk import (
+    Assignment,
+    Structure,
+    assemble_configuration,
+    default_structure,
+    expressions_of,
+    structure_of,
+)
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.conditioning import Component, is_taken
 from spacelang.solver.counting import Structures
@@ -329,7 +336,11 @@ class Neighbourhood:
             def value_of(node: Hyperparameter, other: Configuration = other) -> Value:
                 return configuration[node.key] if node.key in known else other.get(node.key, node.default)
 
-            member = member_or_exclusion(self._space, assemble(self._space, structure, value_of)) if known else other
+            member = (
+                member_or_exclusion(self._space, assemble_configuration(self._space, structure, value_of))
+                if known
+                else other
+            )
             if (
                 isinstance(member, Configuration)
                 and member != configuration

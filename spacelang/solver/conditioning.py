@@ -12,7 +12,18 @@ from functools import cached_property, lru_cache
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import space as ir
-from spacelang.ir.expr import INACTIVE, Active, And, BranchTest, Constant, ExpressionValue, Not, Or, nodes, references
+from spacelang.ir.expr import (
+    INACTIVE,
+    ActivityTest,
+    And,
+    BranchTest,
+    Constant,
+    ExpressionValue,
+    Not,
+    Or,
+    nodes,
+    references,
+)
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown
 from spacelang.ir.partial_evaluation import partially_evaluate as left_of
 from spacelang.ir.walk import Structure, expressions_of
@@ -211,7 +222,7 @@ class _ConditionedParts:
             return replace(constraint, expression=truth)
         # The constraint applies only if all that it named is active: names that vanished are tested explicitly.
         kept = Not(truth) if constraint.forbidden else truth
-        inactive = Not(And(tuple(Active(node.address) for node in lost)))
+        inactive = Not(And(tuple(ActivityTest(node.address) for node in lost)))
         return replace(constraint, expression=Or((inactive, kept)), forbidden=False)
 
     def _known_value(self, address: str) -> ExpressionValue | Unknown:

@@ -15,7 +15,14 @@ from spacelang.ir.domain_properties import nearest_value
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value, are_same_value, to_fraction
-from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, rebuild_tree, walk_reached_variables
+from spacelang.ir.walk import (
+    Assignment,
+    Structure,
+    assemble_configuration,
+    default_structure,
+    rebuild_tree,
+    walk_reached_variables,
+)
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import State, draw_states
@@ -28,7 +35,7 @@ from spacelang.solver.summed_ranges import counted_ranges
 
 def default_configuration(space: Space) -> Configuration:
     """Return the configuration of all defaults, which is admissible in a checked space."""
-    return assemble(space, default_structure(space), lambda node: node.default)
+    return assemble_configuration(space, default_structure(space), lambda node: node.default)
 
 
 def nearest_to_default(structures: Structures) -> tuple[Structure, Configuration]:
@@ -37,7 +44,7 @@ def nearest_to_default(structures: Structures) -> tuple[Structure, Configuration
     See `Structures.nearest_structure` and `DefaultCompleter.complete`.
     """
     structure = default_structure(structures.space)
-    usual = assemble(structures.space, structure, lambda node: node.default)
+    usual = assemble_configuration(structures.space, structure, lambda node: node.default)
     if first_exclusion(structures.space, usual) is None:
         return structure, usual
     taken = structures.nearest_structure({})
@@ -124,7 +131,7 @@ class DefaultCompleter:
                     moved.update(_related_values(network))
                 else:
                     moved.update(self._changed_values(network, draw_states(solution.solve(network), _index_of_maximum)))
-        return dict(assemble(space, {}, lambda node: moved.get(node.address, node.default)))
+        return dict(assemble_configuration(space, {}, lambda node: moved.get(node.address, node.default)))
 
     def _tried_values(self, space: Space, network: Network) -> Mapping[str, Value]:
         def holds(values: Mapping[str, Value]) -> bool:

@@ -148,7 +148,7 @@ def atoms_of(expression: expr.Expr) -> Iterator[expr.Expr]:
 def is_multivariate(atom: expr.Expr) -> bool:
     """Return True if the truth of an atom depends on more than one variable."""
     return len(expr.references(atom)) > 1 or any(
-        isinstance(node, expr.BranchTest | expr.Active) for node in expr.nodes(atom)
+        isinstance(node, expr.BranchTest | expr.ActivityTest) for node in expr.nodes(atom)
     )
 
 

@@ -186,7 +186,7 @@ class NetworkCompiler:
         if self._joint_size(test) * len(states) > MAX_TABLE:
             test = self._define_truth(test)
 
-        active = expr.Active(member.address)
+        active = expr.ActivityTest(member.address)
         names = (*dict.fromkeys(expr.mentioned_addresses(test)), member.address)
         self._tabulate(names, [expr.Or((expr.And((test, active)), expr.Not(expr.Or((test, active)))))])
 
@@ -227,7 +227,7 @@ class NetworkCompiler:
     def _constraint_test(self, constraint: Constraint) -> expr.Expr:
         """Return an expression that is true in the joint states that a constraint admits."""
         conditional = [address for address in constraint.scope if network.UNREACHED in self.states[address]]
-        applies = expr.And(tuple(map(expr.Active, conditional)))
+        applies = expr.And(tuple(map(expr.ActivityTest, conditional)))
         expression = self._replace_atoms(constraint.expression)
         kept: expr.Expr = expr.Not(expression) if constraint.forbidden else expression
         return self._split_large(expr.Or((expr.Not(applies), kept)))
@@ -237,7 +237,7 @@ class NetworkCompiler:
         if expression in self.literals:
             return self.literals[expression]
         if isinstance(expression, expr.And | expr.Or | expr.Not):
-            return expr.with_children(expression, self._replace_atoms)
+            return expr.map_children(expression, self._replace_atoms)
         return expression
 
     def _split_large(self, expression: expr.Expr) -> expr.Expr:
@@ -354,7 +354,7 @@ class NetworkCompiler:
     def _required(self, constraint: Constraint) -> Iterator[tuple[expr.Expr, bool]]:
         """Yield the comparisons that a constraint requires to be true, or false, wherever their ranges are active."""
         conditional = {address for address in constraint.scope if network.UNREACHED in self.states[address]}
-        for atom, truth in expr.required_truths(constraint.expression, is_true=not constraint.forbidden):
+        for atom, truth in expr.implied_atom_truths(constraint.expression, is_true=not constraint.forbidden):
             if conditional <= set(expr.references(atom)):
                 yield atom, truth
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import SimpleDomain
-from spacelang.ir.domain_properties import index_of_part
+from spacelang.ir.domain_properties import index_of_containing_domain
 from spacelang.ir.expr import ExpressionValue, InactiveValue
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Assignment, Structure, assemble, structure_of
+from spacelang.ir.walk import Assignment, Structure, assemble_configuration, structure_of
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.elimination import Bucket, State
 from spacelang.solver.model import WeightedModelSolver, context_below
@@ -55,7 +55,7 @@ class ConfigurationNumbers:
         """Return the configuration with a number from 0 to count - 1; raise IndexError for any other number."""
         _check_number(number, self.count, "configurations")
         structure, values = self._numbering.unrank(number)
-        return assemble(self._space, structure, lambda node: values[node.address])
+        return assemble_configuration(self._space, structure, lambda node: values[node.address])
 
     def number_of(self, configuration: Configuration) -> int:
         """Return the number of a configuration of the space."""
@@ -230,4 +230,4 @@ def _states(network: Network, structure: Structure, values: Mapping[str, Express
 
 
 def _cell_of(cells: Sequence[SimpleDomain], value: ExpressionValue) -> State:
-    return UNREACHED if isinstance(value, InactiveValue) else index_of_part(cells, value)
+    return UNREACHED if isinstance(value, InactiveValue) else index_of_containing_domain(cells, value)

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Grid, SimpleDomain
-from spacelang.ir.expr import required_truths
+from spacelang.ir.expr import implied_atom_truths
 from spacelang.ir.value import to_fraction
 from spacelang.solver.elimination import UnionFind
 from spacelang.solver.linear import Inequality
@@ -178,7 +178,7 @@ def required_inequalities(network: Network) -> list[Inequality] | None:
     required = {
         atom: truth
         for constraint in network.constraints
-        for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden)
+        for atom, truth in implied_atom_truths(constraint.expression, is_true=not constraint.forbidden)
     }
     truths = {name: int(required[atom]) for name, atom in network.ranges.items() if atom in required}
     related = (factor for factor in network.factors if factor.scope and truths.keys() >= set(factor.scope))

@@ -8,7 +8,7 @@ from typing import Final
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
-from spacelang.ir.expr import Active, And, BranchTest, Expr, Not, mentioned_addresses, nodes
+from spacelang.ir.expr import ActivityTest, And, BranchTest, Expr, Not, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import expressions_of, with_dependencies
@@ -204,7 +204,7 @@ def _solve_truths(space: Space, statements: Sequence[ExpressionInContext]) -> li
 def _probes(statement: ExpressionInContext, depth: int, place: int) -> Iterator[Hyperparameter]:
     reached: tuple[Expr, ...] = (
         *(BranchTest(owner, (branch,)) for owner, branch in statement.owners[depth:]),
-        *(Active(address) for address in statement.active),
+        *(ActivityTest(address) for address in statement.active),
     )
     for word, test in (("true", statement.expression), ("false", Not(statement.expression))):
         name = f"{word} {place}"  # cannot clash with an address, since these contain no blanks

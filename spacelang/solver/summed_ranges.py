@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import Grid, Real, SimpleDomain
-from spacelang.ir.expr import Compare, references, required_truths
+from spacelang.ir.expr import Compare, implied_atom_truths, references
 from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
 from spacelang.solver.linear import Inequality, add_multiple, difference
@@ -34,7 +34,7 @@ def equations_with_continuous_members(
 
     Equations without a continuous hyperparameter are left out.
     """
-    for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden):
+    for atom, truth in implied_atom_truths(constraint.expression, is_true=not constraint.forbidden):
         if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
             continue
         addresses = references(atom)

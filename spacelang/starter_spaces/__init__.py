@@ -12,7 +12,7 @@ from spacelang.ir.domain import is_bare_word
 from spacelang.runtime.data.profile import ColumnProfile, Profile
 from spacelang.runtime.data.tables import ColumnContent
 from spacelang.starter_spaces import stage_text
-from spacelang.starter_spaces.stage_text import KERNEL_ROWS, NEIGHBOUR_ROWS, Learner, learners
+from spacelang.starter_spaces.stage_text import KERNEL_ROWS, NEIGHBOUR_ROWS, Learner, learners_for_kind
 from spacelang.syntax.printer import format_text
 from spacelang.text import count_with_noun
 
@@ -51,7 +51,8 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
         f"    spacelang run {file} --data {quote(reference)}{options}",
     ]
     return "".join(
-        as_comment(line) if line[:1].strip() else f"# {replace_unprintable(line)}".rstrip() + "\n" for line in lines
+        format_as_comment(line) if line[:1].strip() else f"# {replace_unprintable(line)}".rstrip() + "\n"
+        for line in lines
     )
 
 
@@ -76,7 +77,7 @@ def _imputer(data: Profile) -> str:
         "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
         "(`n_missing`) there is nothing to search here."
     )
-    return as_comment(note) + stage_text.IMPUTER
+    return format_as_comment(note) + stage_text.IMPUTER
 
 
 def _scaler(data: Profile) -> str:
@@ -84,9 +85,12 @@ def _scaler(data: Profile) -> str:
         return ""
     note = "A stage is a choice between alternatives; `none` leaves the step out. "
     if data.is_sparse:
-        return as_comment(f"{note}Nearly all numbers are 0, and this scaler keeps them 0.") + stage_text.SPARSE_SCALER
+        return (
+            format_as_comment(f"{note}Nearly all numbers are 0, and this scaler keeps them 0.")
+            + stage_text.SPARSE_SCALER
+        )
     note += "`int[10, 1000] log` is a range from 10 to 1000 on a logarithmic scale; here the bounds depend on the data."
-    return as_comment(note) + stage_text.SCALER
+    return format_as_comment(note) + stage_text.SCALER
 
 
 def _encoder(data: Profile) -> str:
@@ -96,22 +100,24 @@ def _encoder(data: Profile) -> str:
     most = max(categories, key=lambda column: column.distinct)
     note = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
     if most.distinct < MANY_VALUES:
-        return as_comment(note) + stage_text.encoder_stage(data.kind)
+        return format_as_comment(note) + stage_text.encoder_stage_text(data.kind)
     joined = f"{note} Rare values are merged into one, so that no column is encoded to thousands of columns."
-    return as_comment(joined) + stage_text.encoder_stage(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
+    return format_as_comment(joined) + stage_text.encoder_stage_text(
+        data.kind, min(stage_text.MAX_CATEGORIES, most.distinct)
+    )
 
 
 def _text_vectorizer(data: Profile) -> str:
     if not data.texts:
         return ""
     note = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
-    return as_comment(note) + stage_text.TEXT_VECTORIZER
+    return format_as_comment(note) + stage_text.TEXT_VECTORIZER
 
 
 def _calendar(data: Profile) -> str:
     if not (dates := data.columns_with(ColumnContent.DATE)):
         return ""
-    return as_comment(f"Date columns: {_names(dates)}. {stage_text.DATES_REMARK}") + stage_text.CALENDAR
+    return format_as_comment(f"Date columns: {_names(dates)}. {stage_text.DATES_REMARK}") + stage_text.CALENDAR
 
 
 def _selector(data: Profile) -> str:
@@ -121,7 +127,7 @@ def _selector(data: Profile) -> str:
         "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
         "without it, the default is the first one."
     )
-    return as_comment(note) + stage_text.selector_stage(data.kind, is_sparse=data.is_sparse)
+    return format_as_comment(note) + stage_text.feature_selection_stage_text(data.kind, is_sparse=data.is_sparse)
 
 
 def _estimator(data: Profile) -> str:
@@ -138,7 +144,9 @@ def _estimator(data: Profile) -> str:
         "To try another library, write for example `use lightgbm` below the `space` line, add its operators here, and "
         "run with `--allow lightgbm`."
     )
-    return as_comment(" ".join(notes)) + stage_text.estimator_stage(_learners(data), weighs=data.is_imbalanced)
+    return format_as_comment(" ".join(notes)) + stage_text.estimator_stage_text(
+        _learners(data), weighs=data.is_imbalanced
+    )
 
 
 def _pipeline(data: Profile) -> str:
@@ -154,21 +162,21 @@ def _pipeline(data: Profile) -> str:
     first = numbers if parts["numeric"] and len(given) == 1 else f"columns({', '.join(given)})"
     steps = [first, *(["selector"] if _selector(data) else []), "estimator"]
     note = "Columns of each type are processed separately, and the results are joined." if len(given) > 1 else ""
-    return f"{as_comment(note) if note else ''}pipeline = {' -> '.join(steps)}\n"
+    return f"{format_as_comment(note) if note else ''}pipeline = {' -> '.join(steps)}\n"
 
 
 def _constraint(data: Profile) -> str:
     if not data.columns_with(ColumnContent.NUMBER):
         return ""
     note = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
-    return as_comment(note) + stage_text.scaling_constraint(_learners(data))
+    return format_as_comment(note) + stage_text.scaling_constraint_text(_learners(data))
 
 
 def _learners(data: Profile) -> list[Learner]:
     """Return the learners that can fit such data in a reasonable time for a first search."""
     return [
         each
-        for each in learners(data.kind)
+        for each in learners_for_kind(data.kind)
         if not each.package
         and (each.most_rows is None or data.rows <= each.most_rows)
         and (each.takes_sparse or not data.is_sparse)
@@ -182,15 +190,15 @@ def _task(data: Profile) -> str:
     lines = [f"  validate {validate if hint is None else hint.text}\n"]
     if hint is not None:
         role = "It is no feature." if hint.is_group else "It is a feature only with `, keep` after its name."
-        lines.insert(0, as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
+        lines.insert(0, format_as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
     for other in data.split_hints:
         if other is not hint:
             when = "such rows belong together" if other.is_group else "later rows are to be predicted"
-            lines.append(as_comment(f"{other.finding}, but {other.reason}. If {when}, write:", "  "))
-            lines.append(as_comment(f"validate {other.text}", "  "))
+            lines.append(format_as_comment(f"{other.finding}, but {other.reason}. If {when}, write:", "  "))
+            lines.append(format_as_comment(f"validate {other.text}", "  "))
     note = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."
     return f"""\
-{as_comment(note)}task {data.kind} {{
+{format_as_comment(note)}task {data.kind} {{
   maximize {_metric(data)}
 {"".join(lines)}  limit trial 60s 4GB
   limit run 10min
@@ -204,7 +212,7 @@ def _metric(data: Profile) -> str:
     return "roc_auc" if len(data.classes) == 2 else "balanced_accuracy"
 
 
-def as_comment(text: str, indent: str = "") -> str:
+def format_as_comment(text: str, indent: str = "") -> str:
     """Return a text as wrapped comment lines; control characters, as column names may have, are made visible."""
     begin = f"{indent}# "
     return (

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
@@ -57,7 +58,7 @@ TRIALS = 24  # The number of trials of a run with workers
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 8])
 
 
-class SearchTests(ConformanceSuite):
+class OptimizerTests(ConformanceSuite):
     """Base class for tests of an optimizer."""
 
     optimizer: ClassVar[Any]  # The class of the optimizer
@@ -171,3 +172,6 @@ def evaluate_with_varied_cost(request: Request) -> Trial:
 def configuration_prefix(request: Request) -> tuple[str, ...]:
     """Return the prefix key of a request for tests; the evaluation of requests with equal keys shares work."""
     return tuple(request.configuration.identity[:20])
+
+
+__getattr__ = make_module_getattr(__name__, {"SearchTests": "OptimizerTests"})

@@ -140,7 +140,7 @@ def test_all_that_is_wrong_is_told_at_its_place_and_nothing_is_kept(folder: Path
         ("empty.json", b"", "this is not JSON"),
         ("deep.json", b"[" * 100_000, "nested more than 64 levels deep"),
         ("nan.json", b'{"scaler": NaN}', "this is not JSON"),
-        ("huge.json", b'{"scaler": 1' + b"0" * 400 + b"}", "not a number of at most 300 digits"),
+        ("huge.json", b'{"scaler": 1' + b"0" * 400 + b"}", "expected a number of at most 300 digits"),
         ("surrogate.json", b'{"scaler": "\\ud800"}', "is not an alternative of `scaler`"),
         ("control.json", b'{"sca\\u001b[31mler": "none"}', "the space has no `sca"),
         ("trials.csv", b"trial,loss\n1,0.5\n", "this is not JSON"),

@@ -8,7 +8,7 @@ from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Arithmetic, Compare
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.ir.walk import Structure, assemble, default_structure, structure_of
+from spacelang.ir.walk import Structure, assemble_configuration, default_structure, structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter, default_configuration, nearest_to_default
 from spacelang.solver.network import UndecidableError
@@ -34,7 +34,7 @@ def test_every_admissible_structure_is_completed_to_a_member(space: Space) -> No
             continue
         completed = completer.complete(taken)
         assert first_exclusion(space, completed) is None
-        usual = assemble(space, taken, lambda node: node.default)
+        usual = assemble_configuration(space, taken, lambda node: node.default)
         if first_exclusion(space, usual) is None:
             assert completed == usual
 

@@ -15,7 +15,7 @@ from spacelang.ir.search_protocol import Problem, Search, ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._candidates import BracketRun, BracketRuns
+from spacelang.optimizers._candidates import BracketRun, ConcurrentBrackets
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.executors.in_process import InProcess
@@ -156,15 +156,15 @@ def test_what_is_wanted_one_by_one_is_the_same_in_any_time(name: str) -> None:
 def in_brackets(name: str, space: Space, executor: Executor) -> tuple[Outcome, list[BracketRun[Any]]]:
     """A run to its end, and its brackets, without what is left over when draws find nothing new any more."""
     races: list[BracketRun[Any]] = []
-    add = BracketRuns._add_bracket
+    add = ConcurrentBrackets._add_bracket
 
-    def watched(self: BracketRuns[Any], race: BracketRun[Any]) -> None:
+    def watched(self: ConcurrentBrackets[Any], race: BracketRun[Any]) -> None:
         if self._remaining is None:
             races.append(race)
         add(self, race)
 
     options = {"hyperparameters": "default", "b": 25} | ({"n": 4} if name == "successive_halving" else {})
-    with patch.object(BracketRuns, "_add_bracket", watched):
+    with patch.object(ConcurrentBrackets, "_add_bracket", watched):
         return searched(name, space, executor, 2_000, **options), races
 
 

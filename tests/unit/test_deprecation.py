@@ -110,6 +110,8 @@ def test_attributes_of_plug_ins_are_found_under_both_names(plugin: Any) -> None:
         ("spacelang.ir.task", "Goal", "ScorerGoal"),
         ("spacelang.testing.optimizers", "quantized_loss_function", "stepped_loss_with_failures"),
         ("spacelang.testing.draw_functions", "draw_one", "draw_one"),
+        ("spacelang.testing", "BoundingConformance", "ExecutorLimitsConformance"),
+        ("spacelang.testing.driving", "drive", "drive_search"),
     ],
 )
 def test_pickled_objects_find_their_classes_and_functions_by_old_names(module: str, old: str, new: str) -> None:

@@ -145,13 +145,13 @@ _SPACE: Final = ObjectCodec(
         ObjectKey("name", codec.NAME, "The name of the space, for users."),
         ObjectKey("vocabulary", codec.TEXT, _VOCABULARY),
     ),
-    codec.make_from_parts(SpaceIdentity),
+    codec.call_with_parts(SpaceIdentity),
 )
 _ROW: Final = ObjectCodec(
     "The best known configuration on one data set.",
     (
         ObjectKey("data", codec.TEXT, "The name of the data set."),
-        ObjectKey("space", codec.NamedCodec("space", lambda: _SPACE)),
+        ObjectKey("space", codec.SchemaDefinitionCodec("space", lambda: _SPACE)),
         ObjectKey("metric", codec.NAME, "The formula of the loss, such as `1 - roc_auc`."),
         ObjectKey("loss", codec.FLOAT, "The loss of the configuration; smaller is better."),
         ObjectKey(
@@ -171,7 +171,7 @@ _ROW: Final = ObjectCodec(
             "The finite meta-features of the training rows, with the names of auto-sklearn's archive.",
         ),
     ),
-    codec.make_from_parts(ArchiveRow),
+    codec.call_with_parts(ArchiveRow),
 )
 ARCHIVE_CODEC: Final = ObjectCodec(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
@@ -184,7 +184,7 @@ ARCHIVE_CODEC: Final = ObjectCodec(
         ),
         ObjectKey(
             "rows",
-            codec.ArrayCodec(codec.NamedCodec("row", lambda: _ROW)),
+            codec.ArrayCodec(codec.SchemaDefinitionCodec("row", lambda: _ROW)),
             "One row for each data set, space and loss. Rows at equal distances are used in this order.",
         ),
     ),

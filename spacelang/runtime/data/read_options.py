@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.spelling_suggestions import format_suggestion
-from spacelang.text import shell_word
+from spacelang.text import quote_for_shell
 
 SEPARATORS: Final = (",", ";", "\t", "|")  # The separators that are detected
 ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")
@@ -57,7 +57,7 @@ class ReadOptions:
             **self.non_default_text_file_options,
             **({"drop-columns": format_drop_columns_option(self.drop_columns)} if self.drop_columns else {}),
         }
-        return "".join(f" --{name} {shell_word(displayed_separator(value))}" for name, value in options.items())
+        return "".join(f" --{name} {quote_for_shell(displayed_separator(value))}" for name, value in options.items())
 
 
 DEFAULT_OPTIONS: Final = ReadOptions()

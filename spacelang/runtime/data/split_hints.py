@@ -214,9 +214,9 @@ def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
 
 def repeated_rows_message(share: float, finding: str) -> str:
     """Return a sentence on a share of repeated rows: what is found of it, why it matters and what to do."""
-    shown = f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
+    shown = f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
     return (
-        f"{shown} of {finding}, so losses are too low if such rows are on both sides of a split: drop repeated rows, "
+        f"{shown} of {finding}, so scores are too good if such rows are on both sides of a split: drop repeated rows, "
         "or name a column that is equal for rows of the same origin, `--validate 'cv(5, group=COLUMN)'`"
     )
 

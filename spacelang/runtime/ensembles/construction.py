@@ -64,6 +64,10 @@ class EnsembleError(InputError):
     """An error of a run from which no ensemble can be built."""
 
 
+class NoEligibleTrialError(EnsembleError):
+    """No trial can be a member: none succeeded within all bounds on all training rows."""
+
+
 class BestPredictions(NullTrialStorage):
     """A trial storage that keeps only predictions: those of at most `LIBRARY_SIZE` best trials, by trial number."""
 
@@ -159,8 +163,9 @@ def select_members(
 
     records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
-        what = f"no trial within all bounds was trained on all {objective.training_size} rows"
-        raise EnsembleError(f"an ensemble cannot be built: {what}", "give the search more time")
+        within = " within all bounds" if outcome.infeasible else ""
+        what = f"no trial{within} was trained on all {objective.training_size} rows"
+        raise NoEligibleTrialError(f"an ensemble cannot be built: {what}", "give the search more time")
     held_out = objective.held_out
     shape = (len(held_out.target), len(held_out.classes)) if held_out.classes else (len(held_out.target),)
     known: dict[int, Predictions] = {}

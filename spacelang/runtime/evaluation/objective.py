@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, overload
 
 import pandas as pd
 
-from spacelang.catalog.packages import allow_imports, allowed_folders
+from spacelang.catalog.packages import adopt_allowed_folders, folders_by_allowed_package
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space, operators
@@ -389,11 +389,11 @@ class DataObjective:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name != "_threads"}
-        return state | {_SIBLING_PACKAGES: allowed_folders()}
+        return state | {_SIBLING_PACKAGES: folders_by_allowed_package()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state and import all that trials need, so that workers forked from this process start at once."""
-        allow_imports(state.pop(_SIBLING_PACKAGES))
+        adopt_allowed_folders(state.pop(_SIBLING_PACKAGES))
         vars(self).update(state)
         _ = self._threads
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spacelang.catalog.catalogue import join_tuple_elements
-from spacelang.ir.computed import computed_value
+from spacelang.ir.computed_parameters import computed_value
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.expr import InactiveValue

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from spacelang.catalog import Role
+from spacelang.catalog import OperatorRole
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators
@@ -273,7 +273,7 @@ def _category_flow(operator: Operator) -> _Flow:
     if operator.name == "SimpleImputer":
         passes = _possible_values(operator, "strategy", "mean") <= TEXT_STRATEGIES
     else:
-        passes = known.accepts_categories and Role.TRANSFORMER in known.roles
+        passes = known.accepts_categories and OperatorRole.TRANSFORMER in known.roles
     return _Flow.PASSES if passes else _Flow.BREAKS
 
 

@@ -11,7 +11,7 @@ from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import (
     INACTIVE,
-    Active,
+    ActivityTest,
     And,
     BranchTest,
     Expr,
@@ -113,7 +113,7 @@ class BatchConstraints:
                 return ~self.is_true(expression.term)
             case BranchTest():
                 return self._has_branch(expression.address, expression.branches)
-            case Active():
+            case ActivityTest():
                 return self.is_active(expression.address)
             case _:
                 return self._evaluate_atom(expression)

@@ -14,13 +14,13 @@ import numpy as np
 from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
-from spacelang.ir.expr import Active, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
+from spacelang.ir.expr import ActivityTest, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
 from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import Array
-from spacelang.serialization.syntax_nodes import expression_speller, show_expression
+from spacelang.serialization.syntax_nodes import expression_speller, format_expression
 from spacelang.targets._admm.points import Coordinate, Owner, ThetaCoordinates
 
 MAX_ENUMERATED_MEMBERS: Final = 4_096
@@ -224,7 +224,9 @@ class _LayoutBuilder:
         tests: list[Expr] = [BranchTest(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
         if variable.condition is not None:
             tests += [] if variable.address in settled.decided_conditions else [variable.condition]
-        return "" if not tests else show_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
+        return (
+            "" if not tests else format_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
+        )
 
     @cached_property
     def _to_syntax(self) -> Callable[[Expr], Expr]:
@@ -247,7 +249,7 @@ def _excluded_values(space: Space) -> Iterable[tuple[str, frozenset[tuple[object
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
         test = rule.expression
-        if len(rule.scope) != 1 or decisions_in_tests(test) or any(isinstance(n, Active) for n in nodes(test)):
+        if len(rule.scope) != 1 or decisions_in_tests(test) or any(isinstance(n, ActivityTest) for n in nodes(test)):
             continue
         node = space.variables[rule.scope[0]].hyperparameter
         for part in parts(node.domain):

@@ -17,7 +17,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, Simpl
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value, to_fraction
-from spacelang.ir.walk import Assignment, Structure, assemble, walk_reached_variables
+from spacelang.ir.walk import Assignment, Structure, assemble_configuration, walk_reached_variables
 from spacelang.sampling.value_codes import part_index_and_code
 from spacelang.solver.conditioning import Component
 from spacelang.solver.counting import ChangeWeights, Structures, index_of_minimum
@@ -95,14 +95,15 @@ class MemberRepair:
         for number, network in enumerate(model.by_context.get((), ())):
             if _is_violated(space, network, given):
                 own = tuple(
-                    domain_properties.index_of_part(cells, given[address]) for address, cells in network.cells.items()
+                    domain_properties.index_of_containing_domain(cells, given[address])
+                    for address, cells in network.cells.items()
                 )
                 elimination = self._cached_elimination(component, situation, number, own)
                 for moved in _changed_values(network, elimination, given):
                     given |= moved
                     if not _is_violated(space, network, given):
                         break
-        return dict(assemble(space, {}, lambda node: given[node.address]))
+        return dict(assemble_configuration(space, {}, lambda node: given[node.address]))
 
     def _solve(
         self, component: Component, situation: tuple[int, ...], number: int, own: tuple[State, ...]

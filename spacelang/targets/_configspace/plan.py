@@ -254,7 +254,7 @@ class DirectNetworkConverter:
                 return conjunction(*ways) if isinstance(expression, expr.And) is truth else disjunction(*ways)
             case expr.BranchTest():
                 return self._branch_test(expression, truth)
-            case expr.Active():
+            case expr.ActivityTest():
                 active = self._where_active(expression.address)
                 return active if truth else self._negation(active)
             case _:
@@ -264,7 +264,7 @@ class DirectNetworkConverter:
         named = expr.references(atom)
         if not named:
             return ALWAYS if expr.is_true(atom, lambda _: expr.INACTIVE) is truth else NEVER
-        if any(isinstance(node, expr.BranchTest | expr.Active) for node in expr.nodes(atom)):
+        if any(isinstance(node, expr.BranchTest | expr.ActivityTest) for node in expr.nodes(atom)):
             raise dnf.InexpressibleError
         for address in named:
             self._add_variable(address)

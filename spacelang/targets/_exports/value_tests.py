@@ -19,9 +19,9 @@ def is_testable(condition: Expr, space: Space) -> bool:
 
 
 def _is_testable_atom(atom: Expr, space: Space) -> bool:
-    if isinstance(atom, expr.BranchTest | expr.Active):
+    if isinstance(atom, expr.BranchTest | expr.ActivityTest):
         return True
-    if any(isinstance(node, expr.BranchTest | expr.Active) for node in expr.nodes(atom)):
+    if any(isinstance(node, expr.BranchTest | expr.ActivityTest) for node in expr.nodes(atom)):
         return False
     domains = [space.variables[address].hyperparameter.domain for address in expr.references(atom)]
     if len(domains) <= 1:

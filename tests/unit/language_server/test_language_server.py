@@ -16,7 +16,7 @@ from spacelang.language_server.cursor import find_cursor
 from spacelang.language_server.documents import Document, Documents, PositionEncoding
 from spacelang.language_server.names import SymbolKind
 from spacelang.solver.counting import Structures
-from spacelang.syntax.builder import Builder
+from spacelang.syntax.builder import SyntaxTreeBuilder
 from spacelang.syntax.parser_tables import LrDriver, load
 from spacelang.syntax.sources import bundled_names
 from spacelang.text import Source
@@ -96,6 +96,13 @@ def test_decorations_of_bundled_spaces_are_within_their_text(name: str) -> None:
         assert symbol.range.start <= symbol.selection_range.start <= symbol.selection_range.end <= symbol.range.end
 
 
+def test_the_path_of_an_import_is_one_token(tmp_path: Path) -> None:
+    (tmp_path / "shared.space").write_text("stage s = PCA\n", encoding="utf-8")
+    _, document = opened('import "shared.space" as x\n', tmp_path)
+    data = whole_document.semantic_tokens(document, UTF16)
+    assert data[2::5][:2] == [len("import"), len('"shared.space"')]
+
+
 def test_counts_of_branches_add_up_to_all_structures() -> None:
     for name in ("mosaic", "blds_table1", "admm_table_a2"):
         structures = check(Source(name, BUNDLED[name])).structures
@@ -131,7 +138,7 @@ def test_no_text_makes_a_feature_fail() -> None:
 @pytest.mark.parametrize("name", ["mosaic", "tabular_classification"])
 def test_keywords_are_offered_where_a_space_has_them(name: str) -> None:
     text, keywords = BUNDLED[name], {*load().keywords.values()}
-    tokens, _, mistake = LrDriver(load(), Builder()).read_beginning(text)
+    tokens, _, mistake = LrDriver(load(), SyntaxTreeBuilder()).read_beginning(text)
     assert mistake is None
     first = {token.type: token.start_pos for token in reversed(tokens) if token.type in keywords}
     assert len(first) > 10
@@ -270,7 +277,7 @@ def test_hover_shows_comments_ranges_defaults_and_structures() -> None:
     [
         ("tuple[", "a tuple of variable length"),
         ("simplex a", "whose sum is 1"),
-        ("repeat(", "so many times in a row"),
+        ("repeat(", "times in a row"),
         ("count(", "how many members a list has"),
         ("length(", "the number of elements of a tuple"),
         ("tuple of words", None),

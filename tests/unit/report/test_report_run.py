@@ -14,12 +14,12 @@ from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
 from spacelang.report.run_document import document
-from spacelang.report.run_facts import RunFacts
-from spacelang.report.summary import print_summary
+from spacelang.report.run_facts import FinalWorkResult, RunFacts
+from spacelang.report.summary import print_summary, summary_lines
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
-from spacelang.runtime.history import EndReason, Outcome, Overhead
+from spacelang.runtime.history import EndReason, Outcome, Overhead, TrialRecord
 from spacelang.runtime.loop import run
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.scoring.metric import named_metric
@@ -378,6 +378,18 @@ def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
     assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
     quick = replace(outcome, overhead=Overhead(2.0, 4, 0.0002))
     assert "(optimizer 0.5 s per trial, 2,500 times the median trial)" in printed(quick)
+
+
+def test_the_time_line_has_the_start_and_what_was_not_finished():
+    """So that its seconds add up to the time of the run, however it was spent."""
+    records = [
+        TrialRecord(place, Trial(Request(Configuration({"estimator": name})), 0.5, 1.0), 0.0, float(place))
+        for place, name in enumerate(("SVC", "KNN"), start=1)
+    ]
+    outcome = Outcome((*records,), records[0], records[0], (), EndReason.BUDGET, 4.5)
+    going, facts = replace(outcome, unfinished=2, unfinished_seconds=2.5), replace(FACTS, learner_key="estimator")
+    *_, line = map(str, summary_lines(going, facts, FinalWorkResult(start_seconds=3.25)))
+    assert line == "Time: start 3.2 s, search 4.5 s (SVC 1.0 s, KNN 1.0 s, 2 unfinished trials 2.5 s)."
 
 
 def test_what_is_replayed_is_no_overhead():

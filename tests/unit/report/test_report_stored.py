@@ -19,7 +19,7 @@ from spacelang.ir.search_protocol import StartConditions, TotalBudget
 from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
 from spacelang.ir.validation import CrossValidation
-from spacelang.report.next_steps import next_steps
+from spacelang.report.next_steps import RunLimits, describe_limits, next_steps
 from spacelang.report.stored_runs import MAX_LENGTH, document, text
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError
@@ -106,7 +106,7 @@ def test_the_best_trials_are_ranked_as_the_end_of_a_run_ranks_them(path: Path) -
         history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
         for record in run.records():
             history.store(record)
-        outcome = history.make_outcome("budget", 0)  # type: ignore[arg-type]
+        outcome = history.make_outcome("budget")  # type: ignore[arg-type]
         ranked = [record.index for record in rank_candidates(outcome, run.header.training_size)]
         assert [*run.ranked(10)] == ranked
         assert run.ranked(1) == (ranked[0],)
@@ -315,6 +315,30 @@ def test_a_resumed_run_keeps_the_limits_of_its_last_session(tmp_path: Path) -> N
         assert {name: run.options(wanted)[name] for name in ("time", "trials")} == {"time": None, "trials": None} | {
             name: int(text) for name, text in limits.items()
         }
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"time": "2m", "trials": 5}, "120 s until the answer, 5 trials"),
+        ({"search_time": "90s"}, "90 s of search"),
+        ({}, "20 s"),
+    ],
+)
+def test_the_limits_of_a_run_are_shown_as_the_user_gave_them(options: dict[str, Any], text: str) -> None:
+    assert ", ".join(describe_limits(RunLimits(options, 20.0, options.get("trials")))) == text
+
+
+def test_an_ensemble_is_suggested_once_a_trial_can_be_its_member(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "run.db", header())
+    store.start_session(workers=1)
+    store.store_ensemble_request(8)
+    few, whole = trial(1), trial(2)
+    store.append(replace(few, trial=replace(few.trial, request=replace(few.trial.request, fidelity=2))))
+    assert "--ensemble" not in told(tmp_path / "run.db")[0]
+    store.append(replace(whole, trial=replace(whole.trial, request=replace(whole.trial.request, fidelity=None))))
+    assert "--ensemble -o ensemble.py" in told(tmp_path / "run.db")[0]
+    store.close()
 
 
 def test_a_limit_of_the_task_lasts(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from spacelang.runtime.ensembles.construction import (
     EnsembleError,
     EnsembleSelection,
     Member,
+    NoEligibleTrialError,
     fit_ensemble,
     make_unfitted,
     select_members,
@@ -82,6 +83,8 @@ class TestWhoComesIntoQuestion:
         assert found.library == 1
         with pytest.raises(EnsembleError, match="no trial within all bounds was trained on all"):
             chosen(outcome(trials[:3]), objective, 3)
+        with pytest.raises(NoEligibleTrialError, match="no trial was trained on all"):
+            chosen(outcome(trials[:1]), objective, 3)
         with pytest.raises(EnsembleError, match="no pipeline predicts probabilities"):
             chosen(outcome(trials[:6]), objective, 3)
 

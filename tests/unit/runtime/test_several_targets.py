@@ -149,7 +149,7 @@ def test_ensembles_and_other_test_rows_are_refused() -> None:
 
 
 def test_the_catalogue_follows_the_tags() -> None:
-    operators = snapshot.load().operators
+    operators = snapshot.load_catalogue().operators
     several = {name for name, each in operators.items() if each.accepts_several_targets}
     assert several >= {"RandomForestClassifier", "Ridge", "MultiOutputClassifier", "StandardScaler", "RegressorChain"}
     assert not several & {"SVC", "GaussianNB", "SVR", "TargetEncoder", "SelectFdr", "HistGradientBoostingRegressor"}

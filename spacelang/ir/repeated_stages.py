@@ -21,10 +21,10 @@ from spacelang.ir.expr import (
     Not,
     Or,
     Reference,
+    map_children,
     mentioned_addresses,
     references,
     rename_addresses,
-    with_children,
 )
 from spacelang.ir.partial_evaluation import assume_inactive
 from spacelang.ir.range_bounds import RangeBound, range_bounds
@@ -34,66 +34,66 @@ from spacelang.ir.walk import rebuild_tree
 MAX_USES_IN_CHAIN: Final = 8  # The maximum number of uses in a chain: all of its alternatives together have 36 of them
 
 
-def name_of_use(chain: str, place: int) -> str:
+def name_of_nth_use(chain: str, place: int) -> str:
     """Return the name of a use of a chain in expressions and configurations; places count from 1."""
     return f"{chain}[{place}]"
 
 
-def address_of_use(chain: str, number: int, place: int) -> str:
+def address_of_nth_use(chain: str, number: int, place: int) -> str:
     """Return the address of a use in the alternative of the chain that has `number` uses."""
-    return f"{chain}.{number}.{name_of_use(chain, place)}"
+    return f"{chain}.{number}.{name_of_nth_use(chain, place)}"
 
 
-def name_in_expressions(address: str, chains: Collection[str]) -> str:
+def address_to_expression_name(address: str, chains: Collection[str]) -> str:
     """Return the name in expressions of an address inside a use of a chain; any other address is returned unchanged.
 
-    >>> name_in_expressions("step.2.step[1].PCA.whiten", {"step"})
+    >>> address_to_expression_name("step.2.step[1].PCA.whiten", {"step"})
     'step[1].PCA.whiten'
     """
     chain, _, rest = address.partition(".")
     return rest.partition(".")[2] or address if chain in chains else address
 
 
-def number_of_uses(address: str, chains: Collection[str]) -> tuple[str, int] | None:
+def chain_and_use_count(address: str, chains: Collection[str]) -> tuple[str, int] | None:
     """Return the chain and its number of uses for an address inside a use, or None for any other address."""
     words = address.split(".", 2)
     return (words[0], int(words[1])) if len(words) > 2 and words[0] in chains else None
 
 
-def place_of_use(name: str) -> int:
+def use_index_in_name(name: str) -> int:
     """Return the place of the use of a chain that a name in expressions begins with, or 0 for other names.
 
-    >>> place_of_use("step[2].PCA.whiten")
+    >>> use_index_in_name("step[2].PCA.whiten")
     2
     """
     use = name.partition(".")[0]
     return int(use.partition("[")[2].removesuffix("]")) if use.endswith("]") else 0
 
 
-def address_in_stage(address: str, chains: Collection[str]) -> str:
+def address_shared_by_uses(address: str, chains: Collection[str]) -> str:
     """Return the address that all uses of a chain share: without the number of uses and the place of the use.
 
-    >>> address_in_stage("step.2.step[1].PCA.whiten", {"step"})
+    >>> address_shared_by_uses("step.2.step[1].PCA.whiten", {"step"})
     'step.PCA.whiten'
     """
-    name = name_in_expressions(address, chains)
+    name = address_to_expression_name(address, chains)
     if name == address:
         return address
     use, dot, rest = name.partition(".")
     return f"{use.partition('[')[0]}{dot}{rest}"
 
 
-def with_numbers_of_uses(expression: Expr, chains: Collection[str]) -> Expr:
+def with_use_count_comparisons(expression: Expr, chains: Collection[str]) -> Expr:
     """Return an expression, for display only, in which tests of chains compare a number: `step == 2`."""
     if not isinstance(expression, BranchTest) or expression.address not in chains:
-        return with_children(expression, lambda part: with_numbers_of_uses(part, chains)) if chains else expression
+        return map_children(expression, lambda part: with_use_count_comparisons(part, chains)) if chains else expression
     number, values = Reference(expression.address), tuple(map(int, expression.branches))
     if len(values) == 1:
         return Compare("==", number, Constant(values[0]), expression.span)
     return In(number, values, expression.span) if values else Constant(False, expression.span)
 
 
-def with_uses(chain: ir.Choice, uses: Sequence[ir.Choice]) -> ir.Choice:
+def fill_chain_alternatives(chain: ir.Choice, uses: Sequence[ir.Choice]) -> ir.Choice:
     """Return the decision of a chain with the first of the `uses` in each alternative.
 
     The addresses of the uses begin with their names.
@@ -101,7 +101,9 @@ def with_uses(chain: ir.Choice, uses: Sequence[ir.Choice]) -> ir.Choice:
     branches = []
     for branch in chain.branches:
         steps = tuple(
-            _with_addresses(use, _prefix_change(use.address, address_of_use(chain.address, int(branch.name), place)))
+            _with_addresses(
+                use, _prefix_change(use.address, address_of_nth_use(chain.address, int(branch.name), place))
+            )
             for place, use in enumerate(uses[: int(branch.name)], 1)
         )
         node = ir.Product(ir.ProductKind.SEQUENCE, steps, branch.span) if steps else ir.SKIPPED_STEP
@@ -109,7 +111,7 @@ def with_uses(chain: ir.Choice, uses: Sequence[ir.Choice]) -> ir.Choice:
     return replace(chain, branches=tuple(branches))
 
 
-def with_each_use_once(root: ir.Node) -> ir.Node:
+def keep_uses_only_in_longest_alternative(root: ir.Node) -> ir.Node:
     """Return a tree whose chains have their uses in their last alternative only, for display and counts."""
 
     def with_last(choice: ir.Choice) -> ir.Choice:
@@ -123,7 +125,7 @@ def with_each_use_once(root: ir.Node) -> ir.Node:
 
 def spell_decision_name(choice: ir.Choice) -> str:
     """Return the name of a decision as texts write it: in backticks if it is not a bare word or a use of a chain."""
-    is_use = choice.key == choice.name and place_of_use(choice.name) > 0
+    is_use = choice.key == choice.name and use_index_in_name(choice.name) > 0
     return choice.name if is_use else spell_parameter_name(choice.name)
 
 
@@ -141,7 +143,7 @@ def _use_in_stage(use: ir.Choice, chain: str) -> ir.Choice:
 
     def change(address: str) -> str:
         is_inside = f"{address}.".startswith(f"{use.address}.")
-        return f"{chain}{address[len(use.address) :]}" if is_inside else name_in_expressions(address, (chain,))
+        return f"{chain}{address[len(use.address) :]}" if is_inside else address_to_expression_name(address, (chain,))
 
     return _with_addresses(use, change, _prefix_change(use.key, chain))
 
@@ -180,7 +182,7 @@ _Group: TypeAlias = tuple[str, bool, Expr]
 """The key of mergeable constraints: a chain, True for `forbid`, and the expression without number of uses."""
 
 
-def merge_bounds(space: Space) -> Mapping[str, Sequence[RangeBound]]:
+def merge_bounds_across_uses(space: Space) -> Mapping[str, Sequence[RangeBound]]:
     """Return the bounds that name hyperparameters by address; in a chain, those that the body of its stage can state.
 
     Such a bound is the same in all uses, and does not name another use than its own. Its constraints are those of all.
@@ -193,7 +195,7 @@ def merge_bounds(space: Space) -> Mapping[str, Sequence[RangeBound]]:
         groups.setdefault(_in_stage(each, space.chains), []).append(each)
     found: dict[str, list[RangeBound]] = {}
     for several in groups.values():
-        known = number_of_uses(several[0].address, space.chains)
+        known = chain_and_use_count(several[0].address, space.chains)
         branches = () if known is None else space.variables[known[0]].choice.branches
         if known is None or len(several) == sum(int(branch.name) for branch in branches):
             constraints = tuple(rule for each in several for rule in each.constraints)
@@ -204,18 +206,18 @@ def merge_bounds(space: Space) -> Mapping[str, Sequence[RangeBound]]:
 
 def _in_stage(bound: RangeBound, chains: Collection[str]) -> RangeBound:
     """Return a bound, without its constraints, with the name of the chain in place of the use that has the bound."""
-    use = bound.address.split(".")[:3] if number_of_uses(bound.address, chains) else []
+    use = bound.address.split(".")[:3] if chain_and_use_count(bound.address, chains) else []
 
     def change(address: str) -> str:
         is_own = bool(use) and address.split(".")[:3] == use
-        return address_in_stage(address, chains) if is_own else name_in_expressions(address, chains)
+        return address_shared_by_uses(address, chains) if is_own else address_to_expression_name(address, chains)
 
     names = {address: change(address) for address in mentioned_addresses(bound.limit)}
     limit = rename_addresses(bound.limit, names)
     return replace(bound, address=change(bound.address), limit=limit, constraints=())
 
 
-def merge_constraints(space: Space, without: Collection[RangeBound] = ()) -> tuple[Constraint, ...]:
+def merge_constraints_across_uses(space: Space, without: Collection[RangeBound] = ()) -> tuple[Constraint, ...]:
     """Return the constraints of a space; those that differ only in the number of uses of a chain are merged into one.
 
     A merged constraint has the addresses for the largest number of uses. It tests the number of uses only if it does
@@ -248,12 +250,12 @@ def _merge_numbers(constraints: Sequence[Constraint], chain: str, space: Space) 
 def _parts(constraint: Constraint, chain: str) -> tuple[_Group, int, Expr] | None:
     """Return the group, the number of uses and the core of a constraint on the uses of a chain; None for any other."""
     addresses = mentioned_addresses(constraint.expression)
-    numbers = {known[1] for address in addresses if (known := number_of_uses(address, (chain,))) is not None}
+    numbers = {known[1] for address in addresses if (known := chain_and_use_count(address, (chain,))) is not None}
     if len(numbers) != 1:
         return None
     (number,) = numbers
     core = _without_test(constraint, chain, number)
-    names = {address: name_in_expressions(address, (chain,)) for address in addresses}
+    names = {address: address_to_expression_name(address, (chain,)) for address in addresses}
     return (chain, constraint.forbidden, rename_addresses(core, names)), number, core
 
 
@@ -271,7 +273,7 @@ def _without_test(constraint: Constraint, chain: str, number: int) -> Expr:
 def _merge_group(group: _Group, found: dict[int, Constraint], space: Space) -> Constraint:
     chain, forbidden, named = group
     branches = space.variables[chain].choice.branches
-    places = {address: place_of_use(address) for address in mentioned_addresses(named)}
+    places = {address: use_index_in_name(address) for address in mentioned_addresses(named)}
     most = max(place for place in places.values() if place)
     one = found[max(found)]
 

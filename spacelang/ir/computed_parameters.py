@@ -6,9 +6,16 @@ from fractions import Fraction
 from typing import Final
 
 from spacelang.ir import expr
-from spacelang.ir.computed_numbers import UNDEFINED, binary_logarithm, exact, power, square_root, to_value
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.ir.space import Variable
+from spacelang.ir.standalone_arithmetic import (
+    UNDEFINED,
+    binary_logarithm,
+    power,
+    square_root,
+    to_exact_decimal,
+    to_value,
+)
 
 OPERATIONS: Final[Mapping[str, Callable[[Fraction, Fraction], Fraction]]] = {
     "+": lambda left, right: left + right,
@@ -42,7 +49,7 @@ def computed_value(
             return lookup(expression.address)
         case expr.Arithmetic() | expr.Call():
             try:
-                return to_value(_number(expression, lookup), has_float(expression, variables))
+                return to_value(_number(expression, lookup), has_float_operand(expression, variables))
             except UNDEFINED:
                 return expr.INACTIVE
         case _:
@@ -52,9 +59,9 @@ def computed_value(
 def _number(expression: expr.Expr, lookup: expr.Lookup) -> Fraction:
     match expression:
         case expr.Constant():
-            return exact(expression.value)
+            return to_exact_decimal(expression.value)
         case expr.Reference():
-            return exact(lookup(expression.address))
+            return to_exact_decimal(lookup(expression.address))
         case expr.Arithmetic():
             left, right = _number(expression.left, lookup), _number(expression.right, lookup)
             return OPERATIONS[expression.operation](left, right)
@@ -66,7 +73,7 @@ def _number(expression: expr.Expr, lookup: expr.Lookup) -> Fraction:
             raise ValueError("a truth value is not a number")
 
 
-def has_float(expression: expr.Expr, variables: Mapping[str, Variable]) -> bool:
+def has_float_operand(expression: expr.Expr, variables: Mapping[str, Variable]) -> bool:
     """Return True if an operand that is not rounded is written as a float, or is a hyperparameter with float values."""
     match expression:
         case expr.Constant():
@@ -76,7 +83,7 @@ def has_float(expression: expr.Expr, variables: Mapping[str, Variable]) -> bool:
         case expr.Call(function=function) if function in _ROUNDING:
             return False
         case _:
-            return any(has_float(each, variables) for each in expr.children(expression))
+            return any(has_float_operand(each, variables) for each in expr.children(expression))
 
 
 def _has_float(part: Domain) -> bool:

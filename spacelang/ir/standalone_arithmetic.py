@@ -11,7 +11,7 @@ from typing import Any
 MAX_BITS = 5_000  # The largest exact power in bits; larger ones count as undefined, because they could be endless
 
 
-def exact(value: Any) -> Fraction:
+def to_exact_decimal(value: Any) -> Fraction:
     """Return a number as the decimal that it prints as; raise TypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise TypeError(f"{value!r} is not a number")
@@ -21,10 +21,10 @@ def exact(value: Any) -> Fraction:
 def power(base: Fraction, exponent: Fraction) -> Fraction:
     """Return a power, exactly if the exponent is whole, else as the nearest float."""
     if exponent.denominator > 1:
-        return exact(math.pow(base, exponent))
+        return to_exact_decimal(math.pow(base, exponent))
     whole = int(exponent)
     if abs(whole) * max(base.numerator.bit_length(), base.denominator.bit_length()) > MAX_BITS:
-        raise OverflowError("the power is too large")
+        raise OverflowError(f"the power has more than {MAX_BITS:,} bits")
     return Fraction(base**whole)
 
 
@@ -35,7 +35,7 @@ def square_root(number: Fraction) -> Fraction:
     above, below = math.isqrt(number.numerator), math.isqrt(number.denominator)
     if above**2 == number.numerator and below**2 == number.denominator:
         return Fraction(above, below)
-    return exact(math.sqrt(number))
+    return to_exact_decimal(math.sqrt(number))
 
 
 def binary_logarithm(number: Fraction) -> Fraction:
@@ -43,7 +43,7 @@ def binary_logarithm(number: Fraction) -> Fraction:
     above, below = number.numerator, number.denominator
     if above > 0 and not above & (above - 1) and not below & (below - 1):
         return Fraction(above.bit_length() - below.bit_length())
-    return exact(math.log2(number))
+    return to_exact_decimal(math.log2(number))
 
 
 def to_value(number: Fraction, is_float: bool) -> int | float:
@@ -55,26 +55,30 @@ UNDEFINED = (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError)
 """The errors of a value that does not exist: of something that is not active, or of arithmetic without a result."""
 
 
-def item(given: Mapping[str, Any], key: str, taken: Mapping[str, str]) -> Any:
+def active_value(given: Mapping[str, Any], key: str, taken: Mapping[str, str]) -> Any:
     """Return the value of a hyperparameter; raise KeyError unless it is active and all decisions are `taken` so."""
     if any(given.get(decision) != branch for decision, branch in taken.items()):
         raise KeyError(key)
     return given[key]
 
 
-def takes(given: Mapping[str, Any], key: str, branches: tuple[str, ...], taken: Mapping[str, str]) -> bool:
+def is_branch_taken(given: Mapping[str, Any], key: str, branches: tuple[str, ...], taken: Mapping[str, str]) -> bool:
     """Return True if a decision takes one of the branches, and the decisions around it are `taken` so."""
     return given.get(key) in branches and all(given.get(each) == branch for each, branch in taken.items())
 
 
-def comparable(value: Any) -> Any:
+def comparison_key(value: Any) -> Any:
     """Return a value so that equal values compare equal: 1 and 1.0 are, 1 and true are not."""
     if isinstance(value, tuple | list):
-        return tuple(map(comparable, value))
-    return exact(value) if isinstance(value, int | float | Fraction) and not isinstance(value, bool) else (value,)
+        return tuple(map(comparison_key, value))
+    return (
+        to_exact_decimal(value)
+        if isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+        else (value,)
+    )
 
 
-def holds(test: Callable[[], bool]) -> bool:
+def is_true_if_defined(test: Callable[[], bool]) -> bool:
     """Return the result of a test, which is false if one of its values does not exist."""
     try:
         return test()
@@ -82,7 +86,7 @@ def holds(test: Callable[[], bool]) -> bool:
         return False
 
 
-def computed(values: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def defined_arguments(values: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return computed arguments, without those that do not exist."""
     try:
         return values()

@@ -73,7 +73,7 @@ class NetworkCompiler:
     def run(self) -> network.Network:
         """Return the network. Raise UndecidableError or TooManyConnectedVariablesError."""
         related = [atom for atom in self.atoms if not self._is_decided_by_cells(atom)]
-        self.tabulated = self._enumerated_beside_ranges(related)
+        self.tabulated = self._enumerated_atoms(related)
         for atom in related:
             if atom not in self.tabulated:
                 literal = self.literals[atom] = self._new_truth()
@@ -121,7 +121,7 @@ class NetworkCompiler:
     def _is_range(self, atom: expr.Expr) -> TypeGuard[expr.Compare]:
         return _is_linear(atom) and atom not in self.left_to_draws
 
-    def _enumerated_beside_ranges(self, related: Sequence[expr.Expr]) -> dict[expr.Expr, None]:
+    def _enumerated_atoms(self, related: Sequence[expr.Expr]) -> dict[expr.Expr, None]:
         """Return the atoms whose joint values are enumerated.
 
         A comparison of large ranges is decided for each joint state of the hyperparameters that it names. Where these

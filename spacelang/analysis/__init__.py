@@ -17,13 +17,13 @@ from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog.catalogue import Catalogue, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
-from spacelang.catalog.snapshot import load
+from spacelang.catalog.snapshot import load_catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic, sort_without_duplicates
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn, possible_columns
 from spacelang.ir.space import Space, Variable
-from spacelang.serialization.json_documents import DefinitionError, parse_document
+from spacelang.serialization.json_documents import DefinitionError, parse_compiled_document
 from spacelang.solver.counting import Structures
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
@@ -75,7 +75,7 @@ class CheckResult:
 def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResult:
     """Return every independent mistake of a text (or of the JSON document of a space). Nothing is raised."""
     try:
-        document = parse_document(source.text, source.name)
+        document = parse_compiled_document(source.text, source.name)
     except DefinitionError as error:
         return _check_compiled(error, source, surroundings)
     if document is not None:
@@ -124,7 +124,7 @@ def _check_compiled(
     if isinstance(document, DefinitionError):
         return CheckResult(None, None, (compiled_documents.to_diagnostic(document, Span(bare, 0, 0)),))
     report = DiagnosticCollector()
-    own = load(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
+    own = load_catalogue(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
     _check_catalogue(own, bare, report)
     structures, found, bound = compiled_documents.check(document, bare, surroundings)
     diagnostics = sort_without_duplicates([*report.found, *found])
@@ -144,7 +144,7 @@ def _task(written: ast.Task, draft: Draft, catalogue: FileCatalogues, report: Di
 
 
 def _check_catalogue(catalogue: Catalogue, source: Source, report: DiagnosticCollector) -> None:
-    installed = catalogue.differing_version
+    installed = catalogue.differing_installed_version
     if installed is not None:
         at = Span(source, 0, 0)
         report.add(StaleCatalogue(at, catalogue=catalogue.distribution, known=catalogue.version, installed=installed))

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.values import InvalidValue, literal_value
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import DuplicateName, DuplicateValue
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import DuplicateName, DuplicateValueInDomain
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.frozen import frozen
@@ -17,7 +17,7 @@ from spacelang.ir.value import Value, are_same_value
 from spacelang.ir.walk import unique_value_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import structure_title
-from spacelang.text import Span, forbidden_character
+from spacelang.text import Span, first_forbidden_character
 
 
 @frozen
@@ -161,7 +161,7 @@ def check_step_name(name: ast.Word, report: DiagnosticCollector) -> None:
 
 def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
     """Report a name that is a reserved word of the language, or that has characters that cannot be displayed."""
-    character = forbidden_character(name.text)
+    character = first_forbidden_character(name.text)
     if character is not None:
         hint = f"remove the character {character}: names cannot contain it"
         report.add(UnexpectedText(name.span, found=f"character {character}", expected="a name", hint=hint))
@@ -172,7 +172,7 @@ def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
 
 def second_default_diagnostic(mark: Span, first: Span) -> MisplacedAnnotation:
     """Return the diagnostic that a decision has a second alternative marked with `@default`."""
-    related = (Related(first, "the other default"),)
+    related = (RelatedPlace(first, "the other default"),)
     return MisplacedAnnotation(
         mark,
         name="default",
@@ -193,7 +193,7 @@ def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> Duplic
         remedy = "choose another name after `as`"
     elif not isinstance(named.structure, ast.OperatorReference):
         remedy = f"give one of the two alternatives another name: `({alternative.name}) as …`"
-    related = (Related(first.span, "first declared here"),)
+    related = (RelatedPlace(first.span, "first declared here"),)
     name = alternative.name
     return DuplicateName(alternative.span, kind="alternative", name=name, remedy=remedy, related=related)
 
@@ -251,12 +251,12 @@ def check_duplicate_values(branches: Sequence[Branch], report: DiagnosticCollect
     for place, branch in enumerate(branches):
         for other in branches[:place] if branch.value is not None else ():
             if other.value is not None and are_same_value(other.value, branch.value):
-                related = (Related(other.span, "first listed here"),)
-                report.add(DuplicateValue(branch.span, value=literal(branch.value), related=related))
+                related = (RelatedPlace(other.span, "first listed here"),)
+                report.add(DuplicateValueInDomain(branch.span, value=literal(branch.value), related=related))
         for other in branches if branch.node == SKIPPED_STEP else ():
             if isinstance(other.node, Hyperparameter) and contains(other.node.domain, branch.value):
                 reason = f"this value also lies in `{other.span.text}`"
-                report.add(DuplicateValue(branch.span, value=literal(branch.value), reason=reason))
+                report.add(DuplicateValueInDomain(branch.span, value=literal(branch.value), reason=reason))
 
 
 def _is_range(part: ast.Domain) -> bool:

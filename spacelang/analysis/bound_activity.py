@@ -1,7 +1,7 @@
 """Check that the hyperparameters that a bound names are active wherever its range is active."""
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import InactiveBound
+from spacelang.diagnostics.domains import BoundMayBeInactive
 from spacelang.ir import expr
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable
@@ -23,7 +23,7 @@ def check(space: Space, report: DiagnosticCollector) -> None:
             if reason is not None:
                 seen.add(constraint.span)
                 name, parameter = space.variables[address].node.name, space.variables[owner].node.name
-                report.add(InactiveBound(constraint.span, name=name, parameter=parameter, reason=reason))
+                report.add(BoundMayBeInactive(constraint.span, name=name, parameter=parameter, reason=reason))
                 break
 
 

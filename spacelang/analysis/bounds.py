@@ -25,10 +25,10 @@ from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.ranges import is_named_bound
 from spacelang.analysis.value_intervals import IntervalEnd, interval_of
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidBound
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidRangeBound
 from spacelang.diagnostics.names import UnknownName
-from spacelang.diagnostics.reading import NotSupportedYet
+from spacelang.diagnostics.reading import ConstructNotSupportedYet
 from spacelang.frozen import frozen
 from spacelang.grouping import find_cycles
 from spacelang.ir import expr
@@ -166,7 +166,7 @@ class NamedBoundReader:
     def _refuse(self, written: ast.Expression, expected: str) -> None:
         remedy = "a bound is a number in every configuration with the range; relate other values by `forbid`"
         self._report.add(
-            InvalidBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
+            InvalidRangeBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
         )
 
     # ---- the order in which ranges can be read
@@ -183,7 +183,9 @@ class NamedBoundReader:
             next(bound.written.span for bound in each.bounds if after in expr.references(bound.expression))
             for each, after in zip(several, (*cycle[1:], cycle[0]), strict=True)
         ]
-        related = tuple(Related(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True))
+        related = tuple(
+            RelatedPlace(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True)
+        )
         self._report.add(BoundCycle(spans[0], name=names[0], path=path, related=related))
         for each in several:
             self._discard(each.pending)
@@ -301,7 +303,7 @@ class NamedBoundReader:
         )
         return None
 
-    def _domains_of_named(self, each: _BoundedParameter) -> Iterator[Related]:
+    def _domains_of_named(self, each: _BoundedParameter) -> Iterator[RelatedPlace]:
         """Yield notes on the domains of all hyperparameters on which the bounds of a range depend, even indirectly."""
         waiting, seen = [*sorted(each.needs)], {each.pending.address}
         while waiting:
@@ -309,7 +311,7 @@ class NamedBoundReader:
             if address not in seen:
                 seen.add(address)
                 node = self._variables[address].hyperparameter
-                yield Related(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
+                yield RelatedPlace(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
                 waiting += sorted(self._ranges[address].needs) if address in self._ranges else []
 
     # ---- constraints
@@ -326,7 +328,9 @@ class NamedBoundReader:
             if None in others:
                 construct = "a range with a named bound that overlaps another range"
                 instead = "write a single range, or relate the values by `require`"
-                self._report.add(NotSupportedYet(written[bound.part].span, construct=construct, instead=instead))
+                self._report.add(
+                    ConstructNotSupportedYet(written[bound.part].span, construct=construct, instead=instead)
+                )
                 return False
             range_ = written[bound.part]
             assert isinstance(range_, ast.Range)

@@ -13,8 +13,8 @@ from typing import TypeAlias, TypeVar
 
 from spacelang.analysis import drafts
 from spacelang.analysis.alternatives import alternatives_of_structure
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.structure import InvalidChain
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.structure import InvalidRepeatChain
 from spacelang.frozen import frozen
 from spacelang.ir import expr
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, fold_constants, partially_evaluate
@@ -28,22 +28,22 @@ Numbers: TypeAlias = Mapping[str, int]  # The number of uses of chains, by the a
 T = TypeVar("T")
 
 
-def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
+def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidRepeatChain]:
     """Yield a diagnostic for each mistake of a chain; `around` are the forms (`permute`, …) that contain the chain."""
     name, counts = stage.name.text, [each.value for each in written.counts]
     if around:
         problem, remedy = f"a chain cannot be inside `{around[-1]}`", "move it before or after, joined by `->`"
-        yield InvalidChain(written.span, problem=problem, remedy=remedy)
+        yield InvalidRepeatChain(written.span, problem=problem, remedy=remedy)
     for alternative in alternatives_of_structure(stage.structure):
         if isinstance(alternative.structure, ast.NoneStep):
             problem = f"the stage `{name}` of a chain has the alternative `none`"
             reason = "leaving out one use has the same effect"
             remedy = f"remove `none` from `{name}`; the smallest number of `repeat(…)` may be 0"
-            related = (Related(written.span, "the chain"),)
-            yield InvalidChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
+            related = (RelatedPlace(written.span, "the chain"),)
+            yield InvalidRepeatChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
     if len(counts) != 2:
         last = max((each for each in counts if isinstance(each, int)), default=3)
-        yield InvalidChain(
+        yield InvalidRepeatChain(
             written.span,
             problem="`repeat(…)` takes a stage and two numbers: how often it is used at least and at most",
             reason="one number is given" if len(counts) == 1 else f"{len(counts) or 'no'} numbers are given",
@@ -55,25 +55,25 @@ def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequenc
     fractions = [each for each in written.counts if isinstance(each.value, float)]
     if fractions:
         problem = "the least and the greatest number of uses of a chain must be integers"
-        yield InvalidChain(fractions[0].span, problem=problem, reason="not an integer")
+        yield InvalidRepeatChain(fractions[0].span, problem=problem, reason="not an integer")
     elif least > most:
         problem = f"the least number of uses, {least:,}, is above the greatest, {most:,}"
-        yield InvalidChain(
+        yield InvalidRepeatChain(
             span, problem=problem, reason="write the smaller number first", remedy=f"write `{most}, {least}`"
         )
     elif most == 0:
         problem, reason = "the chain has no uses", f"`{name}` is never used"
-        yield InvalidChain(written.span, problem=problem, reason=reason, remedy="remove it")
+        yield InvalidRepeatChain(written.span, problem=problem, reason=reason, remedy="remove it")
     elif most > MAX_USES_IN_CHAIN:
         problem = f"a chain of {most:,} uses is too long"
         remedy = f"give at most {MAX_USES_IN_CHAIN} uses"
-        yield InvalidChain(written.counts[1].span, problem=problem, remedy=remedy)
+        yield InvalidRepeatChain(written.counts[1].span, problem=problem, remedy=remedy)
 
 
-def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidChain:
+def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidRepeatChain:
     """Return the diagnostic that a chain does not consist of a stage."""
     text = structure_title(part)
-    return InvalidChain(
+    return InvalidRepeatChain(
         part.span,
         problem="`repeat(…)` takes the name of a stage",
         reason="not the name of a stage",
@@ -81,9 +81,9 @@ def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidChain:
     )
 
 
-def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> InvalidChain:
+def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> InvalidRepeatChain:
     """Return the diagnostic that a stage of a chain contains the pipeline of another file."""
-    return InvalidChain(
+    return InvalidRepeatChain(
         written.span,
         problem=f"a chain cannot contain the whole space `{written.name.text}`",
         remedy=f"name the stages that it needs: `{written.name.text}.…`",

@@ -14,7 +14,7 @@ from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import reading as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sort_without_duplicates
-from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, NotFound, Real, SimpleDomain, describe, literal, parts
 from spacelang.ir.membership import is_violated
@@ -32,7 +32,7 @@ from spacelang.ir.task import ScorerGoal
 from spacelang.ir.tuple_parameters import describe_tuple
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
-from spacelang.serialization.definition import VERSION, from_json
+from spacelang.serialization.definition import VERSION, space_from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
@@ -56,14 +56,14 @@ def check(
     try:
         bound = _read_bindings(document, start, surroundings, report)
         if _has_known_version(document, start, report):
-            structures = _structures(from_json(document["definition"]), start, surroundings, report)
+            structures = _structures(space_from_json(document["definition"]), start, surroundings, report)
     except DefinitionError as error:
         for each in (error, *error.others):
             report.add(to_diagnostic(each, start))
     free = [symbol for symbol, number in bound.items() if number is None]
     if free and not report.has_errors:
         report.add(
-            problems.CompiledWithoutBinding(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0])
+            problems.CompiledWithoutDataSize(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0])
         )
     return (
         None if report.has_errors else structures,
@@ -128,7 +128,7 @@ def _read_bindings(
             known = bound[symbol]
             binding = f"without a number for `{symbol}`" if known is None else f"for `{symbol}` = {known}"
             reason = f"the space was compiled {binding}"
-            report.add(problems.DifferentBinding(start, symbol=symbol, number=wanted, reason=reason))
+            report.add(problems.CompiledForOtherDataSize(start, symbol=symbol, number=wanted, reason=reason))
     return bound
 
 
@@ -230,7 +230,7 @@ class _CatalogueChecker:
         parameter_checks.check_required_parameters_given(called, entry, given, self._catalogue, self._report)
 
     def _entry(self, operator: Operator) -> CatalogueEntry | None:
-        return self._catalogue.entry(operator.catalogue, operator.name)
+        return self._catalogue.entry_in_catalogue(operator.catalogue, operator.name)
 
     def _fixed(
         self, value: Value | CatalogueObject | Operator, span: Span, entry: CatalogueEntry, judge: ParameterChecker
@@ -278,7 +278,7 @@ class _CatalogueChecker:
             operator, parameter, expected = refusal[0].name, refusal[1].name, refusal[2]
             said = describe(part)
             self._report.add(
-                RejectedRange(span, operator=operator, parameter=parameter, domain=said, expected=expected)
+                ParameterRangeNotAccepted(span, operator=operator, parameter=parameter, domain=said, expected=expected)
             )
 
 

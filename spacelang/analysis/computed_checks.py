@@ -10,9 +10,9 @@ from spacelang.analysis.arithmetic import VERY_LARGE
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.value_intervals import IntervalEnd, ValueInterval, interval_of
-from spacelang.catalog.rules import NumberRange
-from spacelang.diagnostics.conditions import NeverComputed
-from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.catalog.value_rules import NumberRange
+from spacelang.diagnostics.conditions import ComputedValueNeverDefined
+from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
 from spacelang.ir.computed_parameters import computed_value, has_float_operand
 from spacelang.ir.domain import Grid, Real, literal, members, parts
 from spacelang.ir.domain_properties import is_finite
@@ -84,7 +84,9 @@ class _Check:
         apart = next((each for each in named if not _can_be_together(each.owners, self._owners)), None)
         if apart is not None:
             name = apart.address
-            self._report.add(NeverComputed(self._span, name=self._name, reason=f"`{name}` is never active here"))
+            self._report.add(
+                ComputedValueNeverDefined(self._span, name=self._name, reason=f"`{name}` is never active here")
+            )
             return
         if self._accepts_interval():
             return
@@ -139,7 +141,7 @@ class _Check:
                 rejected.setdefault(identity_key(value), (value, taken))
         if not is_defined:
             reason = "the arithmetic has no result for any values"
-            self._report.add(NeverComputed(self._span, name=self._name, reason=reason))
+            self._report.add(ComputedValueNeverDefined(self._span, name=self._name, reason=reason))
         elif rejected and self._is_possible(In(self._expression, tuple(value for value, _ in rejected.values()))):
             self._report_value(
                 *next(
@@ -193,7 +195,7 @@ class _Check:
         lower, upper = self._narrowed(ends, legal)
         note = f"`{self._name}` lies between {literal(lower)} and {literal(upper)}"
         self._report.add(
-            RejectedRange(
+            ParameterRangeNotAccepted(
                 self._span,
                 operator=entry.name,
                 parameter=parameter.name,

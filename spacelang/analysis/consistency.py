@@ -16,7 +16,7 @@ from spacelang.analysis.conflicts import (
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import ContradictoryBounds
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
@@ -61,20 +61,20 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
     return structures
 
 
-def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> problems.TooComplexToDecide:
+def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> problems.ConstraintsTooComplexToCount:
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
     reason = f"the {kind} relates too many decisions to each other"
     if others:
         reason = f"the {kind}s together relate too many decisions to each other"
-    return problems.TooComplexToDecide(
+    return problems.ConstraintsTooComplexToCount(
         first,
         kind=kind,
         reason=reason,
         remedy=f"remove some of the {kind}s, or name fewer stages in them",
         related=tuple(
-            Related(span, f"another of the {kind}s that relate these decisions") for span in others[:MAX_SHOWN]
+            RelatedPlace(span, f"another of the {kind}s that relate these decisions") for span in others[:MAX_SHOWN]
         ),
     )
 
@@ -162,7 +162,7 @@ class _TruthChecks:
             names = " and ".join(f"`{self._name(address)}`" for address in continuous)
             reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
             shares = names_of_simplex_shares(self._space.variables, equation)
-            self._report.add(problems.EquationOfRanges(equation.span, reason=reason, shares=shares))
+            self._report.add(problems.EquationOfContinuousRanges(equation.span, reason=reason, shares=shares))
 
     def _check_constraint(
         self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]
@@ -174,7 +174,7 @@ class _TruthChecks:
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
         if not can_be_true and not can_be_false:
             reason, related = self._reason_never_applies(statement), self._related(statement)
-            self._report.add(problems.NeverActiveTogether(span, kind=kind, reason=reason, related=related))
+            self._report.add(problems.ConstraintNeverApplies(span, kind=kind, reason=reason, related=related))
             return
         says_nothing = can_be_true != constraint.forbidden
         remedy = "remove it" if says_nothing and can_be_true else None
@@ -219,7 +219,7 @@ class _TruthChecks:
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
         return "; ".join(said) or "the expression contains only constants, so its value never changes"
 
-    def _related(self, statement: ExpressionInContext) -> tuple[Related, ...]:
+    def _related(self, statement: ExpressionInContext) -> tuple[RelatedPlace, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""
         named = [
             self._space.variables[address].node for address in dict.fromkeys(mentioned_addresses(statement.expression))
@@ -227,11 +227,11 @@ class _TruthChecks:
         fixings = dict.fromkeys(self._fixings[n.span] for n in nodes(statement.expression) if n.span in self._fixings)
         return (
             *(
-                Related(node.condition.span, f"the condition of `{node.name}`")
+                RelatedPlace(node.condition.span, f"the condition of `{node.name}`")
                 for node in named
                 if isinstance(node, Hyperparameter) and node.condition is not None
             ),
-            *(Related(fixing.span, "fixed here") for fixing in fixings if fixing.span is not None),
+            *(RelatedPlace(fixing.span, "fixed here") for fixing in fixings if fixing.span is not None),
         )
 
     def _is_never_active(self, address: str) -> bool:
@@ -253,7 +253,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
     if not count:
         found = find_conflict(space, space.constraints, symbols, checks)
         first, *others = found.constraints
-        related = tuple(Related(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
+        related = tuple(RelatedPlace(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
         before = len(report.found)
         if all(constraint.bound for constraint in found.constraints):
             _report_contradictory_bounds(found, report)
@@ -274,7 +274,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         found = find_conflict(
             space, constraints.constraints_on_branch(choice, branch), symbols, checks, (choice.address, branch.name)
         )
-        excluded = tuple(Related(constraint.span, "excluded here") for constraint in found.constraints[:MAX_SHOWN])
+        excluded = tuple(RelatedPlace(constraint.span, "excluded here") for constraint in found.constraints[:MAX_SHOWN])
         yield from found.constraints
         if found.by_data and not _is_bound(found, report):
             # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
@@ -282,7 +282,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         if found.constraints and not found.by_data and all(constraint.bound for constraint in found.constraints):
             _report_contradictory_bounds(found, report)
             continue
-        kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
+        kind = problems.AlternativeNeverChosenForData if found.by_data else problems.AlternativeNeverChosen
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
         # An alternative inside a chain is excluded in all uses.
         stage = choice.key.replace(f"[{use_index_in_name(choice.key)}]", "", 1)
@@ -292,7 +292,9 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
 def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -> None:
     """Report bounds of ranges that leave no values, at the first bound."""
     first, *others = found.constraints
-    related = tuple(Related(constraint.span, "this bound also excludes values") for constraint in others[:MAX_SHOWN])
+    related = tuple(
+        RelatedPlace(constraint.span, "this bound also excludes values") for constraint in others[:MAX_SHOWN]
+    )
     notes = _symbol_notes(found, report)
     report.add(ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
 
@@ -407,7 +409,7 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
     ]
     premises = report.symbols.binding_notes(report.symbols.symbols_mentioned_in(constraint.span))
     member = next((variable.node.name for variable in named if _is_present_by_default(variable.node)), None)
-    report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises), member=member))
+    report.add(problems.DefaultViolatesConstraint(constraint.span, notes=(*notes, *premises), member=member))
 
 
 def _is_present_by_default(node: Choice | Hyperparameter) -> bool:

@@ -9,8 +9,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.catalog.catalogue import Catalogue
-from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
-from spacelang.diagnostics.domains import UnboundSymbol
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace, Severity
+from spacelang.diagnostics.domains import UnboundDataSymbol
 from spacelang.errors import UserError
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, DataColumn, minimum_data_size
@@ -143,7 +143,7 @@ class DiagnosticCollector:
         """Add a diagnostic."""
         self.found.append(diagnostic)
 
-    def add_related_place(self, first_diagnostic: int, through: Related) -> None:
+    def add_related_place(self, first_diagnostic: int, through: RelatedPlace) -> None:
         """Add the related place `through` to the diagnostics from index `first_diagnostic` on.
 
         Drop diagnostics that an earlier call of this method has already attributed.
@@ -159,7 +159,7 @@ class DiagnosticCollector:
         """
         free = self.symbols.unbound_symbols_in(span)
         at = self.symbols.first_mention(span, free)
-        self.add(UnboundSymbol(at, symbol=at.text if at.text in free else free[0], limit=limit))
+        self.add(UnboundDataSymbol(at, symbol=at.text if at.text in free else free[0], limit=limit))
 
     @property
     def has_errors(self) -> bool:
@@ -179,14 +179,14 @@ class DiagnosticCollector:
         self.found[first_diagnostic:] = [
             problem
             for problem in self.found[first_diagnostic:]
-            if not isinstance(problem, UnboundSymbol) and problem.primary not in self._by_data | self._awaiting
+            if not isinstance(problem, UnboundDataSymbol) and problem.primary not in self._by_data | self._awaiting
         ]
 
     @property
     def has_only_data_dependent_errors(self) -> bool:
         """True if there are errors and all of them may disappear for data of another size."""
         errors = [problem for problem in self.found if problem.severity is Severity.ERROR]
-        waiting = [isinstance(problem, UnboundSymbol) or problem.primary in self._awaiting for problem in errors]
+        waiting = [isinstance(problem, UnboundDataSymbol) or problem.primary in self._awaiting for problem in errors]
         return bool(errors) and all(waiting)
 
 

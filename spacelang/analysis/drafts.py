@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spacelang.analysis.modules import Module
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, is_true
@@ -135,7 +135,7 @@ class Scope:
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read. Expressions about them are not checked."""
     names: StageNames = field(default_factory=StageNames)
-    through: Related | None = None  # The `include` or the use that brought the text here, if it was included
+    through: RelatedPlace | None = None  # The `include` or the use that brought the text here, if it was included
     branch: BranchKey | None = None
     """The innermost branch around the operator, or None if every configuration has the operator, or for a file."""
 

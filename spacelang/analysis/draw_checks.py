@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.conditions import ApproximateDraws, RarelySatisfied, TestedAfterDraw
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.conditions import (
+    ApproximateDraws,
+    ConstraintNeedsRejectionSampling,
+    ConstraintRarelySatisfied,
+)
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir.expr import references
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure
@@ -86,16 +90,16 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
         shares = [min(least[each][2].share for each in least if {*each} <= {*mine}) for mine in groups]
         first, *others = (statement for statements in groups for statement in statements)
         notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
-        report.add(TestedAfterDraw(first.span, kind=first.kind, notes=notes, related=_related(others)))
+        report.add(ConstraintNeedsRejectionSampling(first.span, kind=first.kind, notes=notes, related=_related(others)))
 
 
 def _rarely_satisfied(
     space: Space, statements: Sequence["_Statement"], network: Network, taken: Structure, share: "AcceptanceShare"
-) -> RarelySatisfied:
+) -> ConstraintRarelySatisfied:
     first, *others = statements
     names = _names(space, [member.address for member in network.members])
     case = _describe(space, taken)
-    return RarelySatisfied(
+    return ConstraintRarelySatisfied(
         first.span,
         kind=first.kind,
         kept=share.kept,
@@ -111,9 +115,9 @@ class _Statement(NamedTuple):
     span: Span
 
 
-def _related(others: Sequence[_Statement]) -> tuple[Related, ...]:
+def _related(others: Sequence[_Statement]) -> tuple[RelatedPlace, ...]:
     return tuple(
-        Related(statement.span, f"draws are also tested with this {statement.kind}")
+        RelatedPlace(statement.span, f"draws are also tested with this {statement.kind}")
         for statement in others[:MAX_RELATED]
     )
 

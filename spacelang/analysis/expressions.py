@@ -12,7 +12,7 @@ from spacelang.analysis.operator_lists import member_presence_conditions
 from spacelang.analysis.truth_values import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import UnknownAlternative
 from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
@@ -117,7 +117,7 @@ class ExpressionReader:
         cycle = self._open[self._open.index(definition) :]
         names = [each.name.text for each in cycle]
         path = f"`{names[0]}` needs " + ", which needs ".join(f"`{name}`" for name in (*names[1:], names[0]))
-        related = tuple(Related(each.name.span, f"`{each.name.text}` is defined here") for each in cycle[1:])
+        related = tuple(RelatedPlace(each.name.span, f"`{each.name.text}` is defined here") for each in cycle[1:])
         self._report.add(DefinitionCycle(cycle[0].name.span, name=names[0], path=path, related=related))
 
     def _limited(self, found: Expr | None, written: ast.Expression) -> Expr | None:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from spacelang.analysis.diagnostic_collector import DataSymbols
 from spacelang.analysis.drafts import Definition, Draft, FixedValue, NameMention, Scope, stage_of
-from spacelang.diagnostics.conditions import WrongComparison
+from spacelang.diagnostics.conditions import InvalidComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
 from spacelang.grouping import group_by_key
@@ -43,7 +43,9 @@ class NameResolver:
             return Constant(scope.constants[name], written.span)
         if name in scope.operators:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
-            return WrongComparison(written.span, problem=problem, reason="an operator cannot be compared with a value")
+            return InvalidComparison(
+                written.span, problem=problem, reason="an operator cannot be compared with a value"
+            )
         address = self._address(name, scope)
         if without_index(name) in scope.dubious or self._is_dubious(address):
             return None
@@ -68,7 +70,7 @@ class NameResolver:
         name = written.text
         if self.find_tuple_parameter(name, scope) is not None:
             remedy = f"name its length or an element: `length({name})`, `{element_name(name, 1)}`"
-            return WrongComparison(written.span, problem=f"`{name}` is a tuple", remedy=remedy)
+            return InvalidComparison(written.span, problem=f"`{name}` is a tuple", remedy=remedy)
         indexed = re.fullmatch(r"(?P<whole>.+)\[(?P<number>\d+)\]", name, re.DOTALL)
         known = None if indexed is None else self.find_tuple_parameter(indexed["whole"], scope)
         if indexed is None or known is None:

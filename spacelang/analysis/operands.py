@@ -9,9 +9,9 @@ from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.operator_lists import member_presence_conditions
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
-from spacelang.diagnostics.conditions import WrongComparison
+from spacelang.diagnostics.conditions import InvalidComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.names import UnknownFunction, UnknownValue
+from spacelang.diagnostics.names import ComparedValueNotInDomain, UnknownFunction
 from spacelang.diagnostics.structure import AmbiguousStageUse
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import Categorical, contains, is_bare_word, literal, parts
@@ -221,7 +221,9 @@ class OperandReader:
             return
         near = suggest_value(value, [v for part in parts(domain) if isinstance(part, Categorical) for v in part.values])
         name, shown = address.rsplit(".", 1)[-1], self._names.written_domain(address)
-        self._report.add(UnknownValue(written.span, value=literal(value), name=name, domain=shown, near=near))
+        self._report.add(
+            ComparedValueNotInDomain(written.span, value=literal(value), name=name, domain=shown, near=near)
+        )
 
     def replace_infinities(self, side: Expr, written: ast.Expression) -> Expr | None:
         """Return one side of a comparison without infinite constants, or None after reporting an undefined part."""
@@ -247,4 +249,4 @@ class OperandReader:
 
     def refuse(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
         """Report an expression that cannot be compared or has no meaning at its place."""
-        self._report.add(WrongComparison(written.span, problem=problem, reason=reason, remedy=remedy))
+        self._report.add(InvalidComparison(written.span, problem=problem, reason=reason, remedy=remedy))

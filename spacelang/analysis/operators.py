@@ -22,8 +22,8 @@ from spacelang.catalog.catalogue import (
     OpaqueDefault,
     Parameter,
 )
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import UnknownImported
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import UnknownNameInImport
 from spacelang.diagnostics.parameters import UnknownParameter, VarNamedLikeParameter
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir import space as ir
@@ -133,7 +133,7 @@ class OperatorReader:
         declaration: ast.AbstractOperator,
     ) -> ir.Operator:
         """Return a use of an abstract operator. Without a body in its declaration, it takes any parameters."""
-        used = Related(name.span, "used here")
+        used = RelatedPlace(name.span, "used here")
         declared = None
         if declaration.body is not None:
             declared = [m.name for m in self.groups.declared_members(declaration, home) if m.name is not None]
@@ -159,21 +159,21 @@ class OperatorReader:
 
     def entry_of(self, operator: ir.Operator) -> CatalogueEntry | None:
         """Return the catalogue entry of an operator, or None if the operator is abstract or unknown."""
-        return self._catalogue.entry(operator.catalogue, operator.name)
+        return self._catalogue.entry_in_catalogue(operator.catalogue, operator.name)
 
     def is_catalogue_name(self, name: str) -> bool:
         """Return True if a name is that of a catalogue in use."""
         return name in self._catalogue.used
 
 
-def undeclared_imported_name_diagnostic(written: ast.DottedName, home: Module, word: str) -> UnknownImported:
+def undeclared_imported_name_diagnostic(written: ast.DottedName, home: Module, word: str) -> UnknownNameInImport:
     """Return the diagnostic that an imported file does not declare a name."""
     names = [*home.stages, *home.abstracts]
     near = nearest_name(word, names)
     before = written.text.removesuffix(word)
     listed = ", ".join(f"`{name}`" for name in names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
     near = None if near is None else f"{before}{near}"
-    return UnknownImported(written.span, file=home.source.name, word=word, near=near, names=listed or None)
+    return UnknownNameInImport(written.span, file=home.source.name, word=word, near=near, names=listed or None)
 
 
 def _has_independent_domain(member: ast.NamedMember | ast.ConstraintStatement) -> bool:
@@ -303,7 +303,7 @@ class BodyReader:
     def _report_undeclared(self, name: ast.Word, declaration: ast.AbstractOperator) -> None:
         near = nearest_name(name.text, self._declared)
         near = None if near is None else spell_parameter_name(near)
-        related = (Related(declaration.name.span, "declared here"),)
+        related = (RelatedPlace(declaration.name.span, "declared here"),)
         operator = declaration.name.text
         self._report.add(
             UnknownParameter(name.span, parameter=name.text, operator=operator, near=near, related=related)

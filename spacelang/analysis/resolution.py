@@ -9,9 +9,9 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import ConstraintWithBranches, Draft
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import NameResolver
-from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide, WrongComparison
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import UnusedValue
+from spacelang.diagnostics.conditions import ConditionCycle, ConstraintsTooComplexToCount, InvalidComparison
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import UnusedVariable
 from spacelang.diagnostics.structure import NoColumnSelected
 from spacelang.grouping import find_cycles
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn, RemovedParts, bind_to_columns
@@ -141,10 +141,10 @@ def _computations(
         expression = _read_definition(pending.definition, reader, report)
         if isinstance(expression, Choice):
             problem, remedy = f"`{pending.definition.expression.span.text}` is a decision", "test it: `… is …`"
-            report.add(WrongComparison(pending.definition.expression.span, problem=problem, remedy=remedy))
+            report.add(InvalidComparison(pending.definition.expression.span, problem=problem, remedy=remedy))
         elif expression is not None and not expansion.mentions_only_own_use(expression, pending.address):
             problem = "a computed value cannot refer to one use of a chain: the chain may have fewer uses"
-            report.add(WrongComparison(pending.definition.expression.span, problem=problem))
+            report.add(InvalidComparison(pending.definition.expression.span, problem=problem))
         elif expression is not None:
             finite = arithmetic.replace_infinities_by_integers(expression)
             if finite is None:
@@ -184,7 +184,7 @@ def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, r
     own = space.root.span.source.name
     for span, name, _ in values:
         if span not in known and span.source.name == own:
-            report.add(UnusedValue(span, name=name))
+            report.add(UnusedVariable(span, name=name))
 
 
 def _used_addresses(space: Space) -> set[str]:
@@ -232,7 +232,9 @@ def _with_decision_conditions(
         if said is None:
             reason = f"the hyperparameters in the condition are active in more than {drafts.MAX_CASES} combinations"
             remedy = "remove parts of the condition that follow from its other parts"
-            report.add(TooComplexToDecide(presence.condition.span, kind="condition", reason=reason, remedy=remedy))
+            report.add(
+                ConstraintsTooComplexToCount(presence.condition.span, kind="condition", reason=reason, remedy=remedy)
+            )
         found.extend(said or ())
     return drafts.with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
 
@@ -291,7 +293,7 @@ def _check_cycles(
         words = [address.rsplit(".", 1)[-1] for address in cycle]
         names = words if len(set(words)) == len(words) else list(cycle)
         related = tuple(
-            Related(conditions[address].span, f"the condition of `{name}`")
+            RelatedPlace(conditions[address].span, f"the condition of `{name}`")
             for address, name in zip(cycle[1:], names[1:], strict=True)
         )
         path = f"`{names[0]}` depends on " + ", which depends on ".join(f"`{name}`" for name in (*names[1:], names[0]))

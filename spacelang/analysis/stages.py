@@ -14,8 +14,8 @@ from spacelang.analysis.operators import BodyReader, OperatorReader
 from spacelang.analysis.structures import StructureContext, StructureReader
 from spacelang.analysis.values import read_annotations, span_of
 from spacelang.catalog.catalogue import FileCatalogues
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import UnknownStep, UnreachableStage
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import UnknownPipelineStep, UnreachableStage
 from spacelang.diagnostics.reading import NoPipelineOrStage, TextTooLarge
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
@@ -251,7 +251,7 @@ class StageReader:
             home, rest = module.resolve_module_prefix(written.name)
             before = written.name.text.removesuffix(rest)
             near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
-            unknown = UnknownStep(written.name.span, name=written.name.text, near=near)
+            unknown = UnknownPipelineStep(written.name.span, name=written.name.text, near=near)
             self._report.add(operators.finder.other_catalogue_diagnostic(written.name) or unknown)
 
     def mark_incomplete(self) -> None:
@@ -301,7 +301,7 @@ class StageReader:
     def _check_first(self, stage: ast.Stage) -> None:
         mark = span_of("first", stage.annotations)
         if self._first is not None:
-            related = (Related(self._first[1], "the other one"),)
+            related = (RelatedPlace(self._first[1], "the other one"),)
             problem, reason = "already marks another stage", "one is enough"
             self._report.add(MisplacedAnnotation(mark, name="first", problem=problem, reason=reason, related=related))
         self._first = self._first or (stage, mark)

@@ -13,14 +13,14 @@ from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader, ReadOperator
 from spacelang.analysis.values import read_annotations, span_of
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import (
-    InvalidSelectorPattern,
-    RepeatedSelector,
+    InvalidColumnPattern,
+    RepeatedColumnSelector,
     StageWithBody,
     TooManyPermutedSteps,
-    UnknownSelector,
+    UnknownColumnSelector,
 )
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
@@ -229,7 +229,7 @@ class StructureReader:
         is_own = stage is not None and stage.name.text == wanted
         first = spot.taken.get(alias.text) or (stage.name.span if stage is not None and not is_own else None)
         if first is not None:
-            related, remedy = (Related(first, "first used here"),), "choose another name after `as`"
+            related, remedy = (RelatedPlace(first, "first used here"),), "choose another name after `as`"
             self._report.add(DuplicateName(alias.span, kind="step", name=alias.text, remedy=remedy, related=related))
             self._stages.mark_incomplete()
         spot.taken.setdefault(alias.text, alias.span)
@@ -334,8 +334,8 @@ class StructureReader:
         parts: list[ir.Node] = []
         for selector, (name, part) in zip(found, written.parts, strict=True):
             if selector is not None and selector in selectors:
-                related = (Related(selectors[selector], "the first one"),)
-                self._report.add(RepeatedSelector(name.span, selector=name.span.text, related=related))
+                related = (RelatedPlace(selectors[selector], "the first one"),)
+                self._report.add(RepeatedColumnSelector(name.span, selector=name.span.text, related=related))
             node = self._part(part, spot, selector, everything)
             if selector is not None and selector not in selectors:
                 selectors[selector] = name.span
@@ -365,12 +365,12 @@ class StructureReader:
             if written.text in COLUMN_KINDS:
                 return ir.ColumnSelector(written.text)
             near, listed = nearest_name(written.text, COLUMN_KINDS), ", ".join(f"`{name}`" for name in COLUMN_KINDS)
-            self._report.add(UnknownSelector(written.span, name=written.text, near=near, listed=listed))
+            self._report.add(UnknownColumnSelector(written.span, name=written.text, near=near, listed=listed))
             return None
         try:
             re.compile(written.value)
         except re.error as error:
-            self._report.add(InvalidSelectorPattern(written.span, reason=str(error)))
+            self._report.add(InvalidColumnPattern(written.span, reason=str(error)))
             return None
         return ir.ColumnSelector("pattern", written.value)
 

@@ -12,9 +12,9 @@ from spacelang.analysis.hyperparameter_defaults import read_value
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidBound
-from spacelang.diagnostics.names import DuplicateValue
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
+from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidRangeBound
+from spacelang.diagnostics.names import DuplicateValueInDomain
 from spacelang.diagnostics.reading import TextTooLarge, UnexpectedText
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
@@ -189,7 +189,7 @@ class TupleReader:
                 "and relate it to others with `require length(…) <= …`"
             )
         self._report.add(
-            InvalidBound(
+            InvalidRangeBound(
                 bound.span,
                 bound=bound.span.text,
                 domain="the length of a tuple",
@@ -272,7 +272,7 @@ class TupleReader:
                 parameter=written.name.text,
                 domain=_text(written.domain),
                 near=literal((value,)) if is_one else None,
-                related=() if at.line == default.span.line else (Related(at, "the domain"),),
+                related=() if at.line == default.span.line else (RelatedPlace(at, "the domain"),),
                 notes=(
                     *(() if problem is None else (problem,)),
                     *symbols.binding_notes(symbols.symbols_mentioned_in(at)),
@@ -321,7 +321,7 @@ class TupleReader:
 def _shared_value_diagnostic(span: Span, value: Value, written: ast.TupleDomain) -> Diagnostic:
     """Return the diagnostic for a listed value that the tuple domain also contains, or that is the reserved `tuple`."""
     if value != ir.TUPLE_NAME:
-        return DuplicateValue(span, value=literal(value), reason=f"this value also lies in `{_text(written)}`")
+        return DuplicateValueInDomain(span, value=literal(value), reason=f"this value also lies in `{_text(written)}`")
     hint = f"in configurations, `{ir.TUPLE_NAME}` stands for a value of `tuple[…]`"
     return UnexpectedText(span, found=f"`{span.text}`", expected="another word", hint=hint)
 

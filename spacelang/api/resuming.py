@@ -44,7 +44,7 @@ from spacelang.runtime.storage.stored_run import (
     stored_data_options,
 )
 from spacelang.serialization.definition import VERSION
-from spacelang.text import Origin, Source, count_with_noun, shell_word
+from spacelang.text import Source, SourceFileLocation, count_with_noun, quote_for_shell
 
 if TYPE_CHECKING:
     from spacelang.runtime.scoring.user_functions import Scorer
@@ -95,7 +95,7 @@ class ResumableRun:
                 raise
             names = ", ".join(f"`{name}`" for name in packages)
             what = f"the space of `{self.store}` uses {names}, which is not allowed here"
-            options = " ".join(f"--allow {shell_word(name)}" for name in packages)
+            options = " ".join(f"--allow {quote_for_shell(name)}" for name in packages)
             raise InputError(what, f"if you trust it, add `{options}`") from error
 
     def data(self, given: str | None) -> str:
@@ -108,7 +108,7 @@ class ResumableRun:
                 raise DataError(what, f"resume it in Python by {call}, or give a file of the same rows by `--data`")
             named = data_reference(self.header)
             what = f"the run was on {self.header.data}, and `{named}` is not in this folder or below"
-            raise DataError(what, f"say where it is: add `--data {shell_word(named)}`, or its new path")
+            raise DataError(what, f"say where it is: add `--data {quote_for_shell(named)}`, or its new path")
         return found
 
     def given_or_stored_test_rows(self, given: str | None) -> str | float | None:
@@ -119,7 +119,7 @@ class ResumableRun:
             named = stored_data_options(self.header).test_file or "FILE"
             rows = self.header.settings["test"]
             what = f"the test rows of the run ({rows}) are those of `{named}`, which is not in this folder or below"
-            raise DataError(what, f"say where they are: add `--test {shell_word(named)}`, or the new path")
+            raise DataError(what, f"say where they are: add `--test {quote_for_shell(named)}`, or the new path")
         return found
 
     def add_stored_row_information(self, data: EvaluationData) -> EvaluationData:
@@ -223,7 +223,7 @@ class ResumableRun:
         if name is None or name in EXECUTORS.names():
             return name
         what = f"the trials of `{self.store}` ran at `{name}`, to which a store alone does not connect"
-        raise InputError(what, f"if you trust it, add `--executor {shell_word(name)}`")
+        raise InputError(what, f"if you trust it, add `--executor {quote_for_shell(name)}`")
 
     @property
     def _votes(self) -> int | None:
@@ -383,5 +383,5 @@ def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
     # The store does not know the folder of the space, where its local packages are; try the current folder.
     here = Path.cwd()
     return parse_for_data(
-        Source(f"the space stored in {store.name}", document, Origin(here / store.name, here)), allow, None
+        Source(f"the space stored in {store.name}", document, SourceFileLocation(here / store.name, here)), allow, None
     )

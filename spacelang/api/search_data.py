@@ -110,7 +110,7 @@ class TabularData(EvaluationData):
         """
         from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.row_relations import serialize_row_options
+        from spacelang.runtime.data.row_relations import serialize_splits_and_relations
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
         from spacelang.runtime.scoring.stored_scorers import scorer_as_text
@@ -123,7 +123,7 @@ class TabularData(EvaluationData):
         metric = experiment.metric
         scorer = None if metric is None or isinstance(metric, str) else scorer_as_text(metric)
         named = {} if scorer is None else {SCORER_SETTING: scorer}
-        return given | serialize_row_options(splits, table, self.group_name) | named
+        return given | serialize_splits_and_relations(splits, table, self.group_name) | named
 
     def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
         """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
@@ -146,8 +146,8 @@ class TabularData(EvaluationData):
         from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
         from spacelang.runtime.data.row_relations import (
             attach_groups_to_test_rows,
+            attach_splits_of_splitter,
             check_related_test_rows,
-            with_splits_of,
         )
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
@@ -181,7 +181,7 @@ class TabularData(EvaluationData):
         goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
-            dataset = with_splits_of(self.splitter, dataset, seed)
+            dataset = attach_splits_of_splitter(self.splitter, dataset, seed)
             validation = dataset.validation
         validation = validation or default_validation(dataset, self.group_name)
         if others is not None and test_share_or_none(experiment.test) is None:
@@ -284,7 +284,11 @@ def choose_default_space(
 
     from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space_text
+    from spacelang.starter_spaces.general_purpose import (
+        allowed_packages_with_learners,
+        general_purpose_space_name,
+        general_purpose_space_text,
+    )
 
     if isinstance(table.target, pd.DataFrame):
         message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
@@ -293,9 +297,12 @@ def choose_default_space(
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = guess_task_kind(table)
-    name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
+    name, packages = (
+        general_purpose_space_name(found.kind),
+        allowed_packages_with_learners(found.kind, allow := (*allow,)),
+    )
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
-    space = parse_for_data(Source(name, tabular_space_text(found.kind, packages)), allow, bind)
+    space = parse_for_data(Source(name, general_purpose_space_text(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")
 
 
@@ -316,7 +323,7 @@ class BlackBoxData(EvaluationData):
         box, and for an objective that does not measure what the space bounds. Raises ValueError for an invalid
         fidelity, constraint or scale.
         """
-        from spacelang.runtime.black_box.function import make_function_objective
+        from spacelang.runtime.black_box.function_objective import make_function_objective
 
         space, box = bind_without_data(experiment.space), self.objective
         given: dict[str, object] = {"fidelities": self.fidelities, "constraints": self.constraints or None}
@@ -343,13 +350,13 @@ def bind_without_data(space: Space) -> Space:
 
 
 def _artificial_objective(space: Space, reference: str, given_names: list[str]) -> Objective:
-    from spacelang.runtime.black_box.artificial import artificial, parse_seed
+    from spacelang.runtime.black_box.artificial_objective import make_artificial_objective, parse_seed
 
     if not reference.startswith(ARTIFICIAL_PREFIX):
         raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL_PREFIX}SEED`")
     seed = parse_seed(reference)
     _refuse_settings(reference, given_names)
-    return artificial(space.checked, seed)
+    return make_artificial_objective(space.checked, seed)
 
 
 def _check_own_objective(space: Space, objective: Objective, given_names: list[str]) -> Objective:

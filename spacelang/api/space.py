@@ -13,7 +13,7 @@ from spacelang.analysis.diagnostic_collector import NO_CONTEXT, check_bindings
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.options import check_argument_types, describe_value
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.errors import PicklableError
 from spacelang.frozen import CachedPropertyMixin
 from spacelang.ir import space as ir
@@ -45,7 +45,7 @@ class SpaceError(PicklableError):
     """A space has errors; `diagnostics` lists all of them and warnings, and the message shows them."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        super().__init__(render(diagnostics, color=False))
+        super().__init__(render_diagnostics(diagnostics, color=False))
         self.diagnostics = diagnostics
 
 

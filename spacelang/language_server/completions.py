@@ -14,8 +14,8 @@ from spacelang.analysis.modules import Module
 from spacelang.analysis.tasks import KINDS, LIMITED_OBJECTS, MEASURES
 from spacelang.analysis.values import MARKED_CONSTRUCTS
 from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault, Parameter
-from spacelang.catalog.rules import Interval
 from spacelang.catalog.snapshot import BUNDLED
+from spacelang.catalog.value_rules import Interval
 from spacelang.ir import task as ir_task
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import literal, parts, spell_parameter_name
@@ -203,7 +203,7 @@ class _Completer:
         if parameter is None:
             return
         for text in _typical_domains(parameter):
-            yield _item(text, types.CompletionItemKind.Value, parameter.expected, order=0)
+            yield _item(text, types.CompletionItemKind.Value, parameter.accepted_values_description, order=0)
         yield from self._legal_operators()
 
     def _values(self) -> Iterator[types.CompletionItem]:

@@ -19,7 +19,7 @@ from spacelang.serialization.json_documents import is_compiled_space
 from spacelang.solver.counting import Structures
 from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.sources import ImportLocation, read_import, read_source
-from spacelang.text import Origin, Source, Span
+from spacelang.text import Source, SourceFileLocation, Span
 
 _CODECS: Final = {"utf-8": "utf-8", "utf-16": "utf-16-le"}
 _UNIT_BYTES: Final = {"utf-8": 1, "utf-16": 2}
@@ -52,7 +52,7 @@ class PositionEncoding:
         """Return the offset of a position; positions after the end of the text mean its end."""
         if position.line >= len(source.line_starts):
             return len(source.text)
-        line = source.line(position.line + 1)
+        line = source.line_text(position.line + 1)
         return source.line_starts[position.line] + self.characters(line, position.character)
 
     def position(self, source: Source, offset: int) -> types.Position:
@@ -282,7 +282,7 @@ def source_of(uri: str, text: str) -> Source:
     path = _real_path(uri)
     if path is None:
         return Source(uri.rpartition("/")[2] or uri, text)
-    return Source(path.name, text, Origin(path, path.parent))
+    return Source(path.name, text, SourceFileLocation(path, path.parent))
 
 
 def uri_of(source: Source) -> str | None:

@@ -104,7 +104,7 @@ def _operator(entry: CatalogueEntry) -> Iterator[str]:
 
 def describe_parameter(parameter: Parameter, operator: str) -> str:
     """Return the legal values and the default of a parameter, as one sentence."""
-    text = f"parameter of `{operator}`: {parameter.expected}; {_default(parameter)}"
+    text = f"parameter of `{operator}`: {parameter.accepted_values_description}; {_default(parameter)}"
     if parameter.deprecated is not None:
         text += f"; deprecated since {parameter.deprecated.since}"
     return text
@@ -126,10 +126,10 @@ def _comment(definition: Span) -> str:
     """Return the comments on the lines directly above a declaration and at the end of its line."""
     source, lines = definition.source, list[str]()
     number = definition.line
-    while (line := source.line(number - 1).strip()).startswith("#"):
+    while (line := source.line_text(number - 1).strip()).startswith("#"):
         lines.insert(0, line.lstrip("# "))
         number -= 1
-    _, mark, behind = source.line(definition.line).partition("  # ")
+    _, mark, behind = source.line_text(definition.line).partition("  # ")
     return " ".join([*lines, *([behind] if mark else [])])
 
 

@@ -21,8 +21,8 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.restriction import restrict_space
 from spacelang.sampling.sampler import Sampler
-from spacelang.serialization.definition import to_json as definition_of
-from spacelang.serialization.space_text import UnwritableSpaceError, as_text
+from spacelang.serialization.definition import space_to_json as definition_of
+from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.targets import _boasf
@@ -39,7 +39,7 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
-from spacelang.text import count_with_noun, pad_columns
+from spacelang.text import count_with_noun, pad_table_columns
 
 Pull: TypeAlias = tuple[int, Configuration]  # The index of an arm, counted from 0, and a configuration of that arm
 
@@ -252,7 +252,7 @@ class ArmSpaces(ReadableForm):
         lines = [f"{self.space.name}: {count_with_noun(len(self.arms), 'arm')}, {self._title}"]
         for arm in self.arms[:MAX_SHOWN_ARMS]:
             lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count_with_noun(arm.structures.count, 'structure')}"]
-            lines += [f"      {name}  {said}" for name, said in pad_columns([*self._hyperparameters(arm)])]
+            lines += [f"      {name}  {said}" for name, said in pad_table_columns([*self._hyperparameters(arm)])]
         if len(self.arms) > MAX_SHOWN_ARMS:
             lines += ["", f"and {len(self.arms) - MAX_SHOWN_ARMS:,} more"]
         return "\n".join(lines)
@@ -283,6 +283,6 @@ class ArmSpaces(ReadableForm):
 
 def _space_to_json(space: Space) -> dict[str, object]:
     try:
-        return {"space": as_text(space)}
+        return {"space": space_to_text(space)}
     except UnwritableSpaceError:
         return {"space": "", "definition": definition_of(space)}

@@ -317,9 +317,9 @@ class StructuralTree(ReadableForm):
 
     def _default_path(self) -> list[PathDecision]:
         # Imported here because it loads the syntax tree, which is not needed unless a tree is shown.
-        from spacelang.serialization.syntax_nodes import spelled_names
+        from spacelang.serialization.syntax_nodes import spelled_names_by_address
 
-        taken, names = self.structures.nearest_structure({}), spelled_names(self.space)
+        taken, names = self.structures.nearest_structure({}), spelled_names_by_address(self.space)
         path: list[PathDecision] = []
         prefix: Prefix = ()
         while (node := self._node(prefix)).decision is not None:

@@ -73,7 +73,7 @@ def test_the_text_says_by_what_optimizers_are_judged(here: Here) -> None:
     ended = here(*TESTED[:-1], "--verbose")
     assert ended.returncode == 0
     assert "Optimizers are judged by test rows that no trial saw" in ended.stdout
-    assert "sklearn:wine: 1 - balanced_accuracy of the winners, mean over 2 seeds" in ended.stdout
+    assert "(the loss is 1 - balanced_accuracy) of the winners, mean over 2 seeds" in ended.stdout
     assert "ranks at the end by rows that no trial saw" in ended.stdout
     assert "on rows that no trial saw, over 1 data set and 2 seeds" in ended.stdout.splitlines()[-1]
 

@@ -178,9 +178,9 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
 
 
 def _space_fields(space: Space) -> dict[str, str]:
-    from spacelang.serialization.definition import to_json  # imported here, as reading a store does not need it
+    from spacelang.serialization.definition import space_to_json  # imported here, as reading a store does not need it
 
-    return {"space": space.name, "definition": _canonical_json(to_json(space)), "identity": space_identity(space)}
+    return {"space": space.name, "definition": _canonical_json(space_to_json(space)), "identity": space_identity(space)}
 
 
 def space_identity(space: Space) -> str:
@@ -188,10 +188,10 @@ def space_identity(space: Space) -> str:
 
     Source positions, names, titles, the task, and what the space lost by binding do not count.
     """
-    from spacelang.serialization.definition import to_json
+    from spacelang.serialization.definition import space_to_json
 
     bare = _without_spans(replace(space, name="space", title="", task=None, dropped=()))
-    return hashlib.sha256(_canonical_json(to_json(bare)).encode()).hexdigest()
+    return hashlib.sha256(_canonical_json(space_to_json(bare)).encode()).hexdigest()
 
 
 def current_versions() -> dict[str, str]:
@@ -333,15 +333,15 @@ def _format_value(value: object) -> str:
 
 def _space_differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
     # Imported here with the solver, as reading a store does not need it.
-    from spacelang.serialization.definition import from_json
-    from spacelang.serialization.difference import differences
+    from spacelang.serialization.definition import space_from_json
+    from spacelang.serialization.difference import list_differing_facts
     from spacelang.serialization.json_documents import DefinitionError
 
     try:
-        spaces = [replace(from_json(json.loads(each.definition)), task=None) for each in (stored, new)]
+        spaces = [replace(space_from_json(json.loads(each.definition)), task=None) for each in (stored, new)]
     except (DefinitionError, ValueError):
         spaces = []  # written by a version with another format of definitions
-    found = differences(*spaces) if spaces else ()
+    found = list_differing_facts(*spaces) if spaces else ()
     for each in found[:MAX_SHOWN_DIFFERENCES]:
         what = f"{each.aspect.value} of `{each.address}`" if each.address else each.aspect.value
         yield f"space: {what}: {_quote_or_nothing(each.first)} in the store, {_quote_or_nothing(each.second)} now"

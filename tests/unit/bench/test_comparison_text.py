@@ -27,11 +27,13 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     text = shown(results)
     lines = text.splitlines()
     assert lines[0] == "blds_table1: 3 optimizers, 2 data sets, 4 seeds; 24 runs of 60 s"
-    at = lines.index("first: 1 - roc_auc, models trained on all training rows, median [quartiles]")
+    at = lines.index(
+        "first: roc_auc (the loss is 1 - roc_auc), models trained on all training rows, median [quartiles]"
+    )
     table = lines[at + 1 : at + 5]
     assert len({len(line) for line in table}) == 1
     lower, median, upper = results.quartiles[IncumbentCandidates.FULL][:, 0, 0, -1]
-    assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
+    assert table[1].endswith(f"{1 - median:.4f} [{1 - upper:.4f}, {1 - lower:.4f}]")
     ranked = {ranking: found[IncumbentCandidates.ANY].ranks for ranking, found in results.rank_estimates.items()}
     at = lines.index(
         "ranks of mean losses, averaged over 2 data sets, losses that differ by at most 0.001 share a rank; "
@@ -52,13 +54,13 @@ def test_a_terminal_gets_colours_and_the_same_numbers() -> None:
     results = made()
     text = shown(results, terminal=True)
     assert "\x1b[" in text
-    assert f"{results.quartiles[IncumbentCandidates.FULL][1, 0, 0, -1]:.4f} [" in text
+    assert f"{1 - results.quartiles[IncumbentCandidates.FULL][1, 0, 0, -1]:.4f} [" in text
 
 
 def test_names_that_are_markup_or_escape_sequences_are_shown_as_they_are() -> None:
     results = made(data=("[red]x[/red]", "a\x1b[31mb"), optimizers=("alpha", "beta"))
     text = shown(results)
-    assert "[red]x[/red]: 1 - roc_auc" in text
+    assert "[red]x[/red]: roc_auc (the loss is 1 - roc_auc)" in text
     assert "\x1b" not in text
 
 
@@ -153,6 +155,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
     stream = StringIO()
     record = TrialRecord(1, Trial(Request(Configuration({})), 0.25), 0.0, 1.0)
     with ComparisonProgress(Console(file=stream, width=40)) as listener:
+        listener.data_checked({"x": "1 - r2"})
         listener.runs_planned(6, 2)
         for seed in range(2):
             listener.run_started(RunKey("x", "blds", seed))
@@ -165,8 +168,8 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
             )
     assert stream.getvalue().splitlines() == [
         "2 of 6 runs were already done",
-        "2 of 6 runs; x, blds, seed 0: 30 trials, best loss 0.25",
-        "3 of 6 runs; x, blds, seed 1: 20 trials, best loss 0.25",
+        "2 of 6 runs; x, blds, seed 0: 30 trials, best r2 0.75",
+        "3 of 6 runs; x, blds, seed 1: 20 trials, best r2 0.75",
         "x, blds, seed 1: boom",
     ]
 

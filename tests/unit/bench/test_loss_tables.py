@@ -293,9 +293,9 @@ def restricted(space: Space) -> Space:
 
 
 def definition(space: Space) -> str:
-    from spacelang.serialization.definition import to_json
+    from spacelang.serialization.definition import space_to_json
 
-    return json.dumps(to_json(space))
+    return json.dumps(space_to_json(space))
 
 
 def other_operator(space: Space) -> Space:

@@ -34,7 +34,7 @@ from default.siblings import siblings
 from spacelang.bench.comparison.ranks import bootstrap_mean
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Kind
-from spacelang.runtime.archives.creation import Evaluation, choose_portfolio, restrict
+from spacelang.runtime.archives.creation import Evaluation, choose_portfolio, restrict_to_configurations
 from spacelang.serialization.portfolio import Portfolio, write_portfolio
 from spacelang.starter_spaces.general_purpose import general_purpose_space_name
 
@@ -93,7 +93,10 @@ def numbers_with(members: Sequence[Configuration], packages: Iterable[str]) -> l
 
 def choose_numbers(tables: Iterable[PoolTable], numbers: Iterable[int]) -> list[int]:
     """Return the numbers of the chosen configurations, in the order to try them."""
-    return [each.configuration for each in choose_portfolio(restrict((t.evaluations for t in tables), numbers), SIZE)]
+    return [
+        each.configuration
+        for each in choose_portfolio(restrict_to_configurations((t.evaluations for t in tables), numbers), SIZE)
+    ]
 
 
 def make_portfolio(tables: Sequence[PoolTable], kind: Kind) -> Portfolio:

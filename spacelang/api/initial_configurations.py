@@ -19,7 +19,7 @@ from spacelang.importers._json_positions import PositionedValue, parse_json_docu
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import ExclusionReason, all_exclusions
 from spacelang.ir.value import Value
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
 from spacelang.solver.defaults import default_configuration
 from spacelang.solver.nearest_configuration import member_without_dropped_keys, tuple_key, with_keys_of
@@ -243,8 +243,8 @@ def suggest_configurations(
     `norm` is the distance between meta-features: `l1` or `l2`. Raises ArchiveError if the archive is about another
     space or another loss, and ValueError for an unknown norm.
     """
-    from spacelang.runtime.archives.archive import UpcomingRun, suggest
+    from spacelang.runtime.archives.archive import UpcomingRun, suggest_from_archive
 
     assert isinstance(objective, HasMetaFeatures), "an archive needs data with rows"
     target = UpcomingRun(space.checked, objective.facts, objective.metric.formula, objective.meta_features)
-    return suggest(archive, target, Norm(norm))
+    return suggest_from_archive(archive, target, DistanceNorm(norm))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from spacelang.api import options as checks
 from spacelang.api.options import RunOption, options_of
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 
 if TYPE_CHECKING:
     from spacelang.api.initial_configurations import Initial
@@ -148,8 +148,8 @@ class BudgetAndSeedOptions(TypedDict, total=False):
         "meta-features are nearest to those of the training rows. Data sets that may be the same as this one are left "
         "out. A warning reports configurations that are not in the space.", command=Path | None, metavar="FILE.json",
         scope="rows")]
-    archive_norm: Annotated[str, RunOption(Norm.L1, "The norm by which the distance of two data sets is measured, from "
-        "their meta-features.", "{help} It is `l1` or `l2`.", command=Norm)]
+    archive_norm: Annotated[str, RunOption(DistanceNorm.L1, "The norm by which the distance of two data sets is "
+        "measured, from their meta-features.", "{help} It is `l1` or `l2`.", command=DistanceNorm)]
 
 class BindingOptions(TypedDict, total=False):
     """The packages that a space may use, and the size of the data that it is for."""

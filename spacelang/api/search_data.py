@@ -112,7 +112,7 @@ class TabularData(EvaluationData):
         """
         from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.row_relations import serialize_row_options
+        from spacelang.runtime.data.row_relations import serialize_splits_and_relations
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
         from spacelang.runtime.scoring.stored_scorers import scorer_as_text
@@ -125,7 +125,7 @@ class TabularData(EvaluationData):
         metric = experiment.metric
         scorer = None if metric is None or isinstance(metric, str) else scorer_as_text(metric)
         named = {} if scorer is None else {SCORER_SETTING: scorer}
-        return given | serialize_row_options(splits, table, self.group_name) | named
+        return given | serialize_splits_and_relations(splits, table, self.group_name) | named
 
     def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
         """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
@@ -148,8 +148,8 @@ class TabularData(EvaluationData):
         from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
         from spacelang.runtime.data.row_relations import (
             attach_groups_to_test_rows,
+            attach_splits_of_splitter,
             check_related_test_rows,
-            with_splits_of,
         )
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
@@ -183,7 +183,7 @@ class TabularData(EvaluationData):
         goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
-            dataset = with_splits_of(self.splitter, dataset, seed)
+            dataset = attach_splits_of_splitter(self.splitter, dataset, seed)
             validation = dataset.validation
         validation = validation or default_validation(dataset, self.group_name)
         if others is not None and test_share_or_none(experiment.test) is None:
@@ -325,7 +325,7 @@ class BlackBoxData(EvaluationData):
         box, and for an objective that does not measure what the space bounds. Raises ValueError for an invalid
         fidelity, constraint or scale.
         """
-        from spacelang.runtime.black_box.function import make_function_objective
+        from spacelang.runtime.black_box.function_objective import make_function_objective
 
         space, box = bind_without_data(experiment.space), self.objective
         given: dict[str, object] = {"fidelities": self.fidelities, "constraints": self.constraints or None}
@@ -352,13 +352,13 @@ def bind_without_data(space: Space) -> Space:
 
 
 def _artificial_objective(space: Space, reference: str, given_names: list[str]) -> Objective:
-    from spacelang.runtime.black_box.artificial import artificial, parse_seed
+    from spacelang.runtime.black_box.artificial_objective import make_artificial_objective, parse_seed
 
     if not reference.startswith(ARTIFICIAL_PREFIX):
         raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL_PREFIX}SEED`")
     seed = parse_seed(reference)
     _refuse_settings(reference, given_names)
-    return artificial(space.checked, seed)
+    return make_artificial_objective(space.checked, seed)
 
 
 def _check_own_objective(space: Space, objective: Objective, given_names: list[str]) -> Objective:

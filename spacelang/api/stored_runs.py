@@ -28,9 +28,13 @@ from spacelang.ir.validation import time_column
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
-from spacelang.runtime.data.row_relations import related_table, stored_validation, with_stored_splits
+from spacelang.runtime.data.row_relations import (
+    attach_stored_groups_times_and_weights,
+    stored_validation,
+    with_stored_splits,
+)
 from spacelang.runtime.ensembles import DEFAULT_VOTES
-from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
+from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted_vote, select_members
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.splits import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
@@ -137,7 +141,7 @@ class ReopenedRun:
     def unfitted_pipeline(self, chosen: TrialRecord | EnsembleSelection) -> Any:
         """Return the unfitted pipeline of a trial, or the voting estimator of an ensemble; it takes a table."""
         if isinstance(chosen, EnsembleSelection):
-            return make_unfitted(self.objective, chosen.members)
+            return make_unfitted_vote(self.objective, chosen.members)
         return self.objective.make_pipeline(chosen.trial.request.configuration)
 
     def restricted_to_used_columns(self, chosen: TrialRecord | EnsembleSelection) -> "ReopenedRun":
@@ -216,7 +220,7 @@ def reopen_run(
     space = stored_space(header, path, allow)
     check_no_abstract_operators(space.checked.root)
     options = _data_options(header, reference, DataOptions(target, test), reading)
-    table = related_table(load_dataset(reference, options.target, options.reading), header)
+    table = attach_stored_groups_times_and_weights(load_dataset(reference, options.target, options.reading), header)
     rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), options.test))
     bound, objective = _objective_for(header, space, rows, (*allow,))
     return ReopenedRun(path, header, outcome, space, bound, objective, rows, options.reading, votes, (*allow,))

@@ -111,7 +111,7 @@ class ComparisonDataset:
         """
         from spacelang.ir.validation import time_column
         from spacelang.runtime.data.labels import check_and_encode_labels
-        from spacelang.runtime.data.tables import data_facts
+        from spacelang.runtime.data.tables import make_data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
         from spacelang.runtime.pipelines.catalogue_access import task_kind
 
@@ -122,7 +122,7 @@ class ComparisonDataset:
         table, validation = data.related_table(self.experiment)
         seen, _ = split_off_test_rows(table, test, kind, seed, time_column(validation))
         dataset = check_and_encode_labels(seen, kind)
-        return data_facts(self.label, dataset.features, dataset.original_labels)
+        return make_data_facts(self.label, dataset.features, dataset.original_labels)
 
     def run(self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener") -> RunOutcome:
         """Execute one run, and resume it if `place` already has a store of it.
@@ -146,14 +146,14 @@ class ComparisonDataset:
 
     def _describe_test_rows(self, objective: "ObjectiveInfo") -> str:
         """Describe the test rows, or return an empty text; each seed draws another share of the rows."""
-        from spacelang.runtime.data.tables import data_facts
+        from spacelang.runtime.data.tables import make_data_facts
 
         tested, test = getattr(objective, "tested", None), self.experiment.test
         if tested is None:
             return ""
         if isinstance(test, float):
             return f"{test:g} of the rows"
-        facts = data_facts(self.label, tested.features, tested.original_labels)
+        facts = make_data_facts(self.label, tested.features, tested.original_labels)
         return f"{facts.rows} rows, {facts.fingerprint}"
 
 

@@ -245,7 +245,7 @@ class SimulatedExecutor(JobSlots):
         trial: Trial = self._evaluate(job.work)
         allowed = job.allowed_seconds(UNLIMITED)
         if allowed is not None and trial.cost > allowed:
-            return timeout_failure(allowed, allowed).result_of(job.work)
+            return timeout_failure(allowed, allowed).make_result(job.work)
         return trial
 
     def stop(self, workers: Collection[str] | None = None) -> None:

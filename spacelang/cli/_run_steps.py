@@ -41,9 +41,9 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
 def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "ReadingOptions") -> "EvaluationData":
     """Return the data named by `--data`."""
     from spacelang.bench.table_search import resolve_data
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.read_options import select_read_options
 
-    return resolve_data(data, target_column, read_options_of(options))
+    return resolve_data(data, target_column, select_read_options(options))
 
 
 def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:

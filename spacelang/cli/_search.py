@@ -174,7 +174,7 @@ class FinishedSearch:
         """Print the code of the pipeline and of the ensemble; everything else is in comments, so that it can be run."""
         from spacelang.report.code_writer import pipeline_source
         from spacelang.report.summary import describe_ensemble, describe_weights
-        from spacelang.runtime.ensembles.construction import make_unfitted
+        from spacelang.runtime.ensembles.construction import make_unfitted_vote
 
         best = self.found.outcome.best
         shown = best if finale is None or finale.record is None else finale.record
@@ -190,7 +190,7 @@ class FinishedSearch:
         if ensemble is not None and ensemble.members:
             print_comments(describe_ensemble(ensemble.choice), describe_weights(ensemble.members))
             print()
-            print_code(pipeline_source(make_unfitted(self.objective, ensemble.members), ENSEMBLE_NAME))
+            print_code(pipeline_source(make_unfitted_vote(self.objective, ensemble.members), ENSEMBLE_NAME))
             self._print_fit_line(ENSEMBLE_NAME)
 
     def _print_fit_line(self, name: str = "pipeline") -> None:

@@ -64,11 +64,11 @@ def command(
     from spacelang.bench.comparison.text_report import print_comparison
     from spacelang.bench.run_comparison import ComparisonOptions, compare, label_references
     from spacelang.plugins import split_outside_brackets
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.read_options import select_read_options
 
     time, trials, folder = options["time"], options["trials"], options["folder"]
     _check_usage(optimizers, time, options["validate"], data)
-    read_options_of(options)
+    select_read_options(options)
     loaded = load_space(space, options)
     print_diagnostics(loaded.warnings)
     with exit_on_value_error():

@@ -33,13 +33,13 @@ def command(
     Example: `spacelang init my.csv --target-column price -o my.space`
     """
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.data.profile import profile
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.profile import profile_table
+    from spacelang.runtime.data.read_options import select_read_options
     from spacelang.starter_spaces import starter_space_text
 
     if output is not None:
         check_output_is_new(output)
-    reading = read_options_of(options)
+    reading = select_read_options(options)
     target = target_column_or_columns(target_column)
     if isinstance(target, tuple):
         names = " and ".join(f"`{name}`" for name in target)
@@ -49,7 +49,7 @@ def command(
             "`KNeighborsClassifier`",
             status=BAD_INPUT,
         )
-    found = profile(load_dataset(data, target, reading))
+    found = profile_table(load_dataset(data, target, reading))
     for refused in found.refused:
         warn(replace_unprintable(refused))
     for warning in found.warnings:

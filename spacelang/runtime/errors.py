@@ -47,7 +47,7 @@ class Failure:
     reason: str
     seconds: float = 0.0
 
-    def result_of(self, work: Work[R]) -> R:
+    def make_result(self, work: Work[R]) -> R:
         """Return what a job returns if its work failed like this, such as the failed trial of a request."""
         return work.make_failed(self.status, self.reason, self.seconds)
 

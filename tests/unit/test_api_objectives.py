@@ -16,7 +16,7 @@ import pytest
 import spacelang as sl
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
-from spacelang.runtime.black_box.function import function_identity, make_function_objective
+from spacelang.runtime.black_box.function_objective import function_fingerprint, make_function_objective
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.runtime.storage.store import Store
@@ -206,15 +206,15 @@ class TestFunctions:
             lambda: functools.partial(defaulting, factor=1.0),
         ]
         other = [made(2.0), Model(2.0), Model(2.0).method, functools.partial(defaulting, factor=2.0), defaulting, len]
-        known = [function_identity(make()) for make in alike]
-        assert known == [function_identity(make()) for make in alike]
-        assert len({*known, *map(function_identity, other)}) == len(known) + len(other)
+        known = [function_fingerprint(make()) for make in alike]
+        assert known == [function_fingerprint(make()) for make in alike]
+        assert len({*known, *map(function_fingerprint, other)}) == len(known) + len(other)
 
     def test_a_function_of_no_file_is_told_by_what_it_does(self) -> None:
         functions = []
         for text in ("c: 1.0", "c: 2.0", "c: 1.0"):
             functions.append(eval(f"lambda {text}"))
-        first, second, third = map(function_identity, functions)
+        first, second, third = map(function_fingerprint, functions)
         assert first == third != second
 
     def test_what_is_no_objective(self, space: sl.Space) -> None:

@@ -90,11 +90,11 @@ class TableObjective:
         return DataFacts(f"table:{self.table.name}", rows, columns, self.table.fingerprint)
 
     @property
-    def recorded(self) -> tuple[str, ...]:
+    def recorded_columns(self) -> tuple[str, ...]:
         """The names of what the table records of trials besides the loss."""
         return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
-    def route(self, request: Request) -> PrefixKey:
+    def prefix_key(self, request: Request) -> PrefixKey:
         """Return the prefix key that the trial would have on real data; trials of a batch are ordered by this key."""
         return self._prefix_keys.key_of(request)
 
@@ -109,7 +109,7 @@ class TableObjective:
             raise InputError(message, remedy)
         cost, status = self._cost[row][rung], Status(self._status[row][rung])
         if self._limit is not None and cost > self._limit:
-            return timeout_failure(self._limit, self._limit).result_of(request)
+            return timeout_failure(self._limit, self._limit).make_result(request)
         if status is not Status.SUCCESS:
             return Trial(request, None, cost, status, self.table.reasons[self._reason[row][rung]])
         training = self._training_loss[row][rung]

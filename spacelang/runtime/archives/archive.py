@@ -17,7 +17,7 @@ from spacelang.files import os_error_text
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import ExclusionReason
 from spacelang.ir.space import Choice, Space
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.archives.meta_features import COMPARABLE
 from spacelang.runtime.data.loading import DEFAULT_NAME, EXTENSIONS
 from spacelang.runtime.data.table_files import read_text
@@ -248,8 +248,8 @@ class ArchiveSuggestions:
         return f"skipped {what} of `{self.archive}`: not in the space for this data ({most}{first})"
 
 
-def suggest(
-    archive: Archive, target: UpcomingRun, norm: Norm = Norm.L1, most: int = MAX_SUGGESTIONS
+def suggest_from_archive(
+    archive: Archive, target: UpcomingRun, norm: DistanceNorm = DistanceNorm.L1, most: int = MAX_SUGGESTIONS
 ) -> ArchiveSuggestions:
     """Return the best configurations on the data sets of an archive, nearest data sets first, at most `most`.
 
@@ -261,7 +261,7 @@ def suggest(
     reasons = [(row, _same_data_reason(row, target)) for row in rows]
     strange = [row for row, reason in reasons if not reason]
     aim = {key: value for key, value in target.meta_features.items() if key in COMPARABLE}
-    order = np.argsort(distances(aim, [row.meta_features for row in strange], norm), kind="stable")
+    order = np.argsort(meta_feature_distances(aim, [row.meta_features for row in strange], norm), kind="stable")
     found, strangers = _members(target.space, (strange[place].configuration for place in order), most)
     left_out = tuple((row.data, reason) for row, reason in reasons if reason)
     dropped = tuple(sorted({key for keys in found.values() for key in keys}))
@@ -333,7 +333,9 @@ def _normalized_name(data: str) -> str:
     return re.sub(r"[\W_]", "", file.removesuffix(ending)) or data
 
 
-def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm = Norm.L1) -> Floats:
+def meta_feature_distances(
+    target: MetaFeatures, others: Sequence[MetaFeatures], norm: DistanceNorm = DistanceNorm.L1
+) -> Floats:
     """Return the n distances from the data set `target` to `others`; each is 0 or more, possibly infinite."""
     names = sorted(key for key in target if np.isfinite(target[key]))  # so sums do not depend on column order
     known = np.array([[each.get(key, np.nan) for key in names] for each in others], dtype=np.float64)
@@ -348,5 +350,5 @@ def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm =
         least, most = known.min(axis=0), known.max(axis=0)
         varied = most > least
         gaps = np.abs(known[:, varied] - aim[varied]) / (most[varied] - least[varied])
-        total = gaps.sum(axis=1) if norm is Norm.L1 else np.sqrt((gaps**2).sum(axis=1))
+        total = gaps.sum(axis=1) if norm is DistanceNorm.L1 else np.sqrt((gaps**2).sum(axis=1))
     return np.where(np.isnan(total), np.inf, total)

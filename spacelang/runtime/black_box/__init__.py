@@ -19,7 +19,9 @@ SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one
 AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 
 
-@renamed_attributes(check_sizes="check_fidelities", further="identifying_settings")
+@renamed_attributes(
+    check_sizes="check_fidelities", further="identifying_settings", recorded="recorded_columns", route="prefix_key"
+)
 @dataclass(frozen=True)
 class BlackBoxObjective:
     """The facts that a run needs of a black box besides its evaluation: identity, fidelities, bounds and goals.
@@ -35,7 +37,7 @@ class BlackBoxObjective:
     is_cheap: bool = False
     goals: tuple[FunctionGoal, ...] = ()
     validation: ClassVar[Validation | None] = None
-    recorded: ClassVar[tuple[str, ...]] = ()
+    recorded_columns: ClassVar[tuple[str, ...]] = ()
 
     @property
     def metric(self) -> LossName:
@@ -53,7 +55,7 @@ class BlackBoxObjective:
         return {OBJECTIVES_SETTING: objectives_text(self.objective_names)} if self.objective_names else {}
 
     @property
-    def route(self) -> PrefixKeyFunction | None:
+    def prefix_key(self) -> PrefixKeyFunction | None:
         """None: trials share no work."""
         return None
 

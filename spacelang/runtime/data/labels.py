@@ -42,7 +42,7 @@ def describe_targets(target: "pd.Series[Any] | pd.DataFrame") -> str:
     return f"the columns {', '.join(f'`{name}`' for name in names[:6])}{', ...' if len(names) > 6 else ''}"
 
 
-def describe_shape(target: "pd.Series[Any] | pd.DataFrame") -> str:
+def describe_target_count(target: "pd.Series[Any] | pd.DataFrame") -> str:
     """Return a text with the number of targets, for messages."""
     return count_with_noun(target.shape[1] if isinstance(target, pd.DataFrame) else 1, "target")
 

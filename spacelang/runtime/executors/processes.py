@@ -349,7 +349,7 @@ class Processes:
         if isinstance(answer, InputError):
             self._error = self._error or answer
             return
-        result = answer.result_of(job.work) if isinstance(answer, Failure) else answer
+        result = answer.make_result(job.work) if isinstance(answer, Failure) else answer
         self._finished.append(FinishedJob(job, result, worker.name, worker.attempts))
 
 

@@ -225,7 +225,7 @@ def test_failures_say_what_happened() -> None:
     assert exit_failure(-11, 1).reason == "the worker process was ended by signal 11 (SIGSEGV)"
     assert exit_failure(-99, 1).reason == "the worker process was ended by signal 99"
     assert exit_failure(1, 1) == Failure(Status.CRASH, "the worker process exited with code 1", 1)
-    assert exit_failure(-15, 3).result_of(make_request(1)) == Trial(
+    assert exit_failure(-15, 3).make_result(make_request(1)) == Trial(
         make_request(1), None, 3, Status.CRASH, exit_failure(-15, 3).reason
     )
 

@@ -18,7 +18,7 @@ from spacelang.ir.task import Kind
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.read_options import DataOptions, parse_data_options
-from spacelang.runtime.data.tables import fingerprint
+from spacelang.runtime.data.tables import data_fingerprint
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.scoring.measures import CachedPredictions
@@ -165,10 +165,10 @@ def test_each_target_counts_in_the_fingerprint() -> None:
     table = make_table(FEATURES, LABELS)
     assert isinstance(table.target, pd.DataFrame)
     assert [*table.target.columns] == ["target1", "target2", "target3"]
-    known = {fingerprint(table.features, each) for each in (LABELS, LABELS[:, ::-1], LABELS[:, :2], LABELS[:, 0])}
+    known = {data_fingerprint(table.features, each) for each in (LABELS, LABELS[:, ::-1], LABELS[:, :2], LABELS[:, 0])}
     assert len(known) == 4
-    assert fingerprint(table.features, table.target) == fingerprint(table.features, LABELS)
-    assert fingerprint(table.features, LABELS[:, 0]) == fingerprint(table.features, pd.Series(LABELS[:, 0]))
+    assert data_fingerprint(table.features, table.target) == data_fingerprint(table.features, LABELS)
+    assert data_fingerprint(table.features, LABELS[:, 0]) == data_fingerprint(table.features, pd.Series(LABELS[:, 0]))
 
 
 def test_probabilities_of_each_target_are_chosen_by_rows() -> None:

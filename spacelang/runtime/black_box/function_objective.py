@@ -36,7 +36,7 @@ class FunctionObjective(BlackBoxObjective):
         try:
             given = self.function(dict(request.configuration), *fidelity)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the search must survive
-            return exception_failure(error, self.clock() - started).result_of(request)
+            return exception_failure(error, self.clock() - started).make_result(request)
         seconds = self.clock() - started
         try:
             answer = {"cost": seconds} | _as_dictionary(given, [each.name for each in self.goals])
@@ -54,13 +54,13 @@ class FunctionObjective(BlackBoxObjective):
         return (size,)
 
 
-def make_function_objective(function: Callable[..., Any], **aim: Any) -> FunctionObjective:
-    """Return the objective of a function, else raise InputError; `aim` holds the fields of a `BlackBoxObjective`."""
+def make_function_objective(function: Callable[..., Any], **settings: Any) -> FunctionObjective:
+    """Return the objective of a function, else raise InputError; `settings` are fields of `BlackBoxObjective`."""
     if not callable(function):
         what = f"the objective must be a function, not `{function!r}`"
         raise InputError(what, "give a function that takes a configuration")
-    facts = DataFacts(f"function:{function_name(function)}", 0, 0, function_identity(function))
-    return FunctionObjective(facts=facts, function=function, **aim)
+    facts = DataFacts(f"function:{function_name(function)}", 0, 0, function_fingerprint(function))
+    return FunctionObjective(facts=facts, function=function, **settings)
 
 
 def _as_dictionary(given: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def function_name(function: Callable[..., Any]) -> str:
     return f"{named.__module__}.{named.__qualname__}"
 
 
-def function_identity(function: Callable[..., Any]) -> str:
+def function_fingerprint(function: Callable[..., Any]) -> str:
     """Return 64 hexadecimal digits of a function's name, source and plain values, by which a run is resumed.
 
     Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from

@@ -163,12 +163,12 @@ def _read_configuration(document: PositionedValue) -> InitialItem:
     """Read a JSON object as a configuration; the output of `run --json` stands for its best configuration."""
     if not isinstance(document.value, dict):
         empty = document.value == []
-        problem = "this list contains no configuration" if empty else "this is not a configuration"
-        expected = "" if empty else "not an object"
+        problem = "the list of initial configurations is empty" if empty else "a configuration must be a JSON object"
+        expected = "" if empty else "not a JSON object"
         return InvalidInitialConfigurationFile(primary=document.span, problem=problem, expected=expected)
     inner = document.value.get(BEST_KEY)
     if inner is not None and inner.value is None:
-        problem, remedy = "this run found no configuration", "use the output of a run with a successful trial"
+        problem, remedy = "no trial of this run succeeded", "use the output of a run with a successful trial"
         return InvalidInitialConfigurationFile(primary=inner.span, problem=problem, remedy=remedy)
     if inner is not None and isinstance(inner.value, dict):
         return _read_configuration(inner)

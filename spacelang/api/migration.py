@@ -99,10 +99,12 @@ class Renames:
         own |= {_without_use(name)[0] for name in own}
         for old, new in self.names.items() if known else ():
             if not any(_is_at_or_below(key, old) for key in known):
-                raise InputError(f"no trial of the run has `{old}`", format_suggestion(old, known))
+                what = f"no trial of the run has a stage, alternative or hyperparameter `{old}`"
+                raise InputError(what, format_suggestion(old, known))
             decision = self._new_key(old.rpartition(".")[0])
             if not any(_is_at_or_below(key, each) for key in own for each in (new, f"{decision}.{new}")):
-                raise InputError(f"the space has no `{new}`", format_suggestion(new, own))
+                what = f"the space has no stage, alternative or hyperparameter `{new}`"
+                raise InputError(what, format_suggestion(new, own))
 
 
 def _without_use(key: str) -> tuple[str, str]:

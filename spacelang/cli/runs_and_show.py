@@ -38,7 +38,7 @@ def runs_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best score; or write one's trials or tree.
+    """List stored runs with space, data, optimizer, state and best score, or write the trials or tree of one run.
 
     Other files in a folder are ignored.
 

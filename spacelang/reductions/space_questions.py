@@ -268,7 +268,7 @@ class Questions:
                     if holds or with_guarded:
                         self._ask_parts(part.parts, answer, known if holds else {}, with_guarded)
                 case _:
-                    raise TypeError("a comparison of ranges cannot be asked for")
+                    raise TypeError("comparisons of ranges must be replaced before questions are built")
 
     def _limited_draw(self, part: FreeHyperparameter, lookup: Lookup) -> FreeHyperparameterDraw:
         """Return the questions of a hyperparameter, whose range may be limited by previous answers."""

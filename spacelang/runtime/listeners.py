@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
-from spacelang.deprecation import renamed_attributes
+from spacelang.deprecation import plugin_attribute, renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import LossName
 from spacelang.runtime.budget import Budget
@@ -38,6 +38,21 @@ class SilentListener:
         """Do nothing."""
 
 
+class _OldListener:
+    """An adapter of a listener that defines some methods under their old names."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.on_start = plugin_attribute(listener, "on_start", "started")
+        self.on_trial = plugin_attribute(listener, "on_trial", "trial")
+        self.on_finish = plugin_attribute(listener, "on_finish", "finished")
+
+
+def accept_old_methods(listener: Listener) -> Listener:
+    """Return a listener with the methods of the protocol, also for one that defines them under their old names."""
+    is_old = any(name in vars(cls) for cls in type(listener).__mro__ for name in ("started", "trial", "finished"))
+    return _OldListener(listener) if is_old else listener
+
+
 class ForwardingListener:
     """A base class of listeners that pass all events on to another listener.
 
@@ -45,7 +60,7 @@ class ForwardingListener:
     """
 
     def __init__(self, listener: Listener, earlier_trials: int) -> None:
-        self._listener, self._earlier_trials = listener, earlier_trials
+        self._listener, self._earlier_trials = accept_old_methods(listener), earlier_trials
 
     def on_start(self, budget: Budget) -> None:
         """Pass the event on."""

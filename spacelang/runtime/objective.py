@@ -36,7 +36,7 @@ class PositiveClass:
     def description(self) -> str:
         """A sentence for users: which scorers refer to which class, and why."""
         names = ", ".join(f"`{name}`" for name in self.scorers)
-        return f"the positive class of {names} is `{self.label}`, the last of the two in sorted order"
+        return f"the positive class of {names} is `{self.label}`, the second class in sorted order"
 
 
 class ObjectiveInfo(Protocol):

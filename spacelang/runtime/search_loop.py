@@ -22,7 +22,7 @@ from spacelang.runtime.history import (
     TrialRecord,
     TrialStorage,
 )
-from spacelang.runtime.listeners import CallbackStopError, Listener, SilentListener
+from spacelang.runtime.listeners import CallbackStopError, Listener, SilentListener, accept_old_methods
 from spacelang.runtime.request_queue import CommittedRequest, LazyRequestRegistry, PrefixKeyFunction, RequestQueue
 from spacelang.runtime.run_deadline import RunDeadline
 
@@ -342,7 +342,7 @@ def search_steps(  # noqa: PLR0913 - each is an independent setting of a run
     different search, and errors of the executor, the search, the listener and the journal. A listener may raise
     CallbackStopError; then the run ends as usual, and the error of the callback is raised afterwards, if there is one.
     """
-    notified = SilentListener() if listener is None else listener
+    notified = SilentListener() if listener is None else accept_old_methods(listener)
     kept = NullTrialStorage() if journal is None else journal
     history = RunHistory(clock, training_size, kept, scale)
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())

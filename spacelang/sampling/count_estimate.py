@@ -20,7 +20,7 @@ from spacelang.sampling.draw_tests import DrawTest
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.sampling.weighted import JointWeightedSampler
-from spacelang.solver.counting import CountWeights, Structures
+from spacelang.solver.counting import CountWeights, Structures, is_counted
 from spacelang.solver.model import WeightedModelSolver, context_below
 from spacelang.solver.network import Network, TooManyConnectedVariablesError
 from spacelang.solver.statistics import CountEstimate
@@ -110,8 +110,7 @@ class _UniformDraws:
 def _matters(solver: WeightedModelSolver, network: Network) -> bool:
     """Return True if a network has decisions or tests; its own count is then not known without elimination."""
     has_decisions = len(network.cells) < len(network.members)
-    has_tests = len(network.tested) > 0 or len(network.ranges) > 0
-    return (has_decisions or has_tests) and solver.weights.network_weight(network) is None
+    return (has_decisions or not is_counted(network)) and solver.weights.network_weight(network) is None
 
 
 class _NetworkDraws:
@@ -119,7 +118,7 @@ class _NetworkDraws:
 
     def __init__(self, solver: WeightedModelSolver, network: Network) -> None:
         self._states = JointWeightedSampler(solver.solve(network))
-        self._test = DrawTest(network) if network.tested or network.ranges else None
+        self._test = None if is_counted(network) else DrawTest(network)
         self._cells = {
             member.address: CellSampler(
                 _without_scale(member.node.domain), tuple(map(_without_scale_in_part, network.cells[member.address]))

@@ -14,9 +14,17 @@ from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure, default_structure, expressions_of
 from spacelang.solver.domain_cells import atoms_of, is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
+from spacelang.solver.joint_counts import JointCounts, joint_counts
 from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
 from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
 from spacelang.solver.summed_ranges import counted_ranges
+
+
+def is_counted(network: Network) -> bool:
+    """Return True if the configurations of a network can be counted: it has no tests, and all relations are counted."""
+    if network.tested:
+        return False
+    return not network.ranges or counted_ranges(network) is not None or joint_counts(network) is not None
 
 
 class CountWeights(Weights):
@@ -28,6 +36,10 @@ class CountWeights(Weights):
         """Return the number of joint values of a network of `counted_ranges`, or None for any other network."""
         relations = counted_ranges(network)
         return None if relations is None else relations.count()
+
+    def joint_counts(self, network: Network) -> JointCounts | None:
+        """Return the numbers of joint values of the compared ranges of a network, if they are counted."""
+        return joint_counts(network)
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
         """Return the number of values in the cell."""
@@ -158,7 +170,7 @@ class Structures:
     @property
     def _has_uncounted_comparisons(self) -> bool:
         networks = (network for several in self.model.by_context.values() for network in several)
-        return any(each.tested or (each.ranges and counted_ranges(each) is None) for each in networks)
+        return not all(is_counted(network) for network in networks)
 
     @cached_property
     def tested_expressions(self) -> frozenset[Expr]:

@@ -35,6 +35,7 @@ from spacelang.solver.elimination import (
     group_variables,
     supported_states,
 )
+from spacelang.solver.joint_counts import JointCounts
 from spacelang.solver.network import (
     UNREACHED,
     FixedDecisions,
@@ -148,6 +149,10 @@ class Weights:
 
     def network_weight(self, network: Network) -> float | None:  # noqa: ARG002
         """Return the total weight of a network that can be counted without elimination, else None."""
+        return None
+
+    def joint_counts(self, network: Network) -> JointCounts | None:  # noqa: ARG002
+        """Return the weights of the compared ranges of a network together, or None if each cell has its own."""
         return None
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
@@ -304,7 +309,8 @@ class WeightedModelSolver:
         return self._conditioned[key]
 
     def _eliminated(self, network: Network, *, keep_trivial: bool) -> Elimination:
-        graph = self._with_weights(network, network)
+        joint = self.weights.joint_counts(network)
+        graph = self._with_weights(network, network) if joint is None else self._with_counts(joint, network)
         existential = network.existential_variables if self.weights.existential else ()
         with network.attribute_errors_to_constraints():
             turns = (existential, EXISTS), (graph.states, self.weights.semiring)
@@ -313,6 +319,10 @@ class WeightedModelSolver:
     def _with_weights(self, graph: FactorGraph, network: Network) -> FactorGraph:
         members = (member.address for member in network.members)
         return graph.with_factors(self._weight_factor(network, a) for a in members if a in graph.states)
+
+    def _with_counts(self, joint: JointCounts, network: Network) -> FactorGraph:
+        members = [member.address for member in network.members if member.address not in joint.addresses]
+        return joint.graph.with_factors(self._weight_factor(network, address) for address in members)
 
     def _weight_factor(self, network: Network, address: str) -> Factor:
         """Return the weights of the states of a variable; the weight of a branch includes everything below it."""

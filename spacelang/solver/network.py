@@ -30,7 +30,7 @@ class UndecidableError(Exception):
     """
 
     def __init__(self, atom: Expr) -> None:
-        super().__init__("this takes too long to be decided exactly")
+        super().__init__("an expression takes too long to be decided exactly")
         self.atom = atom
 
 
@@ -138,13 +138,17 @@ class Network(FactorGraph):
     def required_comparisons(
         self, states: Mapping[str, State]
     ) -> tuple[dict[str, SimpleDomain], list[tuple[InequalitySystem, ...]]]:
-        """Return the cells of numbers compared as ranges, and the inequalities that the states need."""
-        over = {address for atom in self.ranges.values() for address in references(atom)}
+        """Return the cells of numbers compared as ranges, and the inequalities that the states need.
+
+        Comparisons without a state are left out.
+        """
+        mine = {name: atom for name, atom in self.ranges.items() if name in states}
+        over = {address for atom in mine.values() for address in references(atom)}
         cells = {address: self.cells[address][states[address]] for address in over if states[address] != UNREACHED}
         numbers = {address: cell for address, cell in cells.items() if is_number(cell.representative)}
         needed = [
             alternative_systems(atom, bool(states[name]))
-            for name, atom in self.ranges.items()
+            for name, atom in mine.items()
             if numbers.keys() >= set(references(atom))
         ]
         return {address: numbers[address] for address in self.cells if address in numbers}, needed

@@ -30,6 +30,8 @@ MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
 MAX_ROWS: Final = 2_000_000
 """The maximum number of joint states to tabulate for the constraints of one network; takes some seconds."""
+MAX_JOINT_STATES: Final = 10_000
+"""The maximum number of joint states for which connected comparisons of large ranges are decided."""
 MAX_SUMMED_VALUES: Final = 500_000
 """The maximum number of values in sums that decide whether large ranges have a joint value."""
 MAX_DIRECT_BRANCHES: Final = 8
@@ -71,11 +73,11 @@ class NetworkCompiler:
     def run(self) -> network.Network:
         """Return the network. Raise UndecidableError or TooManyConnectedVariablesError."""
         related = [atom for atom in self.atoms if not self._is_decided_by_cells(atom)]
-        self.tabulated = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
+        self.tabulated = self._enumerated_atoms(related)
         for atom in related:
             if atom not in self.tabulated:
                 literal = self.literals[atom] = self._new_truth()
-                if _is_linear(atom) and atom not in self.left_to_draws:
+                if self._is_range(atom):
                     self.ranges[literal.address] = atom
                 else:
                     self.tested[literal.address] = atom
@@ -115,6 +117,31 @@ class NetworkCompiler:
         return not domain_cells.is_multivariate(atom) and domain_cells.can_be_cut(
             self.members[first].hyperparameter.domain, atom
         )
+
+    def _is_range(self, atom: expr.Expr) -> TypeGuard[expr.Compare]:
+        return _is_linear(atom) and atom not in self.left_to_draws
+
+    def _enumerated_atoms(self, related: Sequence[expr.Expr]) -> dict[expr.Expr, None]:
+        """Return the atoms whose joint values are enumerated.
+
+        A comparison of large ranges is decided for each joint state of the hyperparameters that it names. Where these
+        have too many enumerated values together, the linear atoms that name them are compared as ranges, too.
+        """
+        found = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
+        while True:
+            ranges = {str(i): atom for i, atom in enumerate(related) if atom not in found and self._is_range(atom)}
+            whole = {address for atom in found for address in expr.references(atom)}
+            moved: set[expr.Expr] = set()
+            for names in connected_comparisons(ranges):
+                own = {address for name in names for address in expr.references(ranges[name])} & whole
+                if prod(self._size_of(address) for address in own) > MAX_JOINT_STATES:
+                    moved |= {a for a in found if self._is_range(a) and not own.isdisjoint(expr.references(a))}
+            if not moved:
+                return found
+            found = {atom: None for atom in found if atom not in moved}
+
+    def _size_of(self, address: str) -> int:
+        return self.members[address].hyperparameter.domain.size or 1
 
     def _is_enumerable(self, atom: expr.Expr) -> bool:
         domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
@@ -270,7 +297,7 @@ class NetworkCompiler:
                 whole.update(named)
         blocks = [self._equivalent_states(name, alone[name], apart=name in whole) for name in names]
         options = {n: [self._value_of_state(n, s[0]) for s in found] for n, found in zip(names, blocks, strict=True)}
-        return zip(product(*blocks), evaluate_combinations(expression, options), strict=True)
+        return zip(product(*blocks), linear.evaluate_combinations(expression, options), strict=True)
 
     def _equivalent_states(self, name: str, leaves: Sequence[expr.Expr], *, apart: bool) -> list[Sequence[State]]:
         """Return a variable's states in blocks on which all the given leaves agree, or one by one if `apart`."""
@@ -304,6 +331,10 @@ class NetworkCompiler:
         addresses = tuple(dict.fromkeys(address for name in truths for address in expr.references(self.ranges[name])))
         required = {atom: truth for constraint in self.constraints for atom, truth in self._required(constraint)}
         table: Table = {}
+        free = [name for name in truths if self.ranges[name] not in required]
+        if prod(len(self.states[name]) for name in (*addresses, *free)) > MAX_JOINT_STATES:
+            large = (atom for name in truths if not self._is_enumerable(atom := self.ranges[name]))
+            raise network.UndecidableError(next(large, self.ranges[truths[0]]))
         for states, worths in self._joint_states(addresses):
             inside = {
                 address: self.cells[address][state]
@@ -353,22 +384,6 @@ class NetworkCompiler:
 def _is_linear(atom: expr.Expr) -> TypeGuard[expr.Compare]:
     """Return True if an atom compares several hyperparameters by linear arithmetic, which the solver decides."""
     return domain_cells.is_multivariate(atom) and isinstance(atom, expr.Compare) and linear.difference(atom) is not None
-
-
-def evaluate_combinations(
-    expression: expr.Expr, options: Mapping[str, Sequence[expr.ExpressionValue]]
-) -> Iterator[bool]:
-    """Return the truths of an expression for all combinations of `options` of its variables, the last one fastest."""
-    whole = linear.to_integer_comparison(expression, options) if isinstance(expression, expr.Compare) else None
-    if isinstance(expression, expr.Compare) and whole is not None:
-        relation, constant = expr.COMPARISON_FUNCTIONS[expression.relation], whole.constant
-        *before, last = whole.summands or ((0,),)
-        for summands in product(*before):
-            start = sum(summands, constant)
-            yield from [relation(start + summand, 0) for summand in last]
-        return
-    for worths in product(*options.values()):
-        yield expr.is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
 
 
 def connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:

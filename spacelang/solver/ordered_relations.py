@@ -127,17 +127,23 @@ class OrderedRelations:
 @lru_cache(maxsize=256)
 def ordered_relations(network: Network) -> OrderedRelations | None:
     """Return the relations of a network whose comparisons form trees of such ranges, or None for any other network."""
-    grids = {member.address: grid_of(member.node) for member in network.members}
-    if set(network.truths) != set(network.ranges):
+    grids = {member.address: grid for member in network.members if (grid := grid_of(member.node)) is not None}
+    if set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
         return None
-    pairs = _required_pairs(network)
-    if pairs is None or any(grid is None or grid.size > MAX_MEMBERS for grid in grids.values()):
-        return None
+    rows = required_inequalities(network)
     cells = allowed_cells(network)
-    known = {address: grid for address, grid in grids.items() if grid is not None}
-    if cells is None or _has_cycle(known, pairs):
+    return None if rows is None or cells is None else make_ordered_relations(grids, rows, cells)
+
+
+def make_ordered_relations(
+    grids: Mapping[str, Grid], rows: Iterable[Inequality], cells: Mapping[str, tuple[SimpleDomain, ...]]
+) -> OrderedRelations | None:
+    """Return the relations of ranges whose values lie in some cells, or None if the inequalities form no trees."""
+    found = list(rows)
+    if any(len(row.factors) != 2 for row in found) or any(grid.size > MAX_MEMBERS for grid in grids.values()):
         return None
-    return OrderedRelations(tuple(_in_order(known, pairs)), cells)
+    pairs = group_by_key((_pair(row), row) for row in found)
+    return None if _has_cycle(grids, pairs) else OrderedRelations(tuple(_in_order(grids, pairs)), cells)
 
 
 def _has_cycle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
@@ -154,14 +160,6 @@ def grid_of(node: object) -> Grid | None:
     domain = getattr(node, "domain", None)
     is_conditional = getattr(node, "condition", None) is not None
     return domain if isinstance(domain, Grid) and not is_conditional else None
-
-
-def _required_pairs(network: Network) -> dict[Pair, list[Inequality]] | None:
-    """Return the inequalities between each pair of ranges, or None if a comparison relates more or fewer ranges."""
-    rows = required_inequalities(network)
-    if rows is None or any(len(row.factors) != 2 for row in rows):
-        return None
-    return group_by_key((_pair(row), row) for row in rows)
 
 
 def _pair(row: Inequality) -> Pair:

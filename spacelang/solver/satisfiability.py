@@ -15,10 +15,9 @@ from spacelang.ir.walk import expressions_of, with_dependencies
 from spacelang.solver.constraint_contexts import common_context
 from spacelang.solver.domain_cells import singleton_cells
 from spacelang.solver.elimination import UnionFind
-from spacelang.solver.linear import possible_truths_of_sum
+from spacelang.solver.linear import evaluate_combinations, possible_truths_of_sum
 from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
-from spacelang.solver.network_compiler import evaluate_combinations
 
 MAX_TRIED_VALUES: Final = 64
 """The maximum size of a domain whose values are all tried; of a larger one, a few are tried."""

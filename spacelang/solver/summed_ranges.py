@@ -167,8 +167,13 @@ def summed_ranges(network: Network) -> SummedRanges | None:
         return None
     rows = required_inequalities(network)
     cells = allowed_cells(network)
-    if rows is None or cells is None:
-        return None
+    return None if rows is None or cells is None else make_summed_ranges(grids, rows, cells)
+
+
+def make_summed_ranges(
+    grids: Mapping[str, Grid], rows: list[Inequality], cells: Mapping[str, Iterable[SimpleDomain]]
+) -> SummedRanges | None:
+    """Return the sum of ranges whose values lie in some cells; None if rows limit several sums, or a long one."""
     units = _units(rows, grids)
     if units is None:
         return None

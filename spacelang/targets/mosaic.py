@@ -101,9 +101,9 @@ class Mosaic:
         Construct.CONDITIONS: (exact("inactive hyperparameters are not drawn and are -1 in the vector"),),
         Construct.RULES_ON_DECISIONS: (exact("nodes without an admissible completion are not offered"),),
         Construct.RULES_ON_VALUES: (
-            exact("a node is offered if some values satisfy them; only such values are drawn"),
+            exact("a node is offered if some values satisfy the constraints; only such values are drawn"),
         ),
-        Construct.TESTED: (exact("draws below a node are repeated until one satisfies them"),),
+        Construct.TESTED: (exact("draws below a node are repeated until one satisfies the constraints"),),
         Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
         Construct.WEIGHTS: (exact("configurations below a node are drawn by the weights"),),

@@ -228,12 +228,12 @@ class ArchiveSuggestions:
         found = []
         if self.left_out:
             named = ", ".join(f"`{data}` ({reason})" for data, reason in self.left_out)
-            found.append(f"excluded from `{self.archive}`, as it may be the same data: {named}")
+            found.append(f"not used from `{self.archive}`, because it may be the same data: {named}")
         if self.non_members:
             found.append(self.non_member_message)
         if self.unrelated_rows:
             rows = "1 row" if self.unrelated_rows == 1 else f"{self.unrelated_rows} rows"
-            found.append(f"skipped in `{self.archive}`: {rows} for another space or loss")
+            found.append(f"not used from `{self.archive}`: {rows} for another space or loss")
         if self.dropped_keys:
             found.append(f"`{self.archive}`: {dropped_keys_sentence(self.dropped_keys)}")
         if not self.configurations:
@@ -282,7 +282,9 @@ def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
     if not judged:
         names = _most_common(row.metric for row in same)
         help_text = f"minimize a metric of the archive, or create an archive of runs with {target.metric}"
-        raise ArchiveError(f"`{archive.name}` has configurations for {names}, but none for {target.metric}", help_text)
+        raise ArchiveError(
+            f"`{archive.name}` has configurations that minimize {names}, but none for {target.metric}", help_text
+        )
     return judged
 
 

@@ -69,5 +69,5 @@ class BlackBoxObjective:
         lacking = [f"{size:,}" for size in sizes if size not in self.fidelities]
         if lacking:
             known = ", ".join(f"{each:,}" for each in self.fidelities)
-            what = f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}"
-            raise InputError(what, f"its fidelities are {known}: choose `b` and `eta` that lead to these")
+            what = f"the objective `{self.facts.name}` has no fidelity {', '.join(lacking)}, which the optimizer needs"
+            raise InputError(what, f"choose `b` and `eta` that lead to its fidelities, {known}")

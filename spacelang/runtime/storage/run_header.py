@@ -241,7 +241,7 @@ def header_from_texts(texts: Mapping[str, str]) -> RunHeader:
     read |= {"initial": initial, "budget": TotalBudget(**facts["budget"])}
     if (asked := facts["asked"]) is not None:
         if not isinstance(asked, dict) or not all(isinstance(each, list) for each in asked.values()):
-            raise TypeError("a field must map names to lists, but does not")
+            raise TypeError("the requested options must be a JSON object of lists")
         read["asked"] = {name: tuple(each) for name, each in asked.items()}
     return _check_types(RunHeader(**facts | read))
 
@@ -251,21 +251,21 @@ def _check_types(header: RunHeader) -> RunHeader:
     data, budget = header.data, header.budget
     mappings = (header.options, header.settings, header.versions, header.data_options, header.meta_features)
     if not all(isinstance(each, dict) for each in mappings):
-        raise TypeError("a field must map names to values, but does not")
+        raise TypeError("options, settings, versions and meta-features must be JSON objects")
     required = (header.space, header.definition, header.identity, header.metric, header.validation)
     named = (text for each in mappings[:4] for text in each.values())
     asked = (text for texts in (header.asked or {}).values() for text in texts)
     texts = (header.optimizer, header.law, header.scale, header.equal_seeds, data.name, data.fingerprint)
     further = (*header.bounds, *(header.initial or ()), *asked, *named)
     if not all(type(each) is str for each in (*required, *texts, *further)):
-        raise TypeError("a field must be a text, but is not")
+        raise TypeError("a field that must be a text has another type")
     trials, seconds = ([] if each is None else [each] for each in (budget.trials, budget.seconds))
     counts = (header.training_size, header.seed, data.rows, data.columns, *trials)
     amounts = (*seconds, *header.meta_features.values())
     if not all(type(each) is int for each in counts) or not all(
         type(each) in (int, float) and isfinite(each) for each in amounts
     ):
-        raise TypeError("a field must be a number, but is not")
+        raise TypeError("a field that must be a number has another type")
     return header
 
 

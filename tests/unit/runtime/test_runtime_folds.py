@@ -115,7 +115,7 @@ def test_what_is_given_has_a_name_and_a_digest():
     swapped = [Split(rows_of(0, 1, 2, 4), rows_of(3, 5)), splits[1]]
     assert dataset(labels, swapped).validation.digest != found.digest
     assert dataset(labels).validation is None
-    with pytest.raises(DataError, match="`mine` does not have the 2 splits of mine"):
+    with pytest.raises(DataError, match="`mine` does not define the 2 splits of mine"):
         folds_of(dataset(labels, swapped), validation=found)
 
 

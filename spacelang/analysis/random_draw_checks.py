@@ -29,7 +29,7 @@ MAX_NAMES: Final = 3  # The maximum number of hyperparameters that a message nam
 MAX_RELATED: Final = 3  # The maximum number of further constraints that a message shows
 
 
-def check(structures: Structures, report: DiagnosticCollector) -> None:
+def check_random_draws(structures: Structures, report: DiagnosticCollector) -> None:
     """Report constraints that make random draws approximate, or that are only tested after each draw.
 
     Few spaces have such constraints: the sampler, which needs NumPy, is imported only for them.

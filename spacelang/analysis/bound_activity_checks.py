@@ -11,7 +11,7 @@ from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.text import Span
 
 
-def check(space: Space, report: DiagnosticCollector) -> None:
+def check_bound_activity(space: Space, report: DiagnosticCollector) -> None:
     """Report each bound with a hyperparameter that can be inactive while the range of the bound is active."""
     seen: set[Span] = set()
     for constraint in space.constraints:

@@ -15,7 +15,7 @@ import spacelang as sl
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling import joint_sampling
-from spacelang.sampling.count_estimate import estimate_count, score_interval
+from spacelang.sampling.count_estimate import estimate_count, wilson_interval
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver import constraint_network_compiler
 from spacelang.solver.counting import Structures
@@ -145,10 +145,10 @@ def test_intervals_of_shares_cover_at_their_confidence() -> None:
     rng = np.random.default_rng(0)
     for share in (0.003, 0.2, 0.97):
         kept = rng.binomial(10_000, share, 1_000).tolist()
-        covered = sum(low <= share <= high for low, high in (score_interval(each, 10_000) for each in kept))
+        covered = sum(low <= share <= high for low, high in (wilson_interval(each, 10_000) for each in kept))
         assert 930 <= covered <= 970
-    assert score_interval(0, 100)[0] == 0
-    assert score_interval(100, 100)[1] == 1
+    assert wilson_interval(0, 100)[0] == 0
+    assert wilson_interval(100, 100)[1] == 1
 
 
 def test_counts_of_large_spaces_are_close_to_closed_forms() -> None:

@@ -31,7 +31,7 @@ from spacelang.runtime.pipelines.preparation import plan_preparation
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.nearest_configuration import adapt_to_data, with_keys_of
+from spacelang.solver.nearest_configuration import adapt_to_data, drop_keys_without_meaning
 from spacelang.targets import TARGETS
 from spacelang.text import Source
 
@@ -215,7 +215,7 @@ def test_without_expressions_about_lost_parts_the_members_are_the_old_ones_witho
 
 def rest_of(space: ir.Space, document: dict[str, Any]) -> Configuration:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
-    return with_keys_of(space, Configuration(values))[0]
+    return drop_keys_without_meaning(space, Configuration(values))[0]
 
 
 @settings(LAW)

@@ -62,7 +62,7 @@ def place(text: str, mark: str, shift: int = 0) -> types.Position:
 async def language_client(folder: Path, options: Any = None) -> AsyncIterator[SpaceClient]:
     """Start a server in a process of its own, and stop it afterwards as an editor does."""
     client = SpaceClient()
-    await client.start_io(sys.executable, "-m", "spacelang", "lsp")
+    await client.start_io(sys.executable, "-m", "spacelang", "lsp", "--stdio")
     await client.initialize_async(
         types.InitializeParams(types.ClientCapabilities(), root_uri=folder.as_uri(), initialization_options=options)
     )

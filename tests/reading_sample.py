@@ -7,17 +7,15 @@ reader paraphrases each item without the code beside it; the paraphrase is then 
 import argparse
 import ast
 import random
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from displayed_messages import Messages
+
 PACKAGE = Path(__file__).parent.parent / "spacelang"
 SIZES = {"docstrings": 100, "names": 50, "messages": 50}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-SENTENCE = re.compile(r"[A-Za-z`{][^\n]*(?: [^\s]+){3,}", re.DOTALL)
-FIELD = re.compile(r"\{[^{}]*\}")
-CODE = re.compile(r"[\\;<>]|SELECT |INSERT |CREATE |def |import |^\w+\[[^\]]*\] \| ")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -63,27 +61,6 @@ def docstrings_and_names() -> tuple[list[str], list[str]]:
     return docs, names
 
 
-def messages() -> list[str]:
-    """Return the texts of four words or more in expressions, f-strings included, that are not docstrings."""
-    found = []
-    for path, tree in modules():
-        alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        for node in ast.walk(tree):
-            if id(node) in alone | parts:
-                continue
-            if isinstance(node, ast.JoinedStr):
-                text = ast.unparse(node)[2:-1]
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                text = node.value
-            else:
-                continue
-            words = re.findall(r"[A-Za-z]{2,}", FIELD.sub("", text))
-            if SENTENCE.match(text) and len(words) >= 3 and not CODE.search(text):
-                found.append(f"{path}:{node.lineno}: {text}")
-    return found
-
-
 def main() -> None:
     """Print the sample."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -94,7 +71,7 @@ def main() -> None:
         seed = subprocess.run(command, cwd=PACKAGE, check=True, capture_output=True, text=True).stdout.strip()
     docs, names = docstrings_and_names()
     rng = random.Random(seed)
-    for title, population in (("docstrings", docs), ("names", names), ("messages", messages())):
+    for title, population in (("docstrings", docs), ("names", names), ("messages", [*Messages(PACKAGE)])):
         print(f"## {SIZES[title]} of {len(population)} {title}, seed {seed}\n")
         for number, item in enumerate(rng.sample(population, SIZES[title]), 1):
             print(f"{number}. {item}\n")

@@ -24,7 +24,7 @@ from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.solver.counting import Structures
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 
 SIZES = (100, 200, 350)
 
@@ -41,7 +41,7 @@ def recorded(request: Request) -> Trial:
 def trials(space: Space, hyperparameters: Extent = "all", sizes: tuple[int, ...] = SIZES) -> list[Request]:
     """Everything that a table of the space is asked for."""
     search = TabulationSearch(sizes, hyperparameters).search(Problem(space, sizes[-1], np.random.default_rng(0)))
-    return [*drive(search, hash_loss, MAX_TRIALS).requests]
+    return [*drive_search(search, hash_loss, MAX_TRIALS).requests]
 
 
 def table_of(

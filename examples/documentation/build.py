@@ -28,6 +28,7 @@ STYLE = """\
 .railroad rect { stroke: currentColor; stroke-width: 1.2; fill: var(--md-code-bg-color); }
 .railroad .terminal rect { fill: var(--md-accent-fg-color--transparent); }
 .md-typeset table:not([class]) { font-size: .7rem; }
+.md-typeset td:first-child code { word-break: normal; overflow-wrap: normal; }
 """
 
 

@@ -1,6 +1,7 @@
 """The files of the repository that are pages of the site, and the rewriting of links between them."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 from typing import Final
@@ -37,16 +38,22 @@ PAGES: Final = {
 """The page of each source, both relative to their root."""
 
 NAVIGATION: Final = {
-    "Tutorial": ["tutorial.md"],
+    "Start": ["index.md", "tutorial.md", "playground.md"],
     "How-to guides": ["guides/"],
     "Reference": ["reference/"],
     "Evidence": ["evidence/"],
     "Project": ["project/"],
 }
-"""The sections after the first page; a folder stands for its pages in the order of `PAGES`, then the generated ones."""
+"""The sections; a folder stands for its pages in the order of `PAGES`, then the generated ones."""
+
+TITLES: Final = {"index.md": "Overview"}
+"""Titles in the navigation of pages whose own one is the name of the site."""
 
 LINK: Final = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 FENCE: Final = re.compile(r"^(```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
+TITLE: Final = re.compile(r"^# ", re.MULTILINE)
+HEADING: Final = re.compile(r"^(#+ )", re.MULTILINE)
+SESSION: Final = re.compile(r"^```\n(?=\$ )")
 PICTURES: Final = (".svg", ".png")
 
 
@@ -63,9 +70,30 @@ def _with_links(text: str, source: str, page: str, repository: Path, target: Pat
     def rewritten(match: re.Match[str]) -> str:
         return match[1] + _new_link(match[2], source, page, repository, target, home) + match[3]
 
+    return _replace_in_prose(_with_one_title(text), lambda part: LINK.sub(rewritten, part))
+
+
+def _with_one_title(text: str) -> str:
+    """Return a page with its first heading as the only one of the first level, as its table of contents needs."""
+    titles = 0
+
+    def count(part: str) -> str:
+        nonlocal titles
+        titles += len(TITLE.findall(part))
+        return part
+
+    _replace_in_prose(text, count)
+    if titles < 2:
+        return text
+    title, end, rest = text.partition("\n")
+    return title + end + _replace_in_prose(rest, lambda part: HEADING.sub(r"#\1", part))
+
+
+def _replace_in_prose(text: str, replace: Callable[[str], str]) -> str:
+    """Return a text with replacements outside of its blocks of code, of which sessions of a shell get their name."""
     # The parts with an odd index are blocks of code.
     parts = FENCE.split(text)
-    return "".join(part if index % 2 else LINK.sub(rewritten, part) for index, part in enumerate(parts))
+    return "".join(SESSION.sub("```console\n", part) if i % 2 else replace(part) for i, part in enumerate(parts))
 
 
 def _new_link(link: str, source: str, page: str, repository: Path, target: Path, home: str) -> str:
@@ -86,12 +114,14 @@ def _new_link(link: str, source: str, page: str, repository: Path, target: Path,
     return f"{home}/{kind}/main/{name}{mark}{anchor}"
 
 
-def navigation(generated: list[str]) -> list[dict[str, list[str]] | str]:
+def navigation(generated: list[str]) -> list[dict[str, list[str | dict[str, str]]]]:
     """Return the navigation of the site; `generated` are the pages that are made of code."""
     pages = [*PAGES.values(), *generated]
-    found: list[dict[str, list[str]] | str] = ["index.md"]
-    for title, members in NAVIGATION.items():
-        found.append({title: [page for member in members for page in pages if page.startswith(member)]})
-    if "playground.md" in generated:
-        found.insert(2, "playground.md")
-    return found
+    return [
+        {title: [_entry(page) for member in members for page in pages if page.startswith(member)]}
+        for title, members in NAVIGATION.items()
+    ]
+
+
+def _entry(page: str) -> str | dict[str, str]:
+    return {TITLES[page]: page} if page in TITLES else page

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import InvalidBound
+from spacelang.diagnostics.domains import InvalidRangeBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, data_size_for_array_shape
@@ -42,10 +42,10 @@ def read_arithmetic(
     match written:
         case ast.Number():
             return expr.Constant(written.value, written.span)
-        case ast.Binary(operator="+" | "-" | "*" | "/" | "**" as sign):
+        case ast.BinaryOperation(operator="+" | "-" | "*" | "/" | "**" as sign):
             left, right = (read_arithmetic(side, report, reason, refuse) for side in (written.left, written.right))
             return None if left is None or right is None else expr.Arithmetic(sign, left, right, written.span)
-        case ast.Unary(operator="-"):
+        case ast.UnaryOperation(operator="-"):
             term = read_arithmetic(written.term, report, reason, refuse)
             return None if term is None else expr.Arithmetic("-", expr.Constant(0), term, written.span)
         case ast.FunctionCall(arguments=arguments) if written.function.text not in ("count", "length"):
@@ -89,7 +89,7 @@ def read_call(
     fits = len(arguments) >= 2 if name in expr.VARIADIC_FUNCTIONS else len(arguments) == 1
     if not fits:
         expected = "expected two arguments or more" if name in expr.VARIADIC_FUNCTIONS else "expected one argument"
-        report.add(InvalidBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
+        report.add(InvalidRangeBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return expr.Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def replace_infinities(expression: expr.Expr) -> expr.Expr | None:
     if len(parts) < len(expr.children(expression)):
         return None
     remaining = iter(parts)
-    return expr.with_children(expression, lambda _: next(remaining))
+    return expr.map_children(expression, lambda _: next(remaining))
 
 
 def replace_infinities_by_integers(expression: expr.Expr) -> expr.Expr | None:
@@ -159,7 +159,7 @@ def replace_infinities_by_integers(expression: expr.Expr) -> expr.Expr | None:
 def _with_large_integers(expression: expr.Expr) -> expr.Expr:
     if isinstance(expression, expr.Constant) and is_infinity_placeholder(expression):
         return expr.Constant(int(to_fraction(float(expression.value))), expression.span)  # type: ignore[arg-type]
-    return expr.with_children(expression, _with_large_integers)
+    return expr.map_children(expression, _with_large_integers)
 
 
 def is_infinity_placeholder(expression: expr.Expr) -> bool:

@@ -10,16 +10,15 @@ from spacelang.analysis.arithmetic import VERY_LARGE
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.value_intervals import IntervalEnd, ValueInterval, interval_of
-from spacelang.catalog.rules import NumberRange
-from spacelang.diagnostics.conditions import NeverComputed
-from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.computed import computed_value, has_float
-from spacelang.ir.computed_numbers import to_value
+from spacelang.catalog.value_rules import NumberRange
+from spacelang.diagnostics.conditions import ComputedValueNeverDefined
+from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
+from spacelang.ir.computed_parameters import computed_value, has_float_operand
 from spacelang.ir.domain import Grid, Real, literal, members, parts
 from spacelang.ir.domain_properties import is_finite
 from spacelang.ir.expr import (
     INACTIVE,
-    Active,
+    ActivityTest,
     And,
     Arithmetic,
     Call,
@@ -34,9 +33,10 @@ from spacelang.ir.expr import (
     references,
 )
 from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Variable
+from spacelang.ir.standalone_arithmetic import to_value
 from spacelang.ir.value import Value, identity_key
 from spacelang.ir.walk import computed_parameters
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 
@@ -44,7 +44,9 @@ MAX_COMBINATIONS: Final = 4_096  # The maximum number of combinations of values 
 MAX_SHOWN: Final = 4  # The maximum number of hyperparameters whose values are shown beside a rejected one
 
 
-def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector) -> None:
+def check_computed_parameters(
+    space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector
+) -> None:
     """Report each computed parameter that can have a value which its operator rejects, or that never has a value.
 
     `written` has the checker of the parameter and the span of the expression by address.
@@ -84,7 +86,9 @@ class _Check:
         apart = next((each for each in named if not _can_be_together(each.owners, self._owners)), None)
         if apart is not None:
             name = apart.address
-            self._report.add(NeverComputed(self._span, name=self._name, reason=f"`{name}` is never active here"))
+            self._report.add(
+                ComputedValueNeverDefined(self._span, name=self._name, reason=f"`{name}` is never active here")
+            )
             return
         if self._accepts_interval():
             return
@@ -102,7 +106,7 @@ class _Check:
         found = interval_of(self._expression, self._space.variables)
         if found is None or not isinstance(self._expression, Arithmetic | Call):
             return False
-        if found.is_integral and has_float(self._expression, self._space.variables):
+        if found.is_integral and has_float_operand(self._expression, self._space.variables):
             return False
         return not any(map(self._is_vast, _ends(found))) and self._judge.range_rejection(_domain(found)) is None
 
@@ -139,7 +143,7 @@ class _Check:
                 rejected.setdefault(identity_key(value), (value, taken))
         if not is_defined:
             reason = "the arithmetic has no result for any values"
-            self._report.add(NeverComputed(self._span, name=self._name, reason=reason))
+            self._report.add(ComputedValueNeverDefined(self._span, name=self._name, reason=reason))
         elif rejected and self._is_possible(In(self._expression, tuple(value for value, _ in rejected.values()))):
             self._report_value(
                 *next(
@@ -193,7 +197,7 @@ class _Check:
         lower, upper = self._narrowed(ends, legal)
         note = f"`{self._name}` lies between {literal(lower)} and {literal(upper)}"
         self._report.add(
-            RejectedRange(
+            ParameterRangeNotAccepted(
                 self._span,
                 operator=entry.name,
                 parameter=parameter.name,
@@ -230,7 +234,7 @@ class _Check:
 
     def _is_possible(self, test: Expr) -> bool:
         """Return False if no configuration with the operator has values of which a test is true."""
-        active = And(tuple(map(Active, references(self._expression))))
+        active = And(tuple(map(ActivityTest, references(self._expression))))
         constraints = (*self._space.constraints, Constraint(active, False), Constraint(test, False))
         try:
             return not is_unsatisfiable(self._space, constraints, self._owners[-1] if self._owners else None)

@@ -5,17 +5,22 @@ from itertools import islice
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Definition, Scope
-from spacelang.analysis.names import NameResolver
+from spacelang.analysis.literal_values import InvalidValue, literal_value, misplaced_body_diagnostic
+from spacelang.analysis.name_resolution import NameResolver
 from spacelang.analysis.operands import OperandReader
 from spacelang.analysis.operator_lists import member_presence_conditions
-from spacelang.analysis.truth_values import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
-from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
+from spacelang.analysis.space_drafts import Definition, Scope
+from spacelang.analysis.truth_values import (
+    ORDER_OPERATORS,
+    comparison_remedy,
+    expand_counts,
+    is_boolean_expression,
+    is_truth_value,
+)
 from spacelang.diagnostics.conditions import DefinitionCycle
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import UnknownAlternative
 from spacelang.diagnostics.reading import TextTooLarge
-from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
 from spacelang.ir.expr import (
     INACTIVE,
@@ -33,6 +38,7 @@ from spacelang.ir.expr import (
     is_true,
     nodes,
 )
+from spacelang.ir.repeated_stages import name_of_nth_use
 from spacelang.ir.space import Choice, Operator
 from spacelang.ir.value import is_number
 from spacelang.ir.walk import index_of_value_branch, is_value_branch
@@ -43,7 +49,7 @@ from spacelang.text import Span
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
 MAX_DEFINITIONS: Final = 100  # The maximum length of a chain of definitions, each of which uses the next one
-LIMIT: Final = f"{MAX_NODES:,} parts of an expression (both sides of the comparison count twice)"
+LIMIT: Final = f"{MAX_NODES:,} terms (both sides of a comparison of truth values count twice)"
 
 
 class ExpressionReader:
@@ -110,20 +116,20 @@ class ExpressionReader:
         return found
 
     def _report_long_chain(self, definition: Definition) -> None:
-        what = "the number of definitions of which each uses the next one"
-        self._report.add(TextTooLarge(definition.name.span, what=what, limit=str(MAX_DEFINITIONS)))
+        what = "the length of a chain of definitions, each of which uses the next one,"
+        self._report.add(TextTooLarge(definition.name.span, quantity=what, limit=str(MAX_DEFINITIONS)))
 
     def _report_cycle(self, definition: Definition) -> None:
         cycle = self._open[self._open.index(definition) :]
         names = [each.name.text for each in cycle]
         path = f"`{names[0]}` needs " + ", which needs ".join(f"`{name}`" for name in (*names[1:], names[0]))
-        related = tuple(Related(each.name.span, f"`{each.name.text}` is defined here") for each in cycle[1:])
+        related = tuple(RelatedPlace(each.name.span, f"`{each.name.text}` is defined here") for each in cycle[1:])
         self._report.add(DefinitionCycle(cycle[0].name.span, name=names[0], path=path, related=related))
 
     def _limited(self, found: Expr | None, written: ast.Expression) -> Expr | None:
         """Return an expression, or None after reporting that it has too many parts, as definitions can multiply."""
         if found is not None and sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
-            self._report.add(TextTooLarge(written.span, what="this expression", limit=f"{MAX_NODES:,} parts"))
+            self._report.add(TextTooLarge(written.span, quantity="this expression", limit=f"{MAX_NODES:,} parts"))
             return None
         return found
 
@@ -131,16 +137,16 @@ class ExpressionReader:
 
     def _condition(self, written: ast.Expression) -> Expr | None:
         match written:
-            case ast.Logical():
+            case ast.LogicalOperation():
                 return self._logical(written)
-            case ast.Unary(operator="not"):
+            case ast.UnaryOperation(operator="not"):
                 term = self._condition(written.term)
                 return None if term is None else Not(term, written.span)
             case ast.IsTest():
                 return self._is_test(written)
             case ast.Membership():
                 return self._membership(written)
-            case ast.Binary() if is_test(written):
+            case ast.BinaryOperation() if is_boolean_expression(written):
                 return self._test(written)
             case ast.DottedName():
                 return self._truth_value(written)
@@ -151,7 +157,7 @@ class ExpressionReader:
                 self._operands.refuse(written, problem, comparison_remedy(written))
                 return None
 
-    def _test(self, written: ast.Binary) -> Expr | None:
+    def _test(self, written: ast.BinaryOperation) -> Expr | None:
         if written.operator == "implies":
             left, right = self._condition(written.left), self._condition(written.right)
             return None if left is None or right is None else Or((Not(left, written.left.span), right), written.span)
@@ -160,7 +166,7 @@ class ExpressionReader:
         found = self._comparison(written)
         return found if found is None else expand_counts(found, self._report)
 
-    def _logical(self, written: ast.Logical) -> Expr | None:
+    def _logical(self, written: ast.LogicalOperation) -> Expr | None:
         # Read all terms, to find all mistakes.
         terms = [self._condition(term) for term in written.terms]
         known = tuple(term for term in terms if term is not None)
@@ -193,7 +199,7 @@ class ExpressionReader:
     def _is_boolean(self, address: str) -> bool:
         return all(
             isinstance(part, Categorical) and all(isinstance(value, bool) for value in part.values)
-            for part in parts(self._names.domain(address))
+            for part in parts(self._names.domain_at(address))
         )
 
     def _is_test(self, written: ast.IsTest) -> Expr | None:
@@ -203,7 +209,7 @@ class ExpressionReader:
         name = written.decision.text
         if name in self._operands.scope.operators:
             wanted = None if written.operator is None else written.operator.words[-1].text
-            self._names.record_fixed(written.decision, self._operands.scope, written.span)
+            self._names.record_fixed_value(written.decision, self._operands.scope, written.span)
             return Constant(self._operands.scope.operators[name] == wanted, written.span)
         found = self._operands.read_name(written.decision)
         if not isinstance(found, Choice):
@@ -227,7 +233,7 @@ class ExpressionReader:
         operators = [(branch.name, branch.node) for branch in choice.branches if isinstance(branch.node, Operator)]
         uses = tuple(b for b, node in operators if node.name == plain and package in ("", node.catalogue))
         if not uses and choice.repeats:
-            remedy = f"name a use: `{name_of_use(choice.key, 1)} is {name}`"
+            remedy = f"name a use: `{name_of_nth_use(choice.key, 1)} is {name}`"
             self._operands.refuse(written, f"`{choice.key}` is the number of uses of a chain", remedy)
             return ()
         if not uses and not self._names.is_incompletely_read(choice.address, self._operands.scope):
@@ -262,12 +268,12 @@ class ExpressionReader:
             return None
         if isinstance(item, Reference):
             for value, place in zip(values, written.values, strict=True):
-                self._operands.expect_value(item.address, value, place)  # type: ignore[arg-type]
+                self._operands.report_impossible_value(item.address, value, place)  # type: ignore[arg-type]
         return expand_counts(In(item, tuple(values), written.span), self._report)  # type: ignore[arg-type]
 
     # ---- comparisons
 
-    def _truth_comparison(self, written: ast.Binary) -> Expr | None:
+    def _truth_comparison(self, written: ast.BinaryOperation) -> Expr | None:
         left, right = self._condition(written.left), self._condition(written.right)
         if left is None or right is None:
             return None
@@ -276,11 +282,11 @@ class ExpressionReader:
         terms = And((left, same), written.span), And((Not(left, written.left.span), opposite), written.span)
         found = Or(terms, written.span)
         if sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
-            self._report.add(TextTooLarge(written.span, what="the comparison of truth values", limit=LIMIT))
+            self._report.add(TextTooLarge(written.span, quantity="the comparison of truth values", limit=LIMIT))
             return None
         return found
 
-    def _comparison(self, written: ast.Binary) -> Expr | None:
+    def _comparison(self, written: ast.BinaryOperation) -> Expr | None:
         nested = self._nested_side(written)
         if nested is not None:
             found = self._decision_equality(*nested, written)
@@ -290,13 +296,15 @@ class ExpressionReader:
         return self._value_comparison(written, left, right) if counted is None else counted
 
     def _value_comparison(
-        self, written: ast.Binary, left: Expr | Choice | None, right: Expr | Choice | None
+        self, written: ast.BinaryOperation, left: Expr | Choice | None, right: Expr | Choice | None
     ) -> Expr | None:
         for side, other in ((left, written.right), (right, written.left)):
             if isinstance(side, Choice):
                 test = f"{side.key} is {other.span.text}"
                 remedy = {"==": f"write `{test}`", "!=": f"write `not {test}`"}.get(written.operator)
-                if member_presence_conditions(side, written.span) and not isinstance(other, ast.DottedName | ast.Text):
+                if member_presence_conditions(side, written.span) and not isinstance(
+                    other, ast.DottedName | ast.QuotedString
+                ):
                     place = written.left if side is left else written.right
                     remedy = f"count the members of a list: `count({place.span.text})`"
                 self._operands.refuse(written, f"`{side.key}` is a decision: test it with `is`", remedy)
@@ -317,11 +325,11 @@ class ExpressionReader:
                 and isinstance(constant, Constant)
                 and not self._operands.mentions_data(place)
             ):
-                self._operands.expect_value(side.address, constant.value, place)
+                self._operands.report_impossible_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
     def _number_of_uses(
-        self, written: ast.Binary, left: Expr | Choice | None, right: Expr | Choice | None
+        self, written: ast.BinaryOperation, left: Expr | Choice | None, right: Expr | Choice | None
     ) -> Expr | None:
         """Return a comparison of a chain's number of uses with a number, as a test of its alternatives.
 
@@ -348,7 +356,7 @@ class ExpressionReader:
                 return True
         return False
 
-    def _compares_truths(self, written: ast.Binary) -> bool:
+    def _compares_truths(self, written: ast.BinaryOperation) -> bool:
         return written.operator in ("==", "!=") and (self._is_truth(written.left) or self._is_truth(written.right))
 
     def _is_truth(self, written: ast.Expression) -> bool:
@@ -361,9 +369,9 @@ class ExpressionReader:
                 return False
             seen.append(definition)
             written, scope = definition.expression, definition.scope
-        return is_test(written)
+        return is_boolean_expression(written)
 
-    def _nested_side(self, written: ast.Binary) -> tuple[ast.DottedName, ast.Expression] | None:
+    def _nested_side(self, written: ast.BinaryOperation) -> tuple[ast.DottedName, ast.Expression] | None:
         """Return the choice of operators (the value of a parameter) that an equality compares, and the other side."""
         side, other = written.left, written.right
         if isinstance(other, ast.DottedName) and not (
@@ -374,10 +382,12 @@ class ExpressionReader:
             return None
         return (side, other) if self._names.is_nested_operator(side.text, self._operands.scope) else None
 
-    def _decision_equality(self, side: ast.DottedName, other: ast.Expression, written: ast.Binary) -> Expr | None:
+    def _decision_equality(
+        self, side: ast.DottedName, other: ast.Expression, written: ast.BinaryOperation
+    ) -> Expr | None:
         """Read the equality of a choice of operators with an alternative, written by its name or as its plain value."""
         if side.text in self._operands.scope.operators and isinstance(
-            other, ast.DottedName | ast.Text | ast.NamedConstant
+            other, ast.DottedName | ast.QuotedString | ast.NamedConstant
         ):
             return self._is_test(ast.IsTest(side, _alternative_name(other), written.span))
         found = self._operands.read_name(side)
@@ -393,7 +403,7 @@ class ExpressionReader:
         match written:
             case ast.Number(value=int() as number) if choice.repeats and str(number) in choice.branch_indices:
                 return (str(number),)
-            case ast.Number() | ast.Text() | ast.NamedConstant() | ast.Tuple() | ast.DottedName():
+            case ast.Number() | ast.QuotedString() | ast.NamedConstant() | ast.TupleLiteral() | ast.DottedName():
                 value = literal_value(written, self._report)
                 place = None if isinstance(value, InvalidValue) else index_of_value_branch(choice.branches, value)
                 if place is not None:
@@ -401,12 +411,14 @@ class ExpressionReader:
             case _:
                 pass
         match written:
-            case ast.Text(value=text) if self._is_nested_decision(decision) and is_value_branch(choice.branches, text):
+            case ast.QuotedString(value=text) if self._is_nested_decision(decision) and is_value_branch(
+                choice.branches, text
+            ):
                 self._operands.refuse(
                     written, f"`{written.span.text}` is not an alternative", f"remove the quotes: `{text}`"
                 )
                 return ()
-            case ast.DottedName() | ast.Text() | ast.NamedConstant(value=None):
+            case ast.DottedName() | ast.QuotedString() | ast.NamedConstant(value=None):
                 return self._branches(choice, ast.IsTest(decision, _alternative_name(written), written.span))
             case ast.OperatorValue():
                 self._report.add(misplaced_body_diagnostic(written))
@@ -420,11 +432,11 @@ class ExpressionReader:
             decision.text, self._operands.scope
         )
 
-    def _order(self, written: ast.Binary, left: Expr, right: Expr) -> Expr | None:
+    def _order(self, written: ast.BinaryOperation, left: Expr, right: Expr) -> Expr | None:
         for side, constant, swapped in ((left, right, False), (right, left, True)):
             of_data = self._operands.mentions_data(written.left if swapped else written.right)
             if isinstance(side, Reference) and isinstance(constant, Constant) and not of_data:
-                domain = self._names.domain(side.address)
+                domain = self._names.domain_at(side.address)
                 if isinstance(domain, Ordinal):
                     return self._ordinal(written, side, domain, constant, swapped)
         for side, place in ((left, written.left), (right, written.right)):
@@ -435,11 +447,13 @@ class ExpressionReader:
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
     def _ordinal(
-        self, written: ast.Binary, side: Reference, domain: Ordinal, constant: Constant, swapped: bool
+        self, written: ast.BinaryOperation, side: Reference, domain: Ordinal, constant: Constant, swapped: bool
     ) -> Expr | None:
         found = domain.find(constant.value)
         if isinstance(found, NotFound):
-            self._operands.expect_value(side.address, constant.value, written.left if swapped else written.right)
+            self._operands.report_impossible_value(
+                side.address, constant.value, written.left if swapped else written.right
+            )
             return None
         place = domain.values.index(found)
         below = written.operator in ("<", "<=") if not swapped else written.operator in (">", ">=")
@@ -448,12 +462,12 @@ class ExpressionReader:
         return In(side, chosen, written.span)
 
 
-def _alternative_name(value: ast.DottedName | ast.Text | ast.NamedConstant) -> ast.DottedName | None:
+def _alternative_name(value: ast.DottedName | ast.QuotedString | ast.NamedConstant) -> ast.DottedName | None:
     """Return the name of an alternative as an `is` test has it: None for `none`."""
     match value:
         case ast.DottedName():
             return value
-        case ast.Text():
+        case ast.QuotedString():
             return ast.DottedName((ast.Word(value.value, value.span),), value.span)
         case ast.NamedConstant():
             return None

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics import tasks as problems
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir import task as ir_task
 from spacelang.ir.space import ABSTRACT_CATALOGUE, Node, operators
 from spacelang.spelling_suggestions import nearest_name
@@ -109,9 +109,9 @@ class GoalReader:
         for each in found:
             name = each.name if isinstance(each, ir_task.FunctionGoal) else each.formula
             if name in seen:
-                related = (Related(seen[name], "the first one"),)
+                related = (RelatedPlace(seen[name], "the first one"),)
                 setting_name = f"goal `{each.formula}`"
-                self._report.add(problems.RepeatedSetting(each.span, setting=setting_name, related=related))
+                self._report.add(problems.RepeatedTaskSetting(each.span, setting=setting_name, related=related))
             seen[name] = each.span
         return goal, tuple(each for each in further if each is not None)
 
@@ -131,16 +131,16 @@ class GoalReader:
                 remedy = f"a cost is minimized: write `minimize {self.example_loss}, {cost}`"
                 self._report.add(problems.InvalidGoal(written.span, remedy=remedy))
                 return None
-            case ast.Text(name):
+            case ast.QuotedString(name):
                 return ir_task.FunctionGoal(direction, name, span=written.span)
-            case ast.Unary("-", ast.Text(name)) if len(setting.arguments) > 1:
+            case ast.UnaryOperation("-", ast.QuotedString(name)) if len(setting.arguments) > 1:
                 return ir_task.FunctionGoal(direction, name, is_negated=True, span=written.span)
             case ast.DottedName():
                 name, from_one = written, False
-            case ast.Binary("-", ast.Number(1), ast.DottedName() as name):
+            case ast.BinaryOperation("-", ast.Number(1), ast.DottedName() as name):
                 from_one = True
-            case ast.Unary("-", ast.DottedName() | ast.Text() as negated) | ast.Binary(
-                "-", ast.Number(1), ast.Text() as negated
+            case ast.UnaryOperation("-", ast.DottedName() | ast.QuotedString() as negated) | ast.BinaryOperation(
+                "-", ast.Number(1), ast.QuotedString() as negated
             ):
                 other = "maximize" if direction == "minimize" else "minimize"
                 remedy = f"write `{other} {spell_arithmetic(negated)}`"
@@ -154,7 +154,7 @@ class GoalReader:
             return None
         goal = ir_task.ScorerGoal(direction, scorer, from_one, span)
         if (direction == "maximize") == from_one:
-            self._report.add(problems.ReversedGoal(span, scorer=scorer, remedy=_corrected_goal(goal)))
+            self._report.add(problems.GoalInWrongDirection(span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
 
     def _scorer_remedy(self, written: ast.Expression | ast.Word | ast.SplitOption, direction: str) -> str | None:

@@ -8,10 +8,10 @@ from spacelang.analysis.arithmetic import FIXED_VALUE_REASON, evaluate, read_ari
 from spacelang.analysis.arithmetic import to_number as plain_number
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_data_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
+from spacelang.analysis.literal_values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.analysis.ranges import LARGEST
-from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
@@ -112,7 +112,7 @@ def read_decision_default(
     if place is not None:
         return place
     word = "none" if value is None else value
-    is_string = isinstance(default, ast.Text) and is_value_branch(branches, default.value)
+    is_string = isinstance(default, ast.QuotedString) and is_value_branch(branches, default.value)
     if word in names and not is_string:
         return names.index(word)
     if is_known and branches and not isinstance(value, InvalidValue):
@@ -150,7 +150,7 @@ def _report_outside(
 ) -> None:
     at, symbols = written.domain.span, report.symbols
     # On the same line the label is enough.
-    related = () if at.line == default.span.line else (Related(at, "the domain"),)
+    related = () if at.line == default.span.line else (RelatedPlace(at, "the domain"),)
     report.add(
         DefaultOutsideDomain(
             default.span,
@@ -179,7 +179,7 @@ def _near(value: Value, domain: Domain) -> str | None:
 def _result_note(written: ast.Value | ast.Expression, value: Value) -> tuple[str, ...]:
     """Return a note with the value of a default that is written as arithmetic."""
     match written:
-        case ast.Binary() | ast.Unary() | ast.FunctionCall():
+        case ast.BinaryOperation() | ast.UnaryOperation() | ast.FunctionCall():
             shown = literal(value) if value == value else "no number"  # noqa: PLR0124 - nan differs from itself
             return () if value in (math.inf, -math.inf) else (f"`{written.span.text}` is {shown}",)
         case _:
@@ -203,11 +203,18 @@ def read_value(
             words is not None and contains(words, written.text)
         ):
             return _read_arithmetic(written, report, what)
-        case ast.Binary() | ast.Unary() | ast.FunctionCall():
+        case ast.BinaryOperation() | ast.UnaryOperation() | ast.FunctionCall():
             return _read_arithmetic(written, report, what)
-        case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple() | ast.OperatorValue():
+        case (
+            ast.Number()
+            | ast.QuotedString()
+            | ast.NamedConstant()
+            | ast.DottedName()
+            | ast.TupleLiteral()
+            | ast.OperatorValue()
+        ):
             return written
-        case ast.Logical() | ast.Membership() | ast.IsTest() | ast.NumberWithUnit():
+        case ast.LogicalOperation() | ast.Membership() | ast.IsTest() | ast.NumberWithUnit():
             return _report_no_value(written, report, what)
         case _:
             assert_never(written)
@@ -259,9 +266,9 @@ def _is_float(written: ast.Value | ast.Expression) -> bool:
     match written:
         case ast.Number(value=value):
             return isinstance(value, float)
-        case ast.Binary(left=left, right=right):
+        case ast.BinaryOperation(left=left, right=right):
             return _is_float(left) or _is_float(right)
-        case ast.Unary(term=term):
+        case ast.UnaryOperation(term=term):
             return _is_float(term)
         case ast.FunctionCall(function=function, arguments=arguments):
             return function.text not in ("ceil", "floor") and any(map(_is_float, arguments))

@@ -4,23 +4,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis import alternatives, chains, declarations
+from spacelang.analysis import alternatives, declarations, repeated_stages
 from spacelang.analysis.alternatives import alternatives_of_structure, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import AddressPrefix, Chain, Definition, Draft, PendingConstraint, Scope, StageNames
-from spacelang.analysis.groups import BodyMember, GroupReader
-from spacelang.analysis.modules import Module
+from spacelang.analysis.imported_modules import Module
+from spacelang.analysis.literal_values import read_annotations, span_of
 from spacelang.analysis.operators import BodyReader, OperatorReader
-from spacelang.analysis.structures import StructureContext, StructureReader
-from spacelang.analysis.values import read_annotations, span_of
+from spacelang.analysis.parameter_groups import BodyMember, ParameterGroupExpander
+from spacelang.analysis.space_drafts import (
+    AddressPrefix,
+    Definition,
+    PendingConstraint,
+    Scope,
+    SpaceDraft,
+    StageNameResolver,
+    UnexpandedChain,
+)
+from spacelang.analysis.structure_reader import StructureContext, StructureReader
 from spacelang.catalog.catalogue import FileCatalogues
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import UnknownStep, UnreachableStage
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import UnknownPipelineStep, UnreachableStage
 from spacelang.diagnostics.reading import NoPipelineOrStage, TextTooLarge
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
-from spacelang.ir.chains import MAX_USES_IN_CHAIN, name_of_use
 from spacelang.ir.data_binding import DataColumn
+from spacelang.ir.repeated_stages import MAX_USES_IN_CHAIN, name_of_nth_use
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -44,20 +52,22 @@ class StageReader:
         self._module = module
         self._catalogue = catalogue
         self._report = report
-        self._names = StageNames(module)
+        self._names = StageNameResolver(module)
         self._top = StructureContext(AddressPrefix("", "", self._names))
         self._modules: dict[int, Module] = {}
         self._readers: dict[int, tuple[OperatorReader, StructureReader]] = {}
-        self._groups = GroupReader(report)
+        self._groups = ParameterGroupExpander(report)
         self._open: list[tuple[Module, ast.Stage]] = []
         self._cycles: set[frozenset[str]] = set()
         self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
         self._is_full = False
         self.around: list[str] = []
-        self.draft = Draft(ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn, columns=columns)
+        self.draft = SpaceDraft(
+            ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn, columns=columns
+        )
 
-    def read(self) -> Draft:
+    def read(self) -> SpaceDraft:
         """Return the draft of the module."""
         taken = self._reserve_values(self._module)
         steps = self._steps(self._module)
@@ -72,7 +82,7 @@ class StageReader:
         left_out = [self._read_use(self._module, stage, None) for stage in unused]
         uses = [use for chain in self.draft.chains.values() for use in chain.uses]
         self.draft.declared.extend((root, *left_out, *uses))
-        self.draft.root = chains.expand_tree(root, self.draft.chains)
+        self.draft.root = repeated_stages.expand_chains_in_tree(root, self.draft.chains)
         self._add_rules()
         declarations.check_reusable_declarations(self._module, self._catalogue, self._groups, self._report)
         return self.draft
@@ -126,7 +136,7 @@ class StageReader:
         if module.pipeline is not None:
             # Names in the bodies of an imported pipeline are resolved in the imported file.
             spot = StructureContext(AddressPrefix("", "", self._names.in_module(module)), self._top.taken)
-            return structures.steps(module.pipeline.structure, spot)
+            return structures.read_steps(module.pipeline.structure, spot)
         if not module.stages and not module.is_torn:
             self._report.add(NoPipelineOrStage(Span(module.source, 0, 0)))
         inner = {part.name.text for stage in module.stages.values() for part in mentioned_operators(stage.structure)}
@@ -161,24 +171,26 @@ class StageReader:
         return self._read_use(home, stage, written)
 
     def make_chain_use(
-        self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
+        self, home: Module, stage: ast.Stage, written: ast.Repetition, alias: ast.Word | None
     ) -> ir.Choice | None:
         """Return a chain as a decision without alternatives yet, or None after reporting a mistake."""
-        mistakes = [*chains.chain_diagnostics(written, stage, self.around)]
+        mistakes = [*repeated_stages.chain_diagnostics(written, stage, self.around)]
         for mistake in mistakes:
             self._report.add(mistake)
         is_allowed = self._may_use(home, stage, written.span) and not mistakes
         called = self._structures.assign_name(stage.name.text, alias, written.span, self._top)
         is_again = self._register_use(home, stage, called)
         if not is_allowed:
-            self.draft.dubious.update((called, *(name_of_use(called, place) for place in range(MAX_USES_IN_CHAIN + 1))))
+            self.draft.dubious.update(
+                (called, *(name_of_nth_use(called, place) for place in range(MAX_USES_IN_CHAIN + 1)))
+            )
             return None
         self._names.chains.add(called)
         least, most = (int(each.value) for each in written.counts)
         self.around.append(CHAIN)
         uses: list[ir.Choice] = []
         for place in range(1, most + 1):
-            before, use = len(self._report.found), name_of_use(called, place)
+            before, use = len(self._report.found), name_of_nth_use(called, place)
             uses.append(self._read(home, stage, use, AddressPrefix(use, use), is_again=True))
             if place > 1:
                 # The first use has the same mistakes.
@@ -187,7 +199,7 @@ class StageReader:
         is_first = not is_again and any(each.name.text == "first" for each in stage.annotations)
         if is_first:
             self._check_first(stage)
-        chain = Chain(called, stage.name.text, is_first, tuple(uses), least, written.span)
+        chain = UnexpandedChain(called, stage.name.text, is_first, tuple(uses), least, written.span)
         self.draft.chains[called] = chain
         return chain.decision
 
@@ -211,9 +223,13 @@ class StageReader:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
         if len(self._open) > MAX_DEPTH:
-            self._report.add(TextTooLarge(span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
+            self._report.add(TextTooLarge(span, quantity="the nesting depth of stages", limit=str(MAX_DEPTH)))
         elif uses > MAX_USES:
-            self._report.add(TextTooLarge(span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
+            self._report.add(
+                TextTooLarge(
+                    span, quantity="the number of times that stages are used in the pipeline", limit=f"{MAX_USES:,}"
+                )
+            )
         else:
             return False
         self._is_full = self._is_misnamed = True
@@ -225,7 +241,7 @@ class StageReader:
         if written.alias is not None:
             self._report.add(StageWithBody(written.alias.span, stage=written.name.text, kind="a whole space"))
         if CHAIN in self.around:
-            self._report.add(chains.imported_pipeline_in_chain_diagnostic(written))
+            self._report.add(repeated_stages.imported_pipeline_in_chain_diagnostic(written))
             self.mark_incomplete()
             return []
         return self._steps(module)
@@ -245,7 +261,7 @@ class StageReader:
             home, rest = module.resolve_module_prefix(written.name)
             before = written.name.text.removesuffix(rest)
             near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
-            unknown = UnknownStep(written.name.span, name=written.name.text, near=near)
+            unknown = UnknownPipelineStep(written.name.span, name=written.name.text, near=near)
             self._report.add(operators.finder.other_catalogue_diagnostic(written.name) or unknown)
 
     def mark_incomplete(self) -> None:
@@ -295,7 +311,7 @@ class StageReader:
     def _check_first(self, stage: ast.Stage) -> None:
         mark = span_of("first", stage.annotations)
         if self._first is not None:
-            related = (Related(self._first[1], "the other one"),)
+            related = (RelatedPlace(self._first[1], "the other one"),)
             problem, reason = "already marks another stage", "one is enough"
             self._report.add(MisplacedAnnotation(mark, name="first", problem=problem, reason=reason, related=related))
         self._first = self._first or (stage, mark)
@@ -322,13 +338,13 @@ def _names(expression: ast.Expression) -> Iterator[ast.DottedName]:
     match expression:
         case ast.DottedName():
             yield expression
-        case ast.Logical(terms=parts) | ast.FunctionCall(arguments=parts):
+        case ast.LogicalOperation(terms=parts) | ast.FunctionCall(arguments=parts):
             for part in parts:
                 yield from _names(part)
-        case ast.Binary():
+        case ast.BinaryOperation():
             yield from _names(expression.left)
             yield from _names(expression.right)
-        case ast.Unary(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
+        case ast.UnaryOperation(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
             yield from _names(part)
         case _:
             return

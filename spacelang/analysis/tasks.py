@@ -8,9 +8,9 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.goals import GoalReader, ScorerReader, check_function_goal, is_evaluated_by_user_function
-from spacelang.catalog.catalogue import FileCatalogues, Role
+from spacelang.catalog.catalogue import FileCatalogues, OperatorRole
 from spacelang.diagnostics import tasks as problems
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir import task as ir_task
 from spacelang.ir import validation
 from spacelang.ir.space import Node
@@ -23,11 +23,11 @@ from spacelang.text import Span
 
 KINDS: Final = ("classification", "regression")
 LIMITED_OBJECTS: Final = ("trial", "run")
-ESTIMATOR_ROLES: Final = {"classification": Role.CLASSIFIER, "regression": Role.REGRESSOR}
+ESTIMATOR_ROLES: Final = {"classification": OperatorRole.CLASSIFIER, "regression": OperatorRole.REGRESSOR}
 _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
-def read(
+def read_task(
     written: ast.Task, catalogue: FileCatalogues, report: DiagnosticCollector, root: Node | None = None
 ) -> ir_task.Task | None:
     """Return the task of a block, or None if its kind is unknown. Invalid settings are reported and left out.
@@ -39,13 +39,14 @@ def read(
     ).read()
 
 
-def check(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
+def check_task(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report a task of another kind than the estimators of the space, and goals in quotes that it cannot have."""
     if task.function_goals and not is_evaluated_by_user_function(root):
         check_function_goal(task.function_goals[0], catalogue, report)
     wanted = ESTIMATOR_ROLES[task.kind]
     entries = [
-        (operator, catalogue.entry(operator.catalogue, operator.name)) for operator in possible_last_operators(root)
+        (operator, catalogue.entry_in_catalogue(operator.catalogue, operator.name))
+        for operator in possible_last_operators(root)
     ]
     last = [(operator, entry.roles) for operator, entry in entries if entry is not None and entry.roles & _ESTIMATORS]
     if not last or any(wanted in roles for _, roles in last):
@@ -53,7 +54,7 @@ def check(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: Dia
     operator = last[0][0]
     other = next(kind for kind in KINDS if kind != task.kind)
     role = ESTIMATOR_ROLES[other].value
-    related = (Related(operator.span, f"`{operator.name}` is a {role}"),)
+    related = (RelatedPlace(operator.span, f"`{operator.name}` is a {role}"),)
     report.add(problems.WrongTaskKind(task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
 
 
@@ -102,8 +103,8 @@ class _TaskReader:
     def _is_first(self, what: str, setting: ast.TaskSetting, remedy: str | None = None) -> bool:
         place = _keyword_span(setting)
         if what in self._first:
-            related = (Related(self._first[what], "the first one"),)
-            self._report.add(problems.RepeatedSetting(place, setting=what, remedy=remedy, related=related))
+            related = (RelatedPlace(self._first[what], "the first one"),)
+            self._report.add(problems.RepeatedTaskSetting(place, setting=what, remedy=remedy, related=related))
             return False
         self._first[what] = place
         return True
@@ -134,7 +135,7 @@ class _TaskReader:
             return validation.make_validation(name.text, number.value, pairs)
         except validation.SplitOptionError as error:
             place = name.span if error.place is None else written[error.place].span
-            self._report.add(problems.WrongSplitOption(place, problem=error.problem, remedy=error.remedy))
+            self._report.add(problems.InvalidSplitOption(place, problem=error.problem, remedy=error.remedy))
             return None
 
     def _is_valid_number(self, kind: str, number: ast.Number) -> bool:
@@ -145,15 +146,15 @@ class _TaskReader:
                 return True
             remedy = f"write `holdout({value / 100:g})`" if 1 < value < 100 else None
             problem = f"`{text}` leaves no rows to train or to evaluate on"
-            self._refuse(number, problem, "a share between 0 and 1", remedy)
+            self._refuse(number, problem, "expected a share between 0 and 1", remedy)
             return False
         if isinstance(value, int) and value >= 2:
             return True
         wrong = "is not a cross-validation" if kind == "cv" else "is not a number of periods"
-        self._refuse(number, f"`{text}` {wrong}", "a whole number of folds, at least 2")
+        self._refuse(number, f"`{text}` {wrong}", "expected a whole number, at least 2")
         return False
 
-    def _fidelity(self, setting: ast.TaskSetting) -> ir_task.Fidelity | None:
+    def _fidelity(self, setting: ast.TaskSetting) -> ir_task.FidelitySchedule | None:
         resource, first, factor = setting.arguments
         assert isinstance(resource, ast.Word)
         assert isinstance(first, ast.Number)
@@ -165,13 +166,13 @@ class _TaskReader:
         rows, growth = first.value, float(factor.value)
         if not (isinstance(rows, int) and rows >= 1):
             problem = f"training cannot start with {spell_arithmetic(first)} rows"
-            self._refuse(first, problem, "a whole number of at least 1")
+            self._refuse(first, problem, "expected a whole number of at least 1")
             return None
         if not growth > 1:
             problem = f"the factor {spell_arithmetic(factor)} does not increase the number of rows"
-            self._refuse(factor, problem, "a number greater than 1")
+            self._refuse(factor, problem, "expected a number greater than 1")
             return None
-        return ir_task.Fidelity(rows, growth, setting.span)
+        return ir_task.FidelitySchedule(rows, growth, setting.span)
 
     # ---- limits
 
@@ -180,7 +181,7 @@ class _TaskReader:
         assert isinstance(name, ast.Word)
         if name.text not in LIMITED_OBJECTS:
             remedy = "write `limit trial 300s 4GB` or `limit run 1h`"
-            self._unknown(name, "something that can be limited", LIMITED_OBJECTS, remedy)
+            self._unknown(name, "a kind of limit (`trial` or `run`)", LIMITED_OBJECTS, remedy)
             return
         if not self._is_first(f"limit of a {name.text}", setting):
             return
@@ -204,12 +205,12 @@ class _TaskReader:
             return None
         if field in seen:
             self._report.add(
-                problems.RepeatedSetting(written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}")
+                problems.RepeatedTaskSetting(written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}")
             )
             return None
         value = ir_task.to_base_unit(written.number, {**ir_task.SECONDS, **ir_task.BYTES}[written.unit])
         if not (isfinite(value) and value > 0):
-            self._refuse(written, f"a limit of `{text}` allows nothing", "greater than 0")
+            self._refuse(written, f"a limit of `{text}` stops every trial", "expected a number greater than 0")
             return None
         return value
 
@@ -217,12 +218,14 @@ class _TaskReader:
 
     def _unknown(self, name: ast.Word, kind: str, known: tuple[str, ...], remedy: str) -> None:
         near = nearest_name(name.text, known)
-        self._report.add(problems.UnknownSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
+        self._report.add(problems.UnknownTaskSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
 
     def _refuse(
         self, written: ast.Number | ast.NumberWithUnit, problem: str, expected: str, remedy: str | None = None
     ) -> None:
-        self._report.add(problems.SettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy))
+        self._report.add(
+            problems.TaskSettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy)
+        )
 
 
 _RESOURCE_NAMES: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
@@ -257,14 +260,15 @@ class BoundReader:
     def read(self, written: ast.Expression) -> ir_task.Bound | None:
         """Return the bound that an expression states, or None after reporting why it states none."""
         match written:
-            case ast.Binary(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
+            case ast.BinaryOperation(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
                 pass
-            case ast.Logical():
-                problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
+            case ast.LogicalOperation():
+                problem = "a `subject to` line can bound only one measure"
+                remedy = "write one `subject to` line for each measure"
                 self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None
             case _:
-                problem = "this is not a bound of a measure"
+                problem = "this expression is not a bound of a measure"
                 remedy = "write `subject to MEASURE <= NUMBER`"
                 self._report.add(problems.InvalidTaskBound(written.span, problem=problem, remedy=remedy))
                 return None
@@ -285,8 +289,8 @@ class BoundReader:
         if limit < 0 or (limit == 0 and (measure is not ir_task.BoundedMeasure.DISPARITY or relation == "<")):
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
             is_zero_allowed = measure is ir_task.BoundedMeasure.DISPARITY and relation == "<="
-            expected = "a bound of at least 0" if is_zero_allowed else "a bound greater than 0"
-            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
+            expected = f"expected a bound {'of at least' if is_zero_allowed else 'greater than'} 0"
+            self._report.add(problems.TaskSettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
         return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
 
@@ -303,7 +307,7 @@ class BoundReader:
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
-            self._report.add(problems.UnknownMeasure(place, name=name, near=near))
+            self._report.add(problems.UnknownTaskMeasure(place, name=name, near=near))
             return None
         measure = ir_task.BoundedMeasure(name)
         takes_arguments = measure is ir_task.BoundedMeasure.DISPARITY
@@ -318,7 +322,7 @@ class BoundReader:
         """Return the scorer and the column of a `disparity`, or None for each after reporting a mistake."""
         assert isinstance(written, ast.FunctionCall)
         match written.arguments:
-            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.Text(value=column)):
+            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.QuotedString(value=column)):
                 return self._scorers.read(scorer), column
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
@@ -334,22 +338,24 @@ class BoundReader:
                 value = float(round(value)) if measure is ir_task.BoundedMeasure.SIZE and isfinite(value) else value
             case ast.Number(value) if measure is ir_task.BoundedMeasure.DISPARITY:
                 value = float(value)
-            case ast.Unary("-", ast.Number() | ast.NumberWithUnit()):
+            case ast.UnaryOperation("-", ast.Number() | ast.NumberWithUnit()):
                 return -1.0
             case ast.Number() | ast.NumberWithUnit():
                 self._report.add(_wrong_unit(measure, written))
                 return None
             case _:
-                self._report.add(problems.InvalidTaskBound(written.span, problem="this bound is not a number"))
+                self._report.add(
+                    problems.InvalidTaskBound(written.span, problem="the bound of a measure must be a number")
+                )
                 return None
         if isfinite(value):
             return value
-        self._report.add(problems.InvalidTaskBound(written.span, problem="this bound is not finite"))
+        self._report.add(problems.InvalidTaskBound(written.span, problem="the bound of a measure must be finite"))
         return None
 
 
 def _is_number(written: ast.Expression) -> bool:
-    return isinstance(written, ast.Number | ast.NumberWithUnit | ast.Unary)
+    return isinstance(written, ast.Number | ast.NumberWithUnit | ast.UnaryOperation)
 
 
 def _units(measure: ir_task.BoundedMeasure) -> Mapping[str, Fraction]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.reading import TextTooLarge
-from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, nodes, with_children
+from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, map_children, nodes
 from spacelang.ir.partial_evaluation import UNKNOWN, fold_constants, partially_evaluate
 from spacelang.syntax import ast
 
@@ -18,14 +18,14 @@ def is_truth_value(expression: Expr) -> bool:
     return not isinstance(expression, Constant | Reference | Arithmetic | Call)
 
 
-def is_test(written: ast.Expression) -> bool:
+def is_boolean_expression(written: ast.Expression) -> bool:
     """Return True if an expression is true or false whatever its names stand for."""
     match written:
-        case ast.Logical() | ast.Membership() | ast.IsTest():
+        case ast.LogicalOperation() | ast.Membership() | ast.IsTest():
             return True
-        case ast.Unary(operator=operator):
+        case ast.UnaryOperation(operator=operator):
             return operator == "not"
-        case ast.Binary(operator=operator):
+        case ast.BinaryOperation(operator=operator):
             return operator in ("==", "!=", "implies", *ORDER_OPERATORS)
         case _:
             return False
@@ -39,9 +39,9 @@ MAX_PAIRS: Final = 3  # The maximum number of pairs that advice shows
 def comparison_remedy(written: ast.Expression) -> str:
     """Return advice for an expression that is no truth value where one is needed, guessing what was meant."""
     match written:
-        case ast.Tuple():
+        case ast.TupleLiteral():
             tests = " and ".join(f"… is {item.span.text}" for item in written.items)
-            return f"write `{tests}`, with stages in place of the dots"
+            return f"write `{tests}`, with the names of stages instead of `…`"
         case ast.FunctionCall() if written.function.text.lower() in DIFFERENT and len(written.arguments) > 1:
             pairs = [f"{one.span.text} != {other.span.text}" for one, other in combinations(written.arguments, 2)]
             shown = " and ".join(pairs[:MAX_PAIRS])
@@ -72,15 +72,15 @@ def expand_counts(atom: Expr, report: DiagnosticCollector) -> Expr | None:
     known = [partially_evaluate(way, lambda _: UNKNOWN) for way in ways if way is not None]
     found = _Expansion(atom).expand(count.arguments, known)
     if found is None:
-        limit = f"{MAX_PARTS:,} combinations of its conditions"
-        report.add(TextTooLarge(count.span, what="this count", limit=limit))
+        what, limit = "the number of combinations of conditions in `count`", f"{MAX_PARTS:,}"
+        report.add(TextTooLarge(count.span, quantity=what, limit=limit))
     return found
 
 
 def _with_number(expression: Expr, count: Call, number: int) -> Expr:
     if expression is count:
         return Constant(number, count.span)
-    return with_children(expression, lambda part: _with_number(part, count, number))
+    return map_children(expression, lambda part: _with_number(part, count, number))
 
 
 class _Expansion:

@@ -8,10 +8,10 @@ from typing import Final
 
 from spacelang.frozen import frozen
 from spacelang.ir import expr
-from spacelang.ir.computed import FUNCTIONS, OPERATIONS
-from spacelang.ir.computed_numbers import UNDEFINED, exact
+from spacelang.ir.computed_parameters import FUNCTIONS, OPERATIONS
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.space import Variable
+from spacelang.ir.standalone_arithmetic import UNDEFINED, to_exact_decimal
 from spacelang.ir.value import is_number
 
 
@@ -39,7 +39,7 @@ def interval_of(expression: expr.Expr, variables: Mapping[str, Variable]) -> Val
     """
     match expression:
         case expr.Constant(value=value):
-            return _point(exact(value)) if is_number(value) and math.isfinite(value) else None  # type: ignore[arg-type]
+            return _point(to_exact_decimal(value)) if is_number(value) and math.isfinite(value) else None  # type: ignore[arg-type]
         case expr.Reference(address=address):
             return _of_domain([*parts(variables[address].hyperparameter.domain)])
         case expr.Call(function="count", arguments=terms):
@@ -64,17 +64,19 @@ def _of_domain(several: list[SimpleDomain]) -> ValueInterval | None:
 def _of_part(part: SimpleDomain) -> list[ValueInterval]:
     match part:
         case Categorical() | Ordinal():
-            return [_point(exact(value)) for value in part.values if is_number(value)]
+            return [_point(to_exact_decimal(value)) for value in part.values if is_number(value)]
         case Grid():
             return [
                 ValueInterval(
-                    IntervalEnd(exact(part.lower)), IntervalEnd(exact(part.greatest)), is_integral=part.is_integral
+                    IntervalEnd(to_exact_decimal(part.lower)),
+                    IntervalEnd(to_exact_decimal(part.greatest)),
+                    is_integral=part.is_integral,
                 )
             ]
         case Real():
             lower, upper = (
-                IntervalEnd(exact(part.lower), part.lower_open),
-                IntervalEnd(exact(part.upper), part.upper_open),
+                IntervalEnd(to_exact_decimal(part.lower), part.lower_open),
+                IntervalEnd(to_exact_decimal(part.upper), part.upper_open),
             )
             return [ValueInterval(lower, upper, is_integral=False)]
 

@@ -23,20 +23,20 @@ from spacelang.api.search_data import (
 )
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Fidelity
+from spacelang.ir.task import FidelitySchedule
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import SINGLE_FIDELITY, BlackBoxObjective
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import WorkerSettings
 from spacelang.runtime.listeners import Closeable, SilentListener
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
-    from spacelang.runtime.executors.in_process import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluatedExecutor
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
+    from spacelang.runtime.search_loop import Steps
 
 BLACK_BOX_NAME: Final = "ask_and_tell"  # The name, in a store, of a black box that the calling program evaluates
 
@@ -85,9 +85,9 @@ def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
     """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
-    from spacelang.runtime.executors.in_process import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluatedExecutor
 
-    executor, heard = CallerEvaluated(prepared.experiment.workers.count), _EndListener()
+    executor, heard = CallerEvaluatedExecutor(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()
     going = run_steps(prepared, executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
@@ -109,7 +109,7 @@ class CallerEvaluatedData(EvaluationData):
             facts, sizes, bounds, make_loss_scale(self.scale), goals=function_goals(experiment.space)
         )
 
-    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:
+    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> FidelitySchedule | None:
         """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
         return super().fidelity_grid(space, aim) if self.fidelities is None else fidelity_grid(self.fidelities)
 
@@ -172,7 +172,7 @@ class Suggestion:
         Errors of the optimizer and of the store are raised as well. If the search has a store, the trial is saved when
         this method returns. If the trial is no longer wanted (see `is_wanted`), nothing happens.
         """
-        from spacelang.runtime.black_box.function import trial_from_answer
+        from spacelang.runtime.black_box.function_objective import trial_from_answer
 
         if self.answer is not None:
             raise RuntimeError("the loss of this trial has already been told")
@@ -232,7 +232,7 @@ class _EndListener(SilentListener):
 
     outcome: "Outcome | None" = None
 
-    def finished(self, outcome: "Outcome") -> None:
+    def on_finish(self, outcome: "Outcome") -> None:
         self.outcome = outcome
 
 
@@ -241,7 +241,7 @@ class _Run:
     """The state of an ask-and-tell run, which continues whenever a loss arrives."""
 
     prepared: PreparedExperiment
-    executor: "CallerEvaluated"
+    executor: "CallerEvaluatedExecutor"
     listener: _EndListener
     steps: "Steps[Result]"
     store: str | PathLike[str] | None

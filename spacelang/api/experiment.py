@@ -29,27 +29,27 @@ from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
-from spacelang.ir.task import Fidelity
+from spacelang.ir.task import FidelitySchedule
 from spacelang.ir.validation import Validation
-from spacelang.optimizers import OPTIMIZERS, default_optimizer, equal_seeds_sentence
+from spacelang.optimizers import OPTIMIZERS, default_optimizer, reproducibility_sentence
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.executors import ONE_WORKER, WorkerSettings
 from spacelang.runtime.final_fit import MAX_ATTEMPTS
-from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.objective import (
     Evaluator,
     FixedFidelitySetObjective,
     HasMetaFeatures,
-    KeepsModels,
+    ModelStoringObjective,
     PartiallyDefinedObjective,
     identifying_settings,
     objective_names,
 )
 from spacelang.runtime.run_deadline import RunDeadline
-from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
+from spacelang.runtime.storage.run_header import UNNAMED_SPACE, RunHeader, make_run_header, space_hash
+from spacelang.runtime.trial_models import BestTrialModels
 from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class EvaluationData(Protocol):
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
-    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
+    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> FidelitySchedule | None:  # noqa: ARG002 - few objectives decide it
         """Return the first fidelity and the growth factor: those of the data if it has any, else those of the task."""
         return None if space.task is None else space.task.fidelity
 
@@ -149,7 +149,7 @@ class Experiment:
     workers: WorkerSettings = ONE_WORKER
     initial: tuple[InitialItem, ...] | None = None
     archive: "Archive | None" = None
-    norm: Norm = Norm.L1
+    norm: DistanceNorm = DistanceNorm.L1
     ensemble: int | None = None
     chosen: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -192,13 +192,13 @@ class Experiment:
         the store.
         """
         stored = stored_header(path)
-        if stored is None or space_identity(space.checked) == stored.identity:
+        if stored is None or space_hash(space.checked) == stored.identity:
             return space, objective
         try:
             earlier = self.data.bind_space(replace(self, space=self.space.with_everything))
         except SpaceError:
             return space, objective
-        return earlier if space_identity(earlier[0].checked) == stored.identity else (space, objective)
+        return earlier if space_hash(earlier[0].checked) == stored.identity else (space, objective)
 
     def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
@@ -266,13 +266,13 @@ class PreparedExperiment:
 
         experiment, objective = self.experiment, self.objective
         seconds = experiment.budget.answer_seconds
-        if seconds is None or not isinstance(objective, KeepsModels) or objective_names(objective):
+        if seconds is None or not isinstance(objective, ModelStoringObjective) or objective_names(objective):
             return None
         candidates = MAX_ATTEMPTS if experiment.ensemble is None else LIBRARY_SIZE
         models = None
         with suppress(OSError):  # without a temporary folder no models are kept
-            models = KeptModels(objective.training_size, candidates)
-        objective.keep_models(None if models is None else models.folder)
+            models = BestTrialModels(objective.training_size, candidates)
+        objective.store_models_in(None if models is None else models.folder)
         return RunDeadline(
             seconds,
             started=started,
@@ -287,7 +287,7 @@ class PreparedExperiment:
         """Return the header of the run, which identifies it in a store."""
         objective = self.objective
         names = [each.formula for each in objective_names(objective)]
-        return make_header(
+        return make_run_header(
             self.space.checked,
             objective.facts,
             metric=objective.metric.formula,
@@ -304,7 +304,7 @@ class PreparedExperiment:
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
             data_options=self.experiment.data.stored_options(self.experiment, objective),
             asked=self.experiment.command_options,
-            equal_seeds=equal_seeds_sentence(self.optimizer.plugin, names),
+            equal_seeds=reproducibility_sentence(self.optimizer.plugin, names),
         )
 
 
@@ -352,7 +352,7 @@ def experiment_fields(options: Mapping[str, Any], constraints: "tuple[Constraint
         "recorded": recorded,
         "initial": None if initial is None else read_initial(initial),
         "archive": None if archive is None else open_archive(archive),
-        "norm": Norm(given["archive_norm"]),
+        "norm": DistanceNorm(given["archive_norm"]),
         "options": {name: given[name] for name in options_of(RunOptions)},
         "resumed": Path(given["store"]) if given["resume"] and given["store"] is not None else None,
     }
@@ -378,7 +378,7 @@ def make_budget(
     return Budget(of_search, trials, 60.0 if is_unlimited else seconds)
 
 
-def with_fidelity_options(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:
+def with_fidelity_options(optimizer: NestedPlugin, fidelity: FidelitySchedule | None) -> NestedPlugin:
     """Return the optimizer with the options `b` and `eta` set from a fidelity.
 
     Options that were given explicitly, and optimizers without these options, are unchanged. Nested plug-ins are treated

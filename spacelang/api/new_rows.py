@@ -16,7 +16,7 @@ from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import UNRELATED
 from spacelang.runtime.evaluation.unseen_rows import align_features, encode_test_labels, format_names
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.unseen_scores import score_with_interval
 from spacelang.spelling_suggestions import format_suggestion
 
@@ -157,3 +157,18 @@ def score_rows(fitted: Any, rows: NewRows, objective: "DataObjective") -> TestSc
     answers = CachedPredictions(fitted, rows.features).subset(places)
     tested = replace(dataset, name=rows.name, target=target, splits=(), relations=UNRELATED)
     return score_with_interval(answers, None, tested, objective.metric, objective.random_state)
+
+
+def share_of_fitted_rows(rows: NewRows, dataset: Dataset) -> float:
+    """Return the share of rows whose features equal those of a row of the data set to which a pipeline was fitted.
+
+    It is 0 if the share is small, or no larger than expected by chance in columns of few values.
+    """
+    from spacelang.runtime.data.split_hints import repeated_held_out_share
+
+    known, new = dataset.features, rows.features
+    if not (isinstance(known, pd.DataFrame) and isinstance(new, pd.DataFrame)):
+        return 0.0  # the columns of sparse data are identified by position
+    places = np.arange(len(known) + len(new))
+    both = pd.concat([known, new], ignore_index=True)
+    return repeated_held_out_share(both, [(places[: len(known)], places[len(known) :])])

@@ -30,6 +30,7 @@ from spacelang.bench.runs import (
     write_plan_and_make_run_folder,
     write_results_and_list_problems,
 )
+from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def compare(
     """
     from spacelang.bench.comparison import ComparisonResults
     from spacelang.bench.comparison.progress import SILENT
-    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, read_options_of
+    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, select_read_options
 
     check_argument_types(data=data, optimizers=optimizers, space=space)
     if options["metric"] is not None:
@@ -122,7 +123,7 @@ def compare(
     workers = worker_settings(loaded, options)
     make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields(options))
     seeds = tuple(range(seed, seed + repeats))
-    read, target_column = read_options_of(options), target_column_or_columns(options["target_column"])
+    read, target_column = select_read_options(options), target_column_or_columns(options["target_column"])
     datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
     common = datasets[0].experiment
     judged = _check_data(datasets, seeds[0], entered)
@@ -133,8 +134,10 @@ def compare(
         else write_plan_and_make_run_folder(place, make_comparison_plan(common, seeds, judged, entered))
     )
     wanted = plan_runs(seeds, [(each, judged[each.label]) for each in datasets], entered)
-    made, complete, interrupted = execute_runs(wanted, runs, SILENT if listener is None else listener)
+    notified = SILENT if listener is None else listener
     formulas, labels = {label: each.formula for label, each in judged.items()}, tuple(each.label for each in entered)
+    notified.data_checked(formulas)
+    made, complete, interrupted = execute_runs(wanted, runs, notified)
     seconds = common.budget.seconds
     end = seconds if seconds is not None else max(run.seconds for run in made)
     results = ComparisonResults.from_runs(loaded.name, tuple(judged), labels, complete, made, formulas, end)
@@ -159,6 +162,11 @@ class Comparison:
     interrupted: bool = False
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the verdict, and the folder with the runs."""
+        folder = "" if self.folder is None else f"\n  runs, tables and plots: {self.folder}"
+        return replace_unprintable(f"Comparison: {self.verdict}") + folder
+
     @property
     def verdict(self) -> str:
         """One sentence on who is ahead at the end, and of whom beyond noise."""
@@ -167,12 +175,13 @@ class Comparison:
         return verdict(self.results)
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per optimizer: its loss on each data set at the end, and its average rank over all of them.
+        """Return one row per optimizer: its score on each data set at the end, and its average rank over all of them.
 
-        The columns are pairs of a data set (`all data` for the rank) and `loss` or `rank`, `low` or `high`. With test
-        rows losses are means over the seeds of the winners' losses there, with 95 % intervals. Otherwise they are
-        medians with quartiles of models trained on all training rows. Ranks have 95 % intervals, if there is enough
-        data.
+        The columns are pairs of a data set (`all data` for the rank) and the score, such as `roc_auc`, or `rank`; `low`
+        and `high` are the ends of its interval, and `loss` is what ranks compare. With test rows, scores are means over
+        the seeds of the winners' scores there, with 95 % intervals. Otherwise they are medians with quartiles of models
+        trained on all training rows; without such a model they are missing. Ranks have 95 % intervals, if there is
+        enough data.
         """
         from spacelang.bench.comparison.summary import summary_frame
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._output import fail, print_diagnostics
+from spacelang.cli._output import fail, print_diagnostics, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.files import os_error_text
@@ -130,10 +130,14 @@ class StoredPipelineOptions:
 
 
 def load(reference: str, options: SpaceOptions) -> "Space":
-    """Read and check a space, print its warnings to standard error, and return it.
+    """Read and check a space, print its warnings to standard error, and return it; raises SpaceError for errors."""
+    space = load_without_sizes(reference, options)
+    print_unbound_sizes(space)
+    return space
 
-    Raises SpaceError if the space has errors.
-    """
+
+def load_without_sizes(reference: str, options: SpaceOptions) -> "Space":
+    """Return a space like `load`, without a note on the sizes of data that are not bound."""
     from spacelang.api.space import SpaceError, load_source
 
     source = read_space(reference)
@@ -141,10 +145,15 @@ def load(reference: str, options: SpaceOptions) -> "Space":
         raise SpaceError((source,))
     space = load_source(source, options.allow or (), parse_bindings(options.bind))
     print_diagnostics(space.warnings)
-    if unbound := [name for name, number in space.symbols.items() if number is None]:
-        names = ", ".join(f"`{name}`" for name in unbound)
-        print(f"note: {names} may be arbitrarily large; give a number with `--bind {unbound[0]}=…`", file=sys.stderr)
     return space
+
+
+def print_unbound_sizes(*spaces: "Space") -> None:
+    """Print one note on the sizes of data that the user has not bound in any of the spaces."""
+    sizes = (name for space in spaces for name, number in space.symbols.items() if number is None)
+    if unbound := [*dict.fromkeys(sizes)]:
+        names = ", ".join(f"`{name}`" for name in unbound)
+        print_note(f"{names} may be arbitrarily large; give a number with `--bind {unbound[0]}=…`")
 
 
 def read_space(reference: str) -> "Source | Diagnostic":

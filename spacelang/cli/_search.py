@@ -102,7 +102,7 @@ class FinishedSearch:
     @cached_property
     def facts(self) -> "RunFacts":
         """The facts of the run that its summary needs besides the outcome."""
-        return make_run_facts(self.found, self.objective.preparation.sentence)
+        return make_run_facts(self.found, self.objective.preparation.description_sentence)
 
     def fit_and_print_result(self, *, as_json: bool, with_code: bool = False) -> int:
         """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
@@ -116,10 +116,14 @@ class FinishedSearch:
         if finale is None and outcome.best is not None and not self.facts.objectives:
             notes = ("interrupted: the final fit was skipped", *notes)
         if ensemble is not None and ensemble.members and self.objective.bounds:
-            notes = (*notes, "every member keeps to the bounds of the task, but the ensemble as a whole may not")
+            notes = (
+                *notes,
+                "each member satisfies the bounds of the task, but the ensemble as a whole may violate them",
+            )
         time = self.answer_time
         left = time.seconds_left if time is not None and time.is_enforced else None
-        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left), self.data)
+        start = None if time is None else time.costs.preceding_seconds
+        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left, start), self.data)
         if with_code:
             self._print_code(finale, ensemble)
         return status
@@ -170,7 +174,7 @@ class FinishedSearch:
         """Print the code of the pipeline and of the ensemble; everything else is in comments, so that it can be run."""
         from spacelang.report.code_writer import pipeline_source
         from spacelang.report.summary import describe_ensemble, describe_weights
-        from spacelang.runtime.ensembles.construction import make_unfitted
+        from spacelang.runtime.ensembles.construction import make_unfitted_vote
 
         best = self.found.outcome.best
         shown = best if finale is None or finale.record is None else finale.record
@@ -186,7 +190,7 @@ class FinishedSearch:
         if ensemble is not None and ensemble.members:
             print_comments(describe_ensemble(ensemble.choice), describe_weights(ensemble.members))
             print()
-            print_code(pipeline_source(make_unfitted(self.objective, ensemble.members), ENSEMBLE_NAME))
+            print_code(pipeline_source(make_unfitted_vote(self.objective, ensemble.members), ENSEMBLE_NAME))
             self._print_fit_line(ENSEMBLE_NAME)
 
     def _print_fit_line(self, name: str = "pipeline") -> None:
@@ -207,7 +211,12 @@ class FinishedSearch:
 
     def _fit_ensemble(self, finale: "FinalFit | None", status: int) -> "tuple[Ensemble | None, tuple[str, ...], int]":
         """Fit the ensemble; return it, None without one, sentences on what is missing, and the exit status."""
-        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
+        from spacelang.runtime.ensembles.construction import (
+            EnsembleError,
+            NoEligibleTrialError,
+            fit_ensemble,
+            select_members,
+        )
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.storage.store import Store
 
@@ -226,13 +235,14 @@ class FinishedSearch:
         except KeyboardInterrupt:
             return None, ("interrupted: the ensemble was not fitted on all rows",), INTERRUPTED
         except InputError as error:
-            if self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError):
-                return None, (error.message,), status
+            by_default = self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError)
+            if by_default or isinstance(error, NoEligibleTrialError):
+                return None, (error.message,), status  # the best pipeline is an answer without it
             print_error(error.message, error.help)
             return None, (), BAD_INPUT
         if ensemble.left_out and not ensemble.members:
             what = "none of the members of the ensemble can be fitted on all rows"
-            print_error(what, "the best pipeline is not affected")
+            print_error(what, "use the best single pipeline, which was fitted")
             return ensemble, (), NOTHING_SUCCEEDED
         return ensemble, (), 0
 

@@ -54,9 +54,9 @@ def export_command(
 
     A `.py` module builds the pipeline with the libraries of its steps alone. Fitted to the training rows of a trial, it
     predicts what the trial predicted. A `.skops` or `.onnx` file holds the pipeline fitted on all rows that trials
-    could see. All need the data of the run, which is read as it was then; other data is refused. An ONNX model computes
-    with 32-bit floats; it is checked on rows of the run, and refused if it differs or if ONNX does not cover a step.
-    Existing files are not overwritten.
+    could see. All of them need the data of the run, which is read as in the run; other data is an error. An ONNX model
+    computes with 32-bit floats. It is compared with the pipeline on rows of the run, and not written if the predictions
+    differ or if ONNX does not support a step. Existing files are not overwritten.
 
     Example: `spacelang export runs/credit-20260131-120000.db -o pipeline.py`
     """
@@ -184,13 +184,13 @@ def provenance(
     versions = ", ".join(f"{name} {version}" for name, version in header.versions.items())
     lines[0] += f" ({header.validation})"
     if options.ensemble:
-        votes, asked, given = "the number of votes is that of the run", finished.votes, options.votes
+        votes, asked, given = "the number of votes is the same as in the run", finished.votes, options.votes
         if given is not None:
-            votes = "the number of votes is that of `--votes`" + (
+            votes = "the number of votes is given by `--votes`" + (
                 "" if asked in (None, given) else f"; the run had {asked}"
             )
         elif asked is None:
-            votes = "the number of votes is the default, because the store does not record that of the run"
+            votes = "the number of votes is the default, because the store does not record the number of the run"
         lines.insert(1, votes)
     return [*lines, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
 
@@ -239,7 +239,7 @@ def predict_command(
         check_output_is_new(output)
     check_single_or_ensemble(found)
     limit_threads_before_fork()
-    from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
+    from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows, share_of_fitted_rows
     from spacelang.api.stored_runs import reopen_run
     from spacelang.report.trial_results import describe_interval, score_document
     from spacelang.runtime.pipelines import PipelineInput
@@ -252,9 +252,6 @@ def predict_command(
     needed = finished.restricted_to_used_columns(chosen)
     objective, reading_now = needed.objective, given or finished.reading.applicable_to(data)
     rows = load_new_rows(data, objective.dataset, reading_now, finished.columns_unused_by(needed))
-    print_provenance(finished, provenance(finished, chosen, found))
-    if rows.ignored_columns:
-        print_note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.ignored_columns)}")
     fitted = needed.fit_pipeline(chosen, PipelineInput.GIVEN, forks=True)
     predicted = predict_rows(fitted, rows)
     score = score_rows(fitted, rows, objective) if needed.is_metric_known else None
@@ -263,8 +260,12 @@ def predict_command(
     if json:
         scored = None if score is None else {"metric": objective.metric.formula, **score_document(score)}
         print_json({"file": None if output is None else str(output), **predicted.document, "score": scored})
-        return
-    if output is None:
+    elif output is None:
         print_file_text(predicted.csv)
     if score is not None:
         print_note(f"on the {score.rows} rows with a label: {describe_interval(score, objective.metric)}")
+        if seen := share_of_fitted_rows(rows, objective.dataset):
+            print_note(f"the pipeline was fitted to {100 * seen:.0f} % of these rows, so this score is optimistic")
+    print_provenance(finished, provenance(finished, chosen, found)[:-1])  # `show` and `export` list the versions
+    if rows.ignored_columns:
+        print_note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.ignored_columns)}")

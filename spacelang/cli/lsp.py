@@ -1,5 +1,9 @@
 """`spacelang lsp`: serve editors by the Language Server Protocol."""
 
+from typing import Annotated
+
+import typer
+
 from spacelang import __version__
 from spacelang.cli._options import SpaceOptions, parse_bindings
 from spacelang.cli._output import fail
@@ -8,11 +12,17 @@ from spacelang.errors import MissingLibraryError, import_optional
 GROUP = ("Write a space", 8)
 
 
-def command(options: SpaceOptions) -> None:
+def command(
+    options: SpaceOptions,
+    *,
+    stdio: Annotated[  # noqa: ARG001 - the client library of VS Code always passes it
+        bool, typer.Option("--stdio", help="Use standard input and output, as without this option.")
+    ] = False,
+) -> None:
     """Start a language server for an editor, on standard input and output; the editor starts this command itself.
 
     It reports mistakes while you type, completes, explains, renames and formats. README.md shows how to set up VS Code,
-    Neovim and others. It needs the extra `lsp`.
+    Neovim and others. It needs `spacelang[lsp]`.
 
     Example: `spacelang lsp --bind n_features=30`
     """

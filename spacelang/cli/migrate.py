@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.api.run_options import target_column_or_columns
-from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load, load_without_sizes
 from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import TargetColumnsOption
@@ -45,7 +45,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
+        typer.Option(
+            "--data", "-d", help="For `--store`: the data of the run; by default the file with its name here."
+        ),
     ] = None,
     target_column: TargetColumnsOption = None,
     test: TestShareOption = None,
@@ -67,7 +69,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from spacelang.runtime.storage.store import Store
 
     renames = Renames.parse(rename or ())
-    loaded = load(space, options)
+    loaded = (load if store is None else load_without_sizes)(space, options)  # a new run is on data of known size
     taken = None
     if store is not None:
         from spacelang.api.migration import migrate_run
@@ -78,7 +80,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         )
         taken = migrate_run(finished, loaded, store, most=most, renames=renames)
         for version_change in finished.version_changes:
-            print_note(f"{version_change}: the losses that are taken over may differ because of this change")
+            print_note(f"{version_change}: with these versions, the migrated losses might be different")
         found, metric = taken.migration, LossName.of_formula(finished.header.metric)
     else:
         with Store.read(run) as stored:
@@ -93,7 +95,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         return
     _print(found, loaded, space, output, metric)
     if taken is not None:
-        kept = f"{len(taken.unchanged)} of them are trials of the new run in `{store}`: their pipelines are unchanged"
+        kept = (
+            f"{len(taken.unchanged)} of them, whose pipelines are unchanged, are now trials of the new run in `{store}`"
+        )
         typer.echo(replace_unprintable(kept))
         if again := len(taken.to_evaluate):
             typer.echo(

@@ -31,13 +31,13 @@ class DefinitionCycle(Diagnostic):
     code = "SL513"
     MESSAGE = "`{name}` needs its own value"
     LABEL = "{path}"
-    HELPS = ("compute it from hyperparameters, or from values that do not use it",)
+    HELPS = ("compute `{name}` from hyperparameters, or from values that do not use `{name}`",)
 
     name: str
     path: str
 
 
-class NeverComputed(Diagnostic):
+class ComputedValueNeverDefined(Diagnostic):
     """A computed value is undefined in every configuration, so the parameter never gets it.
 
     A value is undefined where the arithmetic has no result, such as a division by zero, and where it uses a
@@ -69,7 +69,7 @@ class ConditionAlwaysTrue(Diagnostic):
     remedy: str | None = None
 
 
-class UnmentionedValueRemoved(Diagnostic):
+class ConstraintRemovesUnmentionedValue(Diagnostic):
     """A constraint removes a value such as `none` from a hyperparameter, which may not be meant.
 
     A comparison between a number and a word is false, so `require` removes every configuration in which it is made.
@@ -112,7 +112,7 @@ class ConditionNeverTrue(Diagnostic):
     remedy: str | None = None
 
 
-class NeverActiveTogether(Diagnostic):
+class ConstraintNeverApplies(Diagnostic):
     """A constraint never applies, because the hyperparameters that it names are never active together.
 
     A constraint applies only where every hyperparameter that it names is active. Two alternatives of one stage, for
@@ -128,7 +128,7 @@ class NeverActiveTogether(Diagnostic):
     reason: str
 
 
-class DeadAlternative(Diagnostic):
+class AlternativeNeverChosen(Diagnostic):
     """The constraints leave no configuration in which this alternative is chosen.
 
     The related places are constraints that together exclude it. Loosen one of them, or remove the alternative, since it
@@ -156,7 +156,7 @@ class EmptySpace(Diagnostic):
     LABEL = "the space is empty"
 
 
-class DefaultExcluded(Diagnostic):
+class DefaultViolatesConstraint(Diagnostic):
     """The default configuration violates a constraint.
 
     Many optimizers try it first, and it supplies the values that are not given. The default of a stage is its first
@@ -169,7 +169,7 @@ class DefaultExcluded(Diagnostic):
 
     code = "SL507"
     MESSAGE = "the default configuration is excluded"
-    LABEL = "by this constraint"
+    LABEL = "excluded by this constraint"
     HELPS = (
         "write `(none | {member})` instead of `{member}?` to leave the member out by default, or loosen the constraint",
         "choose other defaults (`@default` marks an alternative), or loosen the constraint",
@@ -178,7 +178,7 @@ class DefaultExcluded(Diagnostic):
     member: str | None = None
 
 
-class WrongComparison(Diagnostic):
+class InvalidComparison(Diagnostic):
     """The two sides of a test cannot be compared in this way.
 
     Decisions are tested with `is`, and hyperparameters are compared with `==` or `in`. Only numbers and the values of
@@ -195,7 +195,7 @@ class WrongComparison(Diagnostic):
     remedy: str | None = None
 
 
-class TooComplexToDecide(Diagnostic):
+class ConstraintsTooComplexToCount(Diagnostic):
     """Constraints or conditions tie so many decisions to each other that structures cannot be counted exactly.
 
     The compiler decides for every combination of alternatives whether it has a configuration. What ties too many
@@ -212,7 +212,7 @@ class TooComplexToDecide(Diagnostic):
     remedy: str
 
 
-class EquationOfRanges(Diagnostic):
+class EquationOfContinuousRanges(Diagnostic):
     """A required equation of continuous ranges has solutions, but no random draw satisfies it.
 
     Draws of a continuous range hit a given number with probability zero, and optimizers that need random draws fail. On
@@ -232,7 +232,7 @@ class EquationOfRanges(Diagnostic):
     HELPS = (
         "declare shares of a whole as a simplex: `simplex {shares}`",
         "give the ranges a `step`: then the equation is drawn exactly",
-        "or remove one of the hyperparameters, compute it where it is used, and bound the others by an inequality",
+        "compute one of the hyperparameters from the others instead, and bound the others by an inequality",
     )
 
     reason: str
@@ -252,14 +252,16 @@ class ApproximateDraws(Diagnostic):
     code = "SL514"
     severity = Severity.NOTE
     MESSAGE = "random draws of {names} are approximate"
-    LABEL = "this ties {count} ranges"
-    HELPS = ("tie at most four ranges to each other to draw them exactly, or give them a `step` or a larger one",)
+    LABEL = "constraints relate {count} ranges to each other"
+    HELPS = (
+        "for exact draws, relate at most four ranges to each other, or give the ranges a `step` (or a larger `step`)",
+    )
 
     names: str
     count: int
 
 
-class TestedAfterDraw(Diagnostic):
+class ConstraintNeedsRejectionSampling(Diagnostic):
     """The compiler cannot decide this exactly, so random draws are repeated until one passes the test.
 
     These are comparisons that are not linear over large or continuous ranges, and constraints that tie too many
@@ -281,7 +283,7 @@ class TestedAfterDraw(Diagnostic):
     kind: str
 
 
-class RarelySatisfied(Diagnostic):
+class ConstraintRarelySatisfied(Diagnostic):
     """Fewer than one random draw in 10,000 satisfies a constraint that the compiler cannot decide exactly.
 
     Such constraints are tested after each draw (SL515). Here nearly all draws would be thrown away. Ranges that are
@@ -292,8 +294,10 @@ class RarelySatisfied(Diagnostic):
 
     code = "SL516"
     MESSAGE = "too few random draws satisfy this {kind}"
-    LABEL = "{kept:,} of {drawn:,} draws satisfy it{case}"
-    HELPS = ("narrow the ranges of {names} to values that satisfy it, or loosen it, until 1 draw in 10,000 does",)
+    LABEL = "{kept:,} of {drawn:,} draws satisfy the {kind}{case}"
+    HELPS = (
+        "narrow the ranges of {names}, or loosen the {kind}, until at least 1 draw in 10,000 satisfies the {kind}",
+    )
 
     kind: str
     kept: int

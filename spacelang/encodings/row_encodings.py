@@ -14,9 +14,9 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, a
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.ir.walk import assemble, walk_reached_variables
+from spacelang.ir.walk import assemble_configuration, walk_reached_variables
 from spacelang.sampling import value_codes
-from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch, SparseColumn
 from spacelang.sampling.unit_scale import UnitScale, unit_scale
 from spacelang.sampling.value_codes import Array, ValueCodes
 
@@ -30,7 +30,7 @@ class DomainEncoding:
     """An encoding of the values of one domain as rows of floats; `decode(encode(values))` returns the same values.
 
     If the domain is a union, the first column has the index of the part. The value follows; `columns` maps the index of
-    a part to its column. `exact_encoding` and `unit_encoding` create the two kinds of encodings.
+    a part to its column. `exact_encoding` and `unit_interval_encoding` create the two kinds of encodings.
     """
 
     def __init__(
@@ -118,9 +118,9 @@ class RowEncoding:
         """The number of columns."""
         return self.fields[-1].end if self.fields else 0
 
-    def encode(self, members: Sequence[Configuration] | Batch) -> EncodedRows:
+    def encode(self, members: Sequence[Configuration] | ConfigurationBatch) -> EncodedRows:
         """Return the rows of configurations, shape (n, width)."""
-        columns = members if isinstance(members, Batch) else self._batch_builder.build(members)
+        columns = members if isinstance(members, ConfigurationBatch) else self._batch_builder.build(members)
         found = np.full((len(columns), self.width), self.missing, order="F")
         for field in self.fields:
             drawn = _column_of(columns, field.variable)
@@ -131,10 +131,10 @@ class RowEncoding:
             found[rows, field.start : field.end] = field.coding.encode(drawn.values)
         return found
 
-    def decode(self, rows: EncodedRows) -> Batch:
+    def decode(self, rows: EncodedRows) -> ConfigurationBatch:
         """Return the batch of configurations; raise ValueError with the variable whose number stands for no value."""
         decisions: dict[str, Array] = {}
-        hyperparameters: dict[str, Column] = {}
+        hyperparameters: dict[str, SparseColumn] = {}
         for field in self.fields:
             at = np.flatnonzero(self.is_active(field, rows))
             if not len(at) and isinstance(field.variable.node, Hyperparameter):
@@ -147,8 +147,8 @@ class RowEncoding:
                 decisions[field.variable.address] = np.full(len(rows), -1, np.int32)
                 decisions[field.variable.address][at] = values.codes
             else:
-                hyperparameters[field.variable.address] = Column(at, values)
-        return Batch(self.space, len(rows), decisions, hyperparameters)
+                hyperparameters[field.variable.address] = SparseColumn(at, values)
+        return ConfigurationBatch(self.space, len(rows), decisions, hyperparameters)
 
     def is_valid_row(self, row: EncodedRows) -> bool:
         """Return True if a row of shape (width,) is the encoding of a valid configuration of the space."""
@@ -176,29 +176,29 @@ def domain_of(variable: Variable) -> Domain:
     return Categorical(tuple(node.branch_indices)) if isinstance(node, Choice) else node.domain
 
 
-def _column_of(columns: Batch, variable: Variable) -> Column | None:
+def _column_of(columns: ConfigurationBatch, variable: Variable) -> SparseColumn | None:
     if not isinstance(variable.node, Choice):
         return columns.hyperparameters.get(variable.address)
     places = columns.decisions.get(variable.address)
     if places is None:
         return None
     rows = np.flatnonzero(places >= 0)
-    return Column(rows, ValueCodes(places[rows]))
+    return SparseColumn(rows, ValueCodes(places[rows]))
 
 
 class VectorEncoding:
     """An encoding of configurations as vectors, for models of decisions and values together.
 
-    The columns are those of `unit_encoding` for all variables with several values. Inactive and unreached variables are
-    NaN, and so are the columns of all parts of a union but the chosen one. A vector without NaN decodes to the
-    configuration with the decisions that it encodes and with the values of the hyperparameters that are active under
-    them.
+    The columns are those of `unit_interval_encoding` for all variables with several values. Inactive and unreached
+    variables are NaN, and so are the columns of all parts of a union but the chosen one. A vector without NaN decodes
+    to the configuration with the decisions that it encodes and with the values of the hyperparameters that are active
+    under them.
     """
 
     def __init__(self, space: Space) -> None:
         self.space = space
         several = [each for each in space.variables.values() if domain_of(each).size != 1]
-        rows = RowEncoding(space, unit_encoding, variables=several)
+        rows = RowEncoding(space, unit_interval_encoding, variables=several)
         self.fields, self.width, self.encode = rows.fields, rows.width, rows.encode
         """The columns of each variable in the order of the text, their number, and a function of configurations."""
 
@@ -220,7 +220,7 @@ class VectorEncoding:
         structure = {
             each.address: branch for each, branch in walk_reached_variables(self.space, branch_of) if branch is not None
         }
-        found = assemble(self.space, structure, value_of)
+        found = assemble_configuration(self.space, structure, value_of)
         return None if self.space.constraints and first_exclusion(self.space, found) is not None else found
 
 
@@ -229,7 +229,7 @@ def exact_encoding(domain: Domain, *, has_part: bool = False) -> DomainEncoding:
     return DomainEncoding(domain, lambda _, codes: codes, _require_member, has_part=has_part)
 
 
-def unit_encoding(domain: Domain) -> DomainEncoding:
+def unit_interval_encoding(domain: Domain) -> DomainEncoding:
     """Return the encoding in [0, 1] with a column per part of several values; decoded to the nearest member."""
     return DomainEncoding(domain, to_unit, from_unit, is_apart=True)
 
@@ -256,7 +256,7 @@ def round_half_up(numbers: Array) -> Array:
     return np.asarray(below + (given - below >= 0.5))  # adding 0.5 to a large float may round up to the next integer
 
 
-def nearest_index(part: SimpleDomain, codes: Array) -> Array:
+def nearest_indices(part: SimpleDomain, codes: Array) -> Array:
     """Return the indices of the members of a finite domain that are nearest to the codes.
 
     For codes outside of the range they may be below 0 or beyond the last index; they are not clipped.
@@ -285,7 +285,7 @@ def nearest_codes(domain: SimpleDomain, numbers: Array) -> Array:
         return inside + 0.0
     if isinstance(domain, Grid) and domain.is_consecutive:
         return round_half_up(inside)
-    return value_codes.codes_at(domain, nearest_index(domain, inside))
+    return value_codes.codes_at(domain, nearest_indices(domain, inside))
 
 
 def to_unit(part: SimpleDomain, codes: Array) -> Array:

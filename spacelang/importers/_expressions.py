@@ -6,13 +6,13 @@ from itertools import combinations, islice, product
 from typing import Final, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.other_tools import IneffectiveDeclaration, NotExpressible
+from spacelang.diagnostics.other_tools import ImportNotExpressible, IneffectiveImportedDeclaration
 from spacelang.grouping import group_by_key
 from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._consistency import is_satisfied
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, can_be_reached_together
 from spacelang.ir.value import Value
-from spacelang.serialization.syntax_nodes import make_choice_test, make_dotted_name, make_value
+from spacelang.serialization.syntax_nodes import make_choice_test, make_dotted_name, make_value_node
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Span
 
@@ -46,10 +46,12 @@ class ExpressionWriter:
             return self._not_equal(test, path)
         if test.parameter in self._shape.decisions:
             return self._convert_decision_test(test, path)
-        bodies = [body for body in self.bodies_of(test.parameter) if can_be_reached_together(body, path)]
-        return _joined("or", [self.make_comparison(test, self.name_of(test.parameter, body, path)) for body in bodies])
+        bodies = [body for body in self.bodies_that_contain(test.parameter) if can_be_reached_together(body, path)]
+        return _joined(
+            "or", [self.make_comparison(test, self.qualified_name(test.parameter, body, path)) for body in bodies]
+        )
 
-    def bodies_of(self, name: str) -> tuple[Path, ...]:
+    def bodies_that_contain(self, name: str) -> tuple[Path, ...]:
         """Return the paths of the bodies that contain a hyperparameter, without those where it is never active."""
         return tuple(path for path in self._shape.paths[name] if (name, path) not in self.inactive)
 
@@ -60,15 +62,15 @@ class ExpressionWriter:
         if test.operator == "in":
             values = test.values
         elif isinstance(domain, foreign.ForeignRange):
-            return ast.Binary(test.operator, name, number_node(test.values[0]), NO_SPAN)
+            return ast.BinaryOperation(test.operator, name, number_node(test.values[0]), NO_SPAN)
         else:
             values = tuple(given for given in domain.values if is_satisfied(test, parameter, given))
         written = [value_node(parameter, given) for given in values]
-        if len(written) != 1 or isinstance(written[0], ast.Tuple):
+        if len(written) != 1 or isinstance(written[0], ast.TupleLiteral):
             return ast.Membership(name, tuple(written), NO_SPAN)
         if is_boolean(domain) and written[0] == ast.NamedConstant(True, NO_SPAN):
             return name
-        return ast.Binary("==", name, written[0], NO_SPAN)
+        return ast.BinaryOperation("==", name, written[0], NO_SPAN)
 
     def _not_equal(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         """Return a `!=` comparison as an expression; record in `loose_tests` if it holds for an inactive parameter."""
@@ -81,9 +83,9 @@ class ExpressionWriter:
             self.loose_tests.append(test)
         if isinstance(same, bool):
             return not same
-        if always and isinstance(same, ast.Binary) and same.operator == "==":
-            return ast.Binary("!=", same.left, same.right, NO_SPAN)
-        return ast.Unary("not", same, NO_SPAN)
+        if always and isinstance(same, ast.BinaryOperation) and same.operator == "==":
+            return ast.BinaryOperation("!=", same.left, same.right, NO_SPAN)
+        return ast.UnaryOperation("not", same, NO_SPAN)
 
     def _convert_decision_test(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         name = test.parameter
@@ -99,9 +101,9 @@ class ExpressionWriter:
     def decision_test(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
         """Return the test that a decision takes one of some alternatives, given by the indices of their values."""
         words = [self._naming.alternatives[name, place] for place in dict.fromkeys(places)]
-        return make_choice_test(self.name_of(name, body, path), words)
+        return make_choice_test(self.qualified_name(name, body, path), words)
 
-    def name_of(self, name: str, body: Path, path: Path) -> ast.DottedName:
+    def qualified_name(self, name: str, body: Path, path: Path) -> ast.DottedName:
         """Return the name of a hyperparameter or decision of one body as seen from another body."""
         called = self._naming.members[name, body]
         return make_dotted_name(
@@ -116,7 +118,11 @@ def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression
     open_terms = tuple(dict.fromkeys(term for term in terms if not isinstance(term, bool)))
     if not open_terms:
         return not deciding
-    return open_terms[0] if len(open_terms) == 1 else ast.Logical("or" if deciding else "and", open_terms, NO_SPAN)
+    return (
+        open_terms[0]
+        if len(open_terms) == 1
+        else ast.LogicalOperation("or" if deciding else "and", open_terms, NO_SPAN)
+    )
 
 
 def is_boolean(domain: foreign.ForeignRange | foreign.ForeignValues) -> bool:
@@ -126,12 +132,12 @@ def is_boolean(domain: foreign.ForeignRange | foreign.ForeignValues) -> bool:
 
 def value_node(
     parameter: foreign.ForeignParameter, given: Value
-) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
+) -> ast.Number | ast.QuotedString | ast.NamedConstant | ast.TupleLiteral | ast.DottedName:
     """Return the syntax node of a value of a hyperparameter."""
     domain = parameter.domain
     if isinstance(domain, foreign.ForeignRange):
         return number_node(given)
-    return make_value(domain.space_values[domain.index(given)])
+    return make_value_node(domain.space_values[domain.index(given)])
 
 
 def number_node(given: Value) -> ast.Number:
@@ -165,7 +171,7 @@ class ConstraintWriter:
         self.diagnostics: list[Diagnostic] = []
         self._left = MAX_CONSTRAINTS
 
-    def write(self) -> dict[Path, list[ast.ConstraintStatement]]:
+    def constraints_by_body(self) -> dict[Path, list[ast.ConstraintStatement]]:
         """Return the constraints by the path of the body that contains them.
 
         The path `ROOT` has the constraints at the top level of the file.
@@ -176,14 +182,14 @@ class ConstraintWriter:
             self._left -= len(rules)
             if self._left < 0:
                 too_many = f"more than {MAX_CONSTRAINTS:,} constraints"
-                self.diagnostics.append(NotExpressible(table.span, what=too_many))
+                self.diagnostics.append(ImportNotExpressible(table.span, construct=too_many))
                 return {}
             for path, rule in rules:
                 if rule not in (several := found.setdefault(path, [])):
                     several.append(rule)
             if not rules:
                 what = "this combination can never occur"
-                self.diagnostics.append(IneffectiveDeclaration(table.span, what=what))
+                self.diagnostics.append(IneffectiveImportedDeclaration(table.span, declaration=what))
         return found
 
     def _table(self, clause: foreign.ForbiddenClause) -> _ClauseTable:
@@ -212,7 +218,7 @@ class ConstraintWriter:
             return
         decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
         named = [name for name in (*table.sets, *_parameters_of(table.others)) if name not in decisions]
-        ways = [self._expressions.bodies_of(name) for name in dict.fromkeys(named)]
+        ways = [self._expressions.bodies_that_contain(name) for name in dict.fromkeys(named)]
         for paths in product(*ways):
             bodies = dict(zip(dict.fromkeys(named), paths, strict=True))
             together = all(can_be_reached_together(*pair) for pair in combinations(paths, 2))
@@ -242,7 +248,7 @@ class ConstraintWriter:
             terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))
         terms = terms or [ast.NamedConstant(True, NO_SPAN)]
-        expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NO_SPAN)
+        expression = terms[0] if len(terms) == 1 else ast.LogicalOperation("and", tuple(terms), NO_SPAN)
         return home, ast.ConstraintStatement(True, expression, NO_SPAN)
 
     def _is_certain(self, table: _ClauseTable, name: str) -> bool:
@@ -251,7 +257,7 @@ class ConstraintWriter:
 
     def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
         def called(name: str) -> ast.DottedName:
-            return self._expressions.name_of(name, speaking[name], home)
+            return self._expressions.qualified_name(name, speaking[name], home)
 
         for name, places in table.sets.items():
             if name in speaking:
@@ -261,7 +267,7 @@ class ConstraintWriter:
                 yield self._expressions.make_comparison(foreign.ValueTest(name, "in", values, table.span), called(name))
         for other in table.others:
             if isinstance(other, foreign.ParameterComparison):
-                yield ast.Binary(other.operator, called(other.left), called(other.right), NO_SPAN)
+                yield ast.BinaryOperation(other.operator, called(other.left), called(other.right), NO_SPAN)
             else:
                 yield self._expressions.make_comparison(other, called(other.parameter))
 

@@ -5,24 +5,28 @@ from itertools import takewhile
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.other_tools import ActiveWithoutParent, IneffectiveDeclaration, SearchHintsNotImported
+from spacelang.diagnostics.other_tools import (
+    ActiveWithoutParent,
+    IneffectiveImportedDeclaration,
+    SearchHintsNotImported,
+)
 from spacelang.grouping import group_by_key
 from spacelang.importers._expressions import ConstraintWriter, ExpressionWriter, is_boolean, number_node, value_node
 from spacelang.importers._foreign_space import ForeignParameter, ForeignRange, ForeignValues, UniqueNames
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree
-from spacelang.serialization.syntax_nodes import make_dotted_name, make_fixed_parameter, make_value, make_word
+from spacelang.serialization.syntax_nodes import make_dotted_name, make_fixed_parameter, make_value_node, make_word
 from spacelang.syntax import ast
 from spacelang.syntax.printer import format_file
 from spacelang.text import NO_SPAN
 
 
-def write_text(shape: SpaceTree, naming: NameAssignment, name: str, origin: str) -> tuple[str, list[Diagnostic]]:
+def write_space_text(shape: SpaceTree, naming: NameAssignment, name: str, origin: str) -> tuple[str, list[Diagnostic]]:
     """Return the text, and diagnostics for the parts of the foreign space that are left out."""
     expressions = ExpressionWriter(shape, naming)
     writer = BodyWriter(shape, naming, expressions)
     members = writer.build_members_by_body()
     constraints = ConstraintWriter(shape, naming, expressions)
-    rules = constraints.write()
+    rules = constraints.constraints_by_body()
     top = rules.pop(ROOT, [])
     for path, several in rules.items():
         members.setdefault(path, []).extend(several)
@@ -94,7 +98,7 @@ class BodyWriter:
                 found.setdefault(path, []).append(member)
             if not members[name] and self._shape.paths[name] != (ROOT,):
                 span = self._shape.space.parameters[name].span
-                self.diagnostics.append(IneffectiveDeclaration(span, what=f"`{name}` is never active"))
+                self.diagnostics.append(IneffectiveImportedDeclaration(span, declaration=f"`{name}` is never active"))
         self._report_lost_weights()
         return found
 
@@ -113,7 +117,7 @@ class BodyWriter:
             weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
             is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0
             if weights is not None and len(set(weights)) > 1 and not is_kept:
-                lost = SearchHintsNotImported(parameter.span, what="the weights of the values", name=name, verb="are")
+                lost = SearchHintsNotImported(parameter.span, hint="the weights of the values", name=name, verb="are")
                 self.diagnostics.append(lost)
 
     def _member(self, name: str, path: Path) -> ast.Member | None:
@@ -182,7 +186,7 @@ def domain_node(parameter: ForeignParameter) -> ast.Domain:
         case ForeignValues(space_values=readings, ordered=ordered):
             if len(readings) == 2 and not ordered and is_boolean(parameter.domain):
                 return ast.BooleanDomain(NO_SPAN)
-            return ast.ValueSet(tuple(map(make_value, readings)), ordered, NO_SPAN)
+            return ast.ValueSet(tuple(map(make_value_node, readings)), ordered, NO_SPAN)
         case _:
             assert_never(parameter.domain)
 
@@ -260,12 +264,12 @@ def _references(expression: ast.Expression | None) -> Iterator[str]:
     match expression:
         case ast.DottedName():
             yield expression.text
-        case ast.Binary(left=left):
+        case ast.BinaryOperation(left=left):
             yield from _references(left)
-        case ast.Logical(terms=terms):
+        case ast.LogicalOperation(terms=terms):
             for term in terms:
                 yield from _references(term)
-        case ast.Unary(term=inner) | ast.Membership(item=inner) | ast.IsTest(decision=inner):
+        case ast.UnaryOperation(term=inner) | ast.Membership(item=inner) | ast.IsTest(decision=inner):
             yield from _references(inner)
         case _:
             return
@@ -276,7 +280,9 @@ def _group_name(users: list[str], members: list[ast.Member], names: UniqueNames)
     columns = zip(*(user.split("_") for user in users), strict=False)
     common = "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
     if common:
-        return names.reserve(f"{common}_shared")
+        return names.reserve_first_free(f"{common}_shared")
     called = [member.name.text for member in members if isinstance(member, ast.Parameter | ast.FixedParameter)]
     listed = "_and_".join(called)
-    return names.reserve(listed if len(listed) <= _LONGEST_NAME else f"{called[0]}_and_{len(called) - 1}_more")
+    return names.reserve_first_free(
+        listed if len(listed) <= _LONGEST_NAME else f"{called[0]}_and_{len(called) - 1}_more"
+    )

@@ -234,7 +234,7 @@ class RemovedParts:
             lost = self._branches.get(expression.address, frozenset())
             left = tuple(name for name in expression.branches if name not in lost)
             return replace(expression, branches=left) if left else expr.Constant(False, expression.span)
-        return expr.with_children(expression, self._without_branches)
+        return expr.map_children(expression, self._without_branches)
 
 
 def _dropped_variable(old: Variable, new: Variable | None) -> DroppedVariable | None:

@@ -47,7 +47,7 @@ def subgrid(part: Grid, first: int, last: int) -> Grid:
     return replace(part, lower=part.value_at(first), upper=part.value_at(last))
 
 
-def index_of_part(several: Sequence[SimpleDomain], value: Value) -> int:
+def index_of_containing_domain(several: Sequence[SimpleDomain], value: Value) -> int:
     """Return the index of the first domain that contains `value`; raise ValueError if none does."""
     for place, part in enumerate(several):
         if contains(part, value):

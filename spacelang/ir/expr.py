@@ -84,7 +84,7 @@ class BranchTest:
 
 
 @frozen
-class Active:
+class ActivityTest:
     """A test that the hyperparameter at an address is active; created by analyses, never written in a space."""
 
     address: str
@@ -159,7 +159,7 @@ class Call:
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-Expr: TypeAlias = Constant | Reference | BranchTest | Active | Compare | In | Not | And | Or | Arithmetic | Call
+Expr: TypeAlias = Constant | Reference | BranchTest | ActivityTest | Compare | In | Not | And | Or | Arithmetic | Call
 COMPARISON_FUNCTIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -177,7 +177,7 @@ def is_true(expression: Expr, lookup: Lookup) -> bool:
             return not is_true(expression.term, lookup)
         case BranchTest():
             return lookup(expression.address) in expression.branches
-        case Active():
+        case ActivityTest():
             return lookup(expression.address) is not INACTIVE
         case Compare():
             left, right = evaluate(expression.left, lookup), evaluate(expression.right, lookup)
@@ -204,7 +204,7 @@ def evaluate(expression: Expr, lookup: Lookup) -> ComputedValue:
                 return sum(is_true(argument, lookup) for argument in expression.arguments)
             arguments = tuple(evaluate(argument, lookup) for argument in expression.arguments)
             return _apply(NUMERIC_FUNCTIONS[expression.function], arguments)
-        case And() | Or() | Not() | BranchTest() | Active() | Compare() | In():
+        case And() | Or() | Not() | BranchTest() | ActivityTest() | Compare() | In():
             return is_true(expression, lookup)
 
 
@@ -243,7 +243,7 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             return (expression.left, expression.right)
         case Call():
             return expression.arguments
-        case Constant() | Reference() | BranchTest() | Active():
+        case Constant() | Reference() | BranchTest() | ActivityTest():
             return ()
 
 
@@ -267,14 +267,14 @@ def decisions_in_tests(expression: Expr) -> tuple[str, ...]:
 
 
 def mentioned_addresses(expression: Expr) -> tuple[str, ...]:
-    """Return the mentioned addresses once: used hyperparameters, tested decisions, then `Active` tests."""
+    """Return the mentioned addresses once: used hyperparameters, tested decisions, then `ActivityTest` tests."""
     found: tuple[dict[str, None], ...] = ({}, {}, {})
     for node in nodes(expression):
         if isinstance(node, Reference):
             found[0][node.address] = None
         elif isinstance(node, BranchTest):
             found[1][node.address] = None
-        elif isinstance(node, Active):
+        elif isinstance(node, ActivityTest):
             found[2][node.address] = None
     return (*found[0], *found[1], *found[2])
 
@@ -288,21 +288,21 @@ def logical_atoms(expression: Expr) -> Iterator[Expr]:
         yield from logical_atoms(term)
 
 
-def required_truths(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
+def implied_atom_truths(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
     """Yield the atoms that must be true, and those that must be false, if an expression has a truth value."""
     match expression:
         case And() | Or() if isinstance(expression, And) is is_true or len(expression.terms) == 1:
             for term in expression.terms:
-                yield from required_truths(term, is_true=is_true)
+                yield from implied_atom_truths(term, is_true=is_true)
         case Not():
-            yield from required_truths(expression.term, is_true=not is_true)
+            yield from implied_atom_truths(expression.term, is_true=not is_true)
         case And() | Or():
             return
         case _:
             yield expression, is_true
 
 
-def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
+def map_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return a copy of an expression with `change` applied to each direct subexpression."""
     match expression:
         case And() | Or():
@@ -315,12 +315,12 @@ def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return replace(expression, left=change(expression.left), right=change(expression.right))
         case Call():
             return replace(expression, arguments=tuple(map(change, expression.arguments)))
-        case Constant() | Reference() | BranchTest() | Active():
+        case Constant() | Reference() | BranchTest() | ActivityTest():
             return expression
 
 
 def rename_addresses(expression: Expr, names: Mapping[str, str]) -> Expr:
     """Return a copy of an expression with every address replaced according to `names`."""
-    if isinstance(expression, Reference | BranchTest | Active):
+    if isinstance(expression, Reference | BranchTest | ActivityTest):
         return replace(expression, address=names.get(expression.address, expression.address))
-    return with_children(expression, lambda part: rename_addresses(part, names))
+    return map_children(expression, lambda part: rename_addresses(part, names))

@@ -106,7 +106,7 @@ def fold_constants(expression: expr.Expr, *, naming: bool = False) -> expr.Expr:
 def _substitute(expression: expr.Expr, known: KnownValues) -> expr.Expr:
     """Return the condition with known values substituted; an undefined test becomes false."""
     if isinstance(expression, expr.And | expr.Or | expr.Not):
-        return expr.with_children(expression, lambda term: _substitute(term, known))
+        return expr.map_children(expression, lambda term: _substitute(term, known))
     left = _evaluate_known(expression, known)
     if isinstance(left, expr.InactiveValue):
         return expr.Constant(False, expression.span)
@@ -125,7 +125,7 @@ def _evaluate_known(expression: expr.Expr, known: KnownValues) -> expr.Expr | ex
             if isinstance(found, Unknown | expr.InactiveValue):
                 return expression if isinstance(found, Unknown) else expr.INACTIVE
             return expr.Constant(found, expression.span)
-        case expr.BranchTest() | expr.Active():
+        case expr.BranchTest() | expr.ActivityTest():
             found = known(expression.address)
             return (
                 expression if isinstance(found, Unknown) else expr.Constant(expr.is_true(expression, lambda _: found))
@@ -152,7 +152,7 @@ def _evaluate_operands(
     if len(terms) < len(parts) or (not is_test and any(words)):
         return expr.Constant(False, expression.span) if is_test else expr.INACTIVE
     remaining = iter(terms)
-    left = expr.with_children(expression, lambda _: next(remaining))
+    left = expr.map_children(expression, lambda _: next(remaining))
     if expr.mentioned_addresses(left):
         return left
     if is_test:

@@ -88,7 +88,7 @@ class TupleParameter:
         """The addresses of all hyperparameters that represent the value."""
         return (*(() if self.choice is None else (self.choice,)), self.length, *self.elements)
 
-    def with_first_member_at(self, address: str) -> "TupleParameter":
+    def relocate(self, address: str) -> "TupleParameter":
         """Return the parameter at another place of the space, given the new address of its first member."""
         first, start = self.members[0], len(self.address)
         if address == first:

@@ -100,17 +100,20 @@ def function_goal_problem(goal: AnyGoal, goals: Sequence[AnyGoal]) -> tuple[str,
     if named is None:
         return None
     if not isinstance(goal, FunctionGoal):
-        problem = f"`{goal.formula}` is measured on a fitted pipeline, and `{named.formula}` is returned by a function"
-        return problem, "write all names in quotes, and return all numbers from your function"
+        problem = (
+            f"`{goal.formula}` is measured on a fitted pipeline, but `{named.formula}` is returned by a function: "
+            "a task cannot have both kinds of goals"
+        )
+        return problem, "write all goals as names in quotes, and return all their numbers from your function"
     if not goal.name.strip() or not goal.name.isprintable():
-        return f"`{goal.formula}` is not a name", 'write a name such as `minimize "val_loss"`'
+        return f"`{goal.formula}` is not a valid name of a goal", 'write a name such as `minimize "val_loss"`'
     if goal.name.startswith("-"):
         name, other = quoted(goal.name[1:]), "maximize" if goal.direction == "minimize" else "minimize"
         remedy = f"write `{other} {name}`" if len(goals) == 1 else f"write the sign before the name: `-{name}`"
         return f"the name `{goal.formula}` starts with a minus sign", remedy
     if goal.name in RESERVED_NAMES and (goal.name != "loss" or len(goals) > 1):
-        problem = f"`{goal.name}` has another meaning in the answer of a function"
-        return problem, "choose another name, and return the number under that"
+        problem = f"a goal cannot be called `{goal.name}`, which is a reserved key of the result of a function"
+        return problem, "choose another name, under which the function returns the number"
     return None
 
 
@@ -188,7 +191,7 @@ AnyBound: TypeAlias = Bound | FunctionBound
 
 
 @dataclass(frozen=True, slots=True)
-class Fidelity:
+class FidelitySchedule:
     """Growing training sets: `first` rows (b in papers), multiplied by `factor` (eta) from one training to the next."""
 
     first: int
@@ -222,7 +225,7 @@ class Task:
     goal: ScorerGoal | FunctionGoal | None = None
     bounds: tuple[Bound, ...] = ()
     validation: DeclaredValidation | None = None
-    fidelity: Fidelity | None = None
+    fidelity: FidelitySchedule | None = None
     limits: Limits = UNLIMITED
     further_goals: tuple[AnyGoal, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False, repr=False)

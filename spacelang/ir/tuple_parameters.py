@@ -51,7 +51,7 @@ def member_conditions(parameter: TupleParameter, least: int, condition: Expr | N
             yield address, condition
 
 
-def is_own_condition(address: str, condition: Expr, space: Space) -> bool:
+def is_condition_implied_by_tuple(address: str, condition: Expr, space: Space) -> bool:
     """Return True if a member of a tuple has its condition because of the tuple itself, so that no text contains it."""
     parameter = space.tuples.get(address)
     return parameter is not None and set(references(condition)) <= {parameter.choice, parameter.length}
@@ -89,7 +89,7 @@ class TupleDescription:
         return " | ".join(texts)
 
 
-def children_with_tuples(operator: Operator) -> Iterator[Hyperparameter | Choice | TupleDescription]:
+def children_with_grouped_tuples(operator: Operator) -> Iterator[Hyperparameter | Choice | TupleDescription]:
     """Yield the children of an operator, with the description of each tuple parameter in place of its members."""
     tuples = {member: each for each in operator.tuples for member in each.members}
     nodes = {child.address: child for child in operator.children if isinstance(child, Hyperparameter)}
@@ -133,7 +133,7 @@ def describe_tuple(parameter: TupleParameter, nodes: Mapping[str, Hyperparameter
     )
 
 
-def restriction_to(address: str, domain: Domain, whole: Domain) -> Expr | None:
+def make_domain_test(address: str, domain: Domain, whole: Domain) -> Expr | None:
     """Return the test that the value of a hyperparameter of domain `whole` is in a part of it; None for all of it."""
     element = Reference(address)
     match domain:
@@ -146,7 +146,7 @@ def restriction_to(address: str, domain: Domain, whole: Domain) -> Expr | None:
             lower = Compare(">" if is_open[0] else ">=", element, Constant(domain.lower))
             return And((lower, Compare("<" if is_open[1] else "<=", element, Constant(domain.upper))))
         case _:
-            raise ValueError("the elements of tuples have no unions as domains")
+            raise ValueError("the domain of the elements of a tuple cannot be a union")
 
 
 def domain_text(node: Hyperparameter, space: Space) -> str:

@@ -121,12 +121,12 @@ def _check_options(kind: str, options: Sequence[WordOption]) -> None:
     if "group" in names and "by" in names:
         place = max(names.index("group"), names.index("by"))
         raise SplitOptionError(
-            place, "a split keeps groups together or follows time, not both", f"leave one of them out; {SPLITTER_HELP}"
+            place, "a split cannot both keep groups together and follow time", f"leave one of them out; {SPLITTER_HELP}"
         )
     if kind == "time" and "by" not in names:
         raise SplitOptionError(None, "`time` needs the column that orders the rows", "write `time(5, by=COLUMN)`")
     if "keep" in names and "by" not in names:
-        problem = "`keep` keeps the column of `by` as a feature, and there is no `by`"
+        problem = "`keep` needs `by`, whose column it keeps as a feature"
         raise SplitOptionError(names.index("keep"), problem, "leave `keep` out, or write `by=COLUMN, keep`")
 
 
@@ -152,7 +152,7 @@ def _unknown_option(kind: str, name: str) -> tuple[str, str]:
         case _:
             near = nearest_name(name, KINDS[kind])
             known = " and ".join(f"`{each}`" for each in KINDS[kind])
-            remedy = f"its options are {known}" if near is None else f"did you mean `{near}`?"
+            remedy = f"the options of `{kind}` are {known}" if near is None else f"did you mean `{near}`?"
             return f"`{kind}` has no option `{name}`", remedy
 
 

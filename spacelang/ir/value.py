@@ -184,7 +184,7 @@ def _power_of_rationals(base: Rational, exponent: Rational) -> Number:
     if exponent.denominator == 1:
         whole = int(exponent)
         if abs(whole) * max(base.numerator.bit_length(), base.denominator.bit_length()) > MAX_POWER_BITS:
-            raise OverflowError("the power is too large")
+            raise OverflowError(f"the power has more than {MAX_POWER_BITS:,} bits")
         return Fraction(base) ** whole
     if base <= 0:
         raise ValueError("fractional power of a number that is not positive")

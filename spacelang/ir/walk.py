@@ -29,7 +29,7 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.value import Value, are_same_value
-from spacelang.text import forbidden_character
+from spacelang.text import first_forbidden_character
 
 Structure = Mapping[str, str]
 """A structure: the name of the branch that each reached decision takes, by the address of the decision."""
@@ -120,7 +120,9 @@ def hyperparameters_of(space: ir.Space, configuration: Configuration) -> dict[st
     return {node.key: node for node in nodes if isinstance(node, ir.Hyperparameter) and node.key in configuration}
 
 
-def assemble(space: ir.Space, structure: Structure, value_of: Callable[[ir.Hyperparameter], Value]) -> Configuration:
+def assemble_configuration(
+    space: ir.Space, structure: Structure, value_of: Callable[[ir.Hyperparameter], Value]
+) -> Configuration:
     """Return the configuration of a structure; `value_of` is called once for each active hyperparameter."""
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
@@ -299,7 +301,7 @@ def _operator(
     children = tuple(child for child in found if child is not None)
     moved = {old.address: new.address for old, new in zip(operator.children, found, strict=True) if new is not None}
     left = (each.restrict_to(moved.keys()) for each in operator.tuples)
-    tuples = tuple(each.with_first_member_at(moved[each.members[0]]) for each in left if each is not None)
+    tuples = tuple(each.relocate(moved[each.members[0]]) for each in left if each is not None)
     return replace(operator, children=children, fixed=fixed, computed=computed, tuples=tuples)
 
 
@@ -366,14 +368,14 @@ _LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+
 """The names of alternatives that are quoted strings, tuples or numbers."""
 
 
-def value_name(value: Value) -> str:
+def unique_value_name(value: Value) -> str:
     """Return the unique name of a plain value: 1 is named `1`, and the string `"1"`, which reads like it, in quotes."""
     if not isinstance(value, str):
         return _escape_name(literal(value))
     is_of_others = value in {"", RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
-    return _escape_name(quoted(value)) if is_of_others or forbidden_character(value) is not None else value
+    return _escape_name(quoted(value)) if is_of_others or first_forbidden_character(value) is not None else value
 
 
 def _escape_name(text: str) -> str:
     """Return a literal with the code points of characters that names may not contain; names stay unique."""
-    return "".join(each if forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
+    return "".join(each if first_forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)

@@ -1,33 +1,42 @@
 """Completions at the cursor, from the grammar, the catalogues and the names of the space."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from typing import Final
 
 from lsprotocol import types
 
-from spacelang.analysis import TextNames
-from spacelang.analysis.modules import Module
+from spacelang.analysis import TextNameIndex
+from spacelang.analysis.imported_modules import Module
+from spacelang.analysis.literal_values import MARKED_CONSTRUCTS
 from spacelang.analysis.tasks import KINDS, LIMITED_OBJECTS, MEASURES
-from spacelang.analysis.values import MARKED_CONSTRUCTS
 from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault, Parameter
-from spacelang.catalog.rules import Interval
 from spacelang.catalog.snapshot import BUNDLED
+from spacelang.catalog.value_rules import Interval
 from spacelang.ir import task as ir_task
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import literal, parts, spell_parameter_name
 from spacelang.ir.space import Choice, Variable
+from spacelang.ir.validation import KINDS as VALIDATIONS
 from spacelang.language_server.cursor import CursorContext, OpenBrace, find_cursor
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.hovers import describe_parameter
 from spacelang.syntax import ast
 from spacelang.syntax.parser_tables import load
-from spacelang.syntax.sources import bundled_names
+from spacelang.syntax.sources import bundled_names, importable_paths
 
 _IMPORTED_PATH: Final = re.compile(r'\bimport\s*"([^"\n]*)\Z')
 _STARTED_ANNOTATION: Final = re.compile(r"@\w*\Z")
+_WORDS_AFTER: Final = {
+    "USE": ("package", tuple(sorted(BUNDLED))),
+    "TASK": ("kind of task", KINDS),
+    "VALIDATE": ("way to validate", tuple(VALIDATIONS)),
+    "LIMIT": ("what is limited", LIMITED_OBJECTS),
+}
+"""The words after a keyword, with their description."""
 
 
 def complete(document: Document, position: types.Position, encoding: PositionEncoding) -> list[types.CompletionItem]:
@@ -35,8 +44,12 @@ def complete(document: Document, position: types.Position, encoding: PositionEnc
     source = document.source
     offset = encoding.offset(source, position)
     line = source.text[source.text.rfind("\n", 0, offset) + 1 : offset]
-    if _IMPORTED_PATH.search(line):
-        return [_item(name, types.CompletionItemKind.File, "bundled space") for name in bundled_names()]
+    imported = _IMPORTED_PATH.search(line)
+    if imported:
+        paths = () if source.origin is None else importable_paths(f"{imported[1]}_", source.origin)
+        described = [*((path, "space of this folder") for path in sorted(paths))]
+        described += ((name, "bundled space") for name in bundled_names())
+        return [_item(name, types.CompletionItemKind.File, kind) for name, kind in described]
     if "#" in re.sub(r'"[^"]*"', "", line) or line.count('"') % 2:
         return []
     annotation = _STARTED_ANNOTATION.search(line)
@@ -77,7 +90,7 @@ def _annotations() -> Iterator[types.CompletionItem]:
 class _Completer:
     """A generator of completions at one cursor position, from the names of the space and the catalogues."""
 
-    def __init__(self, cursor: CursorContext, names: TextNames) -> None:
+    def __init__(self, cursor: CursorContext, names: TextNameIndex) -> None:
         self._cursor = cursor
         self._expected = cursor.expected
         self._catalogues = names.catalogues
@@ -88,10 +101,9 @@ class _Completer:
         """Yield all completions that are names or values; `complete` adds the keywords."""
         cursor = self._cursor
         match cursor.previous:
-            case "USE":
-                yield from (_item(name, types.CompletionItemKind.Module, "package") for name in sorted(BUNDLED))
-            case "TASK":
-                yield from (_item(name, types.CompletionItemKind.Keyword, "kind of task") for name in KINDS)
+            case "USE" | "TASK" | "VALIDATE" | "LIMIT" as keyword:
+                detail, words = _WORDS_AFTER[keyword]
+                yield from (_item(word, types.CompletionItemKind.Keyword, detail) for word in words)
             case "INCLUDE":
                 yield from self._groups(self._module, "")
             case "IS":
@@ -102,8 +114,6 @@ class _Completer:
                 yield from self._parameters()
             case "LPAR" if cursor.opener == "REPEAT":
                 yield from self._stages()
-            case "LIMIT":
-                yield from (_item(name, types.CompletionItemKind.Keyword) for name in LIMITED_OBJECTS)
             case "DOT":
                 yield from self._path()
             case _:
@@ -115,6 +125,7 @@ class _Completer:
         if "INCLUDE" in expected:
             yield from self._parameters()
         if "COLUMNS" in expected:
+            yield from self._legal_operators()
             yield from self._steps()
         if "FLOAT" in expected:
             yield from self._domains()
@@ -143,11 +154,17 @@ class _Completer:
             yield _item(name, types.CompletionItemKind.Module, "import", order=2)
         yield from self._operators(lambda _: True)
 
-    def _operators(self, fits: Callable[[CatalogueEntry], bool]) -> Iterator[types.CompletionItem]:
+    def _legal_operators(self) -> Iterator[types.CompletionItem]:
+        """Yield the operators that can be the value, or a member of the list, of the parameter around the cursor."""
+        owner, parameter = self._catalogues.get(self._cursor.owner), self._parameter
+        if owner is not None and parameter is not None and (parameter.takes_operators or parameter.takes_operator_list):
+            yield from self._operators(lambda entry: owner.check_operator(parameter, entry) is None, order=3)
+
+    def _operators(self, fits: Callable[[CatalogueEntry], bool], order: int = 4) -> Iterator[types.CompletionItem]:
         for name in self._catalogues:
             entry = self._catalogues.get(name)
             if entry is not None and entry.deprecated is None and fits(entry):
-                yield _item(name, types.CompletionItemKind.Class, ", ".join(sorted(entry.roles)), order=4)
+                yield _item(name, types.CompletionItemKind.Class, ", ".join(sorted(entry.roles)), order=order)
 
     def _groups(self, module: Module, before: str) -> Iterator[types.CompletionItem]:
         for name in module.groups:
@@ -186,9 +203,8 @@ class _Completer:
         if parameter is None:
             return
         for text in _typical_domains(parameter):
-            yield _item(text, types.CompletionItemKind.Value, parameter.expected, order=0)
-        if parameter.takes_operators:
-            yield from self._operators(lambda entry: parameter.check_operator(entry) is None)
+            yield _item(text, types.CompletionItemKind.Value, parameter.accepted_values_description, order=0)
+        yield from self._legal_operators()
 
     def _values(self) -> Iterator[types.CompletionItem]:
         parameter = self._parameter
@@ -198,8 +214,7 @@ class _Completer:
             yield _item(default, types.CompletionItemKind.Value, "default", order=0)
         for value in known:
             yield _item(literal(value), types.CompletionItemKind.Value, "legal value", order=1)
-        if parameter is not None and parameter.takes_operators:
-            yield from self._operators(lambda entry: parameter.check_operator(entry) is None)
+        yield from self._legal_operators()
         yield from self._values_of((self._cursor.owner, self._cursor.member))
 
     def _values_of(self, path: Sequence[str]) -> Iterator[types.CompletionItem]:
@@ -233,22 +248,21 @@ class _Completer:
         return next((brace for brace in reversed(self._cursor.braces) if not brace.is_set), None)
 
     def _siblings(self) -> Iterator[types.CompletionItem]:
-        """Yield the names in the body around the cursor, except that of the member around the cursor."""
+        """Yield the names in the body around the cursor, except that of the member that contains the cursor."""
         given = self._body.members if self._body is not None else ()
         owner = self._cursor.owner.rpartition(".")[2]
         known = [address.split(".") for address in self._variables]
         own = [words[-1] for words in known if owner and words[-2:-1] == [owner]]
         for name in (*given, *own):
-            if name != self._cursor.member:
+            if name != self._cursor.declared:
                 yield _item(_spell_name(name), types.CompletionItemKind.Property, "in this body", order=0)
 
     def _expression_names(self) -> Iterator[types.CompletionItem]:
         yield from self._siblings()
-        for address, variable in self._variables.items():
-            words = address.split(".")
+        for variable, words in zip(self._variables.values(), self._words_of_addresses, strict=True):
             detail = "decision" if isinstance(variable.node, Choice) else "hyperparameter"
             if len(words) == 1:
-                yield _item(address, types.CompletionItemKind.Variable, detail, order=1)
+                yield _item(words[0], types.CompletionItemKind.Variable, detail, order=1)
             elif self._body is None:
                 yield _item(_spell_path(words), types.CompletionItemKind.Property, detail, order=2)
         for value in self._module.values:
@@ -268,19 +282,40 @@ class _Completer:
                 break
             home = home.imports[word]
         else:
-            for name in (*home.stages, *home.groups, *home.abstracts, *home.imports):
+            is_group = self._cursor.before_path == "INCLUDE"
+            declared = home.groups if is_group else (*home.stages, *home.abstracts)
+            for name in (*declared, *home.imports):
                 yield _item(name, types.CompletionItemKind.Class, f"in `{path[-1]}`")
         for operator in self._catalogues.used.get(path[0], ()) if len(path) == 1 else ():
             yield _item(operator, types.CompletionItemKind.Class, f"operator of `{path[0]}`")
-        beginning = ".".join(path)
+        joined = ".".join(path)
+        for words in self._words_of_addresses:
+            for rest in self._words_after(path, words):
+                yield _item(_spell_alternative(rest[0]), types.CompletionItemKind.Property, f"in `{joined}`", order=0)
+        for item in self._alternatives(path):
+            if not item.label.startswith('"'):
+                yield item
+
+    def _words_after(self, path: tuple[str, ...], words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Yield the words of an address behind a path, which begins the address or, in a body, may be inside it."""
+        for start in range(len(words) - len(path)):
+            if words[start : start + len(path)] == path and (start == 0 or self._body is not None):
+                yield words[start + len(path) :]
+
+    @cached_property
+    def _words_of_addresses(self) -> Sequence[tuple[str, ...]]:
+        """The words of each address as an expression names it, without needless names of alternatives.
+
+        These are the texts of lists of operators and repeated words: `estimators.SVC.C`, not
+        `estimators."SVC? & PCA?".SVC.SVC.C`.
+        """
+        found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         for address in self._variables:
-            if address.startswith(f"{beginning}."):
-                word = address.removeprefix(f"{beginning}.").split(".")[0]
-                yield _item(_spell_alternative(word), types.CompletionItemKind.Property, f"in `{beginning}`", order=0)
-        decision = self._variables.get(beginning)
-        for branch in decision.node.branches if decision is not None and isinstance(decision.node, Choice) else ():
-            text = _spell_alternative(branch.name)
-            yield _item(text, types.CompletionItemKind.EnumMember, f"alternative of `{path[-1]}`", order=1)
+            words = tuple(address.split("."))
+            needed = [w for w, before in zip(words[:-1], ("", *words), strict=False) if w != before and _is_bare(w)]
+            found.append((words, (*needed, words[-1])))
+        numbers = Counter(short for _, short in found)
+        return [short if numbers[short] == 1 else words for words, short in found]
 
     def _scores(self) -> Iterator[types.CompletionItem]:
         for name in self._catalogues.scorers:
@@ -333,8 +368,12 @@ def _default_value(parameter: Parameter) -> str | None:
             return named.name
 
 
+def _is_bare(name: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_]\w*(?:\[\d+\])?", name) is not None
+
+
 def _spell_alternative(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*(?:\[\d+\])?", name) else f'"{name}"'
+    return name if _is_bare(name) else f'"{name}"'
 
 
 def _spell_name(name: str) -> str:

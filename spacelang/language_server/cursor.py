@@ -51,6 +51,14 @@ class CursorContext:
         return _path_before(self.tokens) if self.previous == "DOT" else ()
 
     @property
+    def before_path(self) -> str:
+        """The terminal before the path of the word that is being typed: `INCLUDE` in `include a.b`; else empty."""
+        place = len(self.tokens) - 1
+        while place > 0 and self.tokens[place].type == "DOT":
+            place -= 2 + (self.tokens[place - 1].type == "INDEX")
+        return self.tokens[place].type if place >= 0 else ""
+
+    @property
     def compared_path(self) -> tuple[str, ...]:
         """The words of the path that is compared or tested around the cursor: `a` and `b` in `a.b == 1`; else empty."""
         for place in range(len(self.tokens) - 1, 0, -1):
@@ -75,15 +83,29 @@ class CursorContext:
     @property
     def member(self) -> str:
         """The name of the member whose domain or value contains the cursor; an empty string outside of one."""
-        depth = 0
+        name, in_expression = self._member_and_place
+        return "" if in_expression else name
+
+    @property
+    def declared(self) -> str:
+        """The name of the member that contains the cursor, also in its condition or formula; else an empty string."""
+        return self._member_and_place[0]
+
+    @property
+    def _member_and_place(self) -> tuple[str, bool]:
+        """The name of the member that contains the cursor, and whether the cursor is in its condition or formula."""
+        depth, in_expression = 0, False
         for place in range(len(self.tokens) - 1, 0, -1):
             kind = self.tokens[place].type
             depth += (kind in _CLOSING) - (kind in _CLOSING.values())
-            if kind in ("COLON", "EQUAL") and depth <= 0 and self.tokens[place - 1].type in ("NAME", "TICKED"):
-                return _without_ticks(self.tokens[place - 1])
-            if depth <= 0 and kind in ("WHEN", "FORBID", "REQUIRE", "ASSIGN"):
-                return ""
-        return ""
+            if depth > 0:
+                continue
+            if kind in ("FORBID", "REQUIRE"):
+                break
+            in_expression = in_expression or kind in ("WHEN", "ASSIGN")
+            if kind in ("COLON", "EQUAL", "ASSIGN") and self.tokens[place - 1].type in ("NAME", "TICKED"):
+                return _without_ticks(self.tokens[place - 1]), in_expression
+        return "", False
 
     @property
     def owner(self) -> str:

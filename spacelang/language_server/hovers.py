@@ -8,16 +8,19 @@ from typing import Final
 
 from lsprotocol import types
 
-from spacelang.analysis import TextNames
+from spacelang.analysis import TextNameIndex
+from spacelang.analysis.declarations import all_modules
 from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.space import Choice
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
-from spacelang.language_server.names import Occurrence, SymbolKind
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.language_server.names import Occurrence, SymbolKind, syntax_nodes
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
+from spacelang.syntax.inline_printer import spell_domain, spell_expression
 from spacelang.text import Span, count_with_noun
 
 
@@ -36,10 +39,14 @@ _FORMS: Final = {
     "TUPLE": "`tuple[least, greatest] of DOMAIN`: a tuple of variable length; an element is `NAME[1]`, the length "
     "`length(NAME)`",
     "SIMPLEX": "`simplex a, b, c`: numbers in [0, 1] whose sum is 1; the last one is computed from the others",
-    "REPEAT": "`repeat(stage, least, most)`: the stage is used so many times in a row, each use with its own "
-    "alternative and hyperparameters",
+    "VAR": "`var NAME : DOMAIN`: a hyperparameter for expressions only; it is not passed to the operator",
+    "LET": "`let NAME := EXPRESSION`: a name for an expression",
+    "IMPLIES": "`a implies b`: `not a or b`",
+    "REPEAT": "`repeat(stage, least, most)`: the stage is used from `least` to `most` times in a row, each use with "
+    "its own alternative and hyperparameters",
     "PERMUTE": "`permute(a, b, c)`: a decision between all orders of the steps",
-    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part for some columns, with their features concatenated",
+    "COLUMNS": "`columns(numeric: a, categorical: b)`: each part transforms some columns, and the "
+    "results are concatenated",
 }
 """What a keyword begins, by its terminal."""
 _FUNCTIONS: Final = {
@@ -63,7 +70,7 @@ def _hover_on_keyword(document: Document, offset: int, encoding: PositionEncodin
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), encoding.range(span))
 
 
-def _describe(each: Occurrence, document: Document, names: TextNames) -> Iterator[str]:
+def _describe(each: Occurrence, document: Document, names: TextNameIndex) -> Iterator[str]:
     symbol = each.symbol
     yield f"**{symbol.kind}** `{symbol.name}`"
     if symbol.kind is SymbolKind.OPERATOR:
@@ -97,7 +104,7 @@ def _operator(entry: CatalogueEntry) -> Iterator[str]:
 
 def describe_parameter(parameter: Parameter, operator: str) -> str:
     """Return the legal values and the default of a parameter, as one sentence."""
-    text = f"parameter of `{operator}`: {parameter.expected}; {_default(parameter)}"
+    text = f"parameter of `{operator}`: {parameter.accepted_values_description}; {_default(parameter)}"
     if parameter.deprecated is not None:
         text += f"; deprecated since {parameter.deprecated.since}"
     return text
@@ -119,16 +126,26 @@ def _comment(definition: Span) -> str:
     """Return the comments on the lines directly above a declaration and at the end of its line."""
     source, lines = definition.source, list[str]()
     number = definition.line
-    while (line := source.line(number - 1).strip()).startswith("#"):
+    while (line := source.line_text(number - 1).strip()).startswith("#"):
         lines.insert(0, line.lstrip("# "))
         number -= 1
-    _, mark, behind = source.line(definition.line).partition("  # ")
+    _, mark, behind = source.line_text(definition.line).partition("  # ")
     return " ".join([*lines, *([behind] if mark else [])])
 
 
-def _variables(definition: Span, document: Document, names: TextNames) -> Iterator[str]:
+def _variables(definition: Span, document: Document, names: TextNameIndex) -> Iterator[str]:
     """Yield the domain of the hyperparameter, or the alternatives of the decision, that is declared at a place."""
-    checked = {} if document.checked.space is None else document.checked.space.variables
+    declared = next((node for node in _declarations(names) if node.name.span == definition), None)
+    match declared:
+        case ast.ParameterFormula(expression=expression) | ast.Let(expression=expression):
+            yield f"computed as `{spell_expression(expression)}`"
+        case ast.Parameter(domain=domain, default=default) if _has_tuples(domain):
+            yield f"`{spell_domain(domain)}`" + ("" if default is None else f", default `{default.span.text}`")
+            return
+        case _:
+            pass
+    space = document.checked.space
+    checked = {} if space is None else space.variables
     decisions = [*decisions_by_use(document)]
     for address, variable in names.variables.items():
         node = checked.get(address, variable).node  # with its condition, if the text has no errors
@@ -137,9 +154,20 @@ def _variables(definition: Span, document: Document, names: TextNames) -> Iterat
                 yield _decision(node)
         elif node.span == definition:
             yield f"`{describe(node.domain)}`, default `{literal(node.default)}`"
-            if node.condition is not None:
+            if node.condition is not None and not (
+                space and is_condition_implied_by_tuple(address, node.condition, space)
+            ):
                 yield f"active when `{node.condition.span.text}`"
     yield from _counted_decisions(decisions, definition, document)
+
+
+def _declarations(names: TextNameIndex) -> Iterator[ast.NamedMember]:
+    files = tuple(module.file.items for module in all_modules(names.module))
+    return (node for node in syntax_nodes(files) if isinstance(node, ast.NamedMember))
+
+
+def _has_tuples(domain: ast.Domain) -> bool:
+    return any(isinstance(node, ast.TupleDomain) for node in syntax_nodes(domain))
 
 
 def _decision(choice: Choice) -> str:
@@ -207,20 +235,20 @@ def inlay_hints(document: Document, shown: types.Range, encoding: PositionEncodi
     structures = document.structures
     if structures is None or document.is_compiled_document:
         return []
-    source, found = document.source, dict[int, list[int]]()
+    source, found = document.source, dict[tuple[int, Span], list[int]]()
     start, end = encoding.offset(source, shown.start), encoding.offset(source, shown.end)
     for item in document.parsed.file.items:
         if isinstance(item, ast.Pipeline):
-            found[item.span.start + len("pipeline")] = [structures.count]
+            found[item.span.start + len("pipeline"), item.span] = [structures.count]
     for choices in islice(decisions_by_use(document), MAX_COUNTED_DECISIONS):
         branches = choices[0].branches
         if any(branch.span.source is source and start <= branch.span.end <= end for branch in branches):
             counts = branch_counts(document, choices)
             for branch in branches:
                 if branch.name in counts and branch.span.source is source:
-                    found.setdefault(branch.span.end, []).append(counts[branch.name])
+                    found.setdefault((branch.span.end, choices[0].span), []).append(counts[branch.name])
     return [
         types.InlayHint(encoding.position(source, offset), f" {describe_counts(numbers)}")
-        for offset, numbers in found.items()
+        for (offset, _), numbers in found.items()
         if start <= offset <= end
     ]

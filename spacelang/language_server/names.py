@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 
-from spacelang.analysis import NameMention, TextNames
+from spacelang.analysis import NameMention, TextNameIndex
 from spacelang.analysis.declarations import all_modules
-from spacelang.analysis.modules import Module
+from spacelang.analysis.imported_modules import Module
 from spacelang.frozen import frozen
-from spacelang.ir.chains import name_of_use
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
+from spacelang.ir.repeated_stages import name_of_nth_use
 from spacelang.ir.space import Choice, Variable
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
@@ -61,6 +61,18 @@ class Occurrence:
         return self.span == self.symbol.definition
 
 
+def syntax_nodes(tree: object) -> Iterator[object]:
+    """Yield all nodes of a syntax tree, or of a tuple of trees, except words and spans."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+        elif not isinstance(node, Span | ast.Word) and hasattr(node, "__slots__"):
+            yield node
+            waiting.extend(getattr(node, name) for name in node.__slots__)
+
+
 def file_and_offset(span: Span) -> tuple[str, int]:
     """Return the file of a span (the real path, if it has one) and the offset at which the span starts."""
     origin = span.source.origin
@@ -95,7 +107,7 @@ class NameIndex:
         return sorted((each for each in self.occurrences if each.span.source is source), key=lambda each: each.span)
 
 
-def index_names(names: TextNames) -> NameIndex:
+def index_names(names: TextNameIndex) -> NameIndex:
     """Return the index of the names of a text."""
     return NameIndex([*_NameCollector(names).collect()])
 
@@ -103,7 +115,7 @@ def index_names(names: TextNames) -> NameIndex:
 class _NameCollector:
     """A collector of the names in syntax trees, and of those that the check has resolved."""
 
-    def __init__(self, names: TextNames) -> None:
+    def __init__(self, names: TextNameIndex) -> None:
         self._names = names
         self._modules = all_modules(names.module)
         self._found: list[Occurrence] = []
@@ -165,7 +177,7 @@ class _NameCollector:
         match node:
             case ast.Stage():
                 self._declare(SymbolKind.STAGE, node.name)
-            case ast.Parenthesised(part=ast.Repeat(), alias=ast.Word() as alias):
+            case ast.Parenthesised(part=ast.Repetition(), alias=ast.Word() as alias):
                 self._declare_alias(alias)
             case ast.ParameterGroup():
                 self._declare(SymbolKind.GROUP, node.name)
@@ -319,7 +331,7 @@ class _NameCollector:
     def _symbol_of(self, variable: Variable) -> Symbol:
         """Return the symbol that is declared at the place of a variable."""
         known = self._declared.get(variable.node.span)
-        first_use = self._names.variables.get(name_of_use(variable.address, 1))
+        first_use = self._names.variables.get(name_of_nth_use(variable.address, 1))
         if known is None and first_use is not None:
             # The number of uses of a chain has the name of the stage, or a name of its own after `as`.
             stage = self._declared.get(first_use.node.span)

@@ -1,10 +1,12 @@
 """Definitions, references, highlights and renaming of names, across files."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from lsprotocol import types
 
 from spacelang.diagnostics.diagnostic import Severity
+from spacelang.files import resource_folder
 from spacelang.ir.domain import is_bare_word
 from spacelang.language_server.documents import Document, Documents, PositionEncoding, uri_of
 from spacelang.language_server.names import Occurrence, Symbol, SymbolKind
@@ -85,7 +87,7 @@ def rename(
         uri = home.uri if each.span.source is home.source else uri_of(each.span.source)
         if uri is not None and each.span.text in (chosen.symbol.name, f'"{chosen.symbol.name}"'):
             changes.setdefault(uri, {})[each.span] = _edit(each, chosen.symbol, name, document, encoding)
-    _refuse_clash(document, changes.get(document.uri, {}), name)
+    _refuse_clash(document, documents, changes, name)
     return types.WorkspaceEdit(changes={uri: [*edits.values()] for uri, edits in changes.items()})
 
 
@@ -104,17 +106,29 @@ def _is_class(each: Occurrence, document: Document) -> bool:
     return any(other.symbol.kind is SymbolKind.OPERATOR and other.span == each.span for other in others)
 
 
-def _refuse_clash(document: Document, edits: dict[Span, types.TextEdit], name: str) -> None:
-    """Raise RenameError if the document would have an error after the renaming, such as two equal names."""
-    text, shift = document.source.text, 0
+def _refuse_clash(
+    document: Document, documents: Documents, changes: dict[str, dict[Span, types.TextEdit]], name: str
+) -> None:
+    """Raise RenameError if a document would have an error after the renaming, such as two equal names."""
+    after = documents.with_texts({uri: _edited(edits) for uri, edits in changes.items()})
+    for changed, edits in zip(after, changes.values(), strict=True):
+        known = document if changed.uri == document.uri else documents.get(changed.uri)
+        text = next(iter(edits)).source.text
+        (before,) = [known] if known is not None else documents.with_texts({changed.uri: text})
+        codes = {problem.code for problem in before.checked.diagnostics}
+        for problem in changed.checked.diagnostics:
+            if problem.severity is Severity.ERROR and problem.code not in codes:
+                raise RenameError(f"`{name}` cannot be the new name: {problem.message}")
+
+
+def _edited(edits: dict[Span, types.TextEdit]) -> str:
+    """Return the text of a file after edits, given by the places of the names in the file."""
+    text, shift = next(iter(edits)).source.text, 0
     for span, edit in sorted(edits.items(), key=lambda pair: pair[0].start):
         start = span.end if edit.new_text.startswith(" as ") else span.start
         text = text[: start + shift] + edit.new_text + text[span.end + shift :]
         shift += len(edit.new_text) - (span.end - start)
-    before = {problem.code for problem in document.checked.diagnostics}
-    for problem in document.successor(None, text).checked.diagnostics:
-        if problem.severity is Severity.ERROR and problem.code not in before:
-            raise RenameError(f"`{name}` cannot be the new name: {problem.message}")
+    return text
 
 
 def _renamed(document: Document, offset: int) -> Occurrence:
@@ -122,13 +136,27 @@ def _renamed(document: Document, offset: int) -> Occurrence:
     renamed = [each for each in found if _is_named_by_space(each.symbol)]
     if not renamed:
         if not found:
-            raise RenameError("there is no name here")
+            raise RenameError("no name at the position of the cursor")
         what = f"the {found[0].symbol.kind} `{found[0].symbol.name}` cannot be renamed"
         raise RenameError(f"{what}: only stages, groups, abstract operators, alternatives, values and imports can be")
     chosen = min(
         renamed, key=lambda each: (each.symbol.kind is SymbolKind.ALTERNATIVE, each.span.end - each.span.start)
     )
+    if (path := _imported_bundled_file(chosen.symbol, document)) is not None:
+        raise RenameError(f"`{chosen.symbol.name}` cannot be renamed: the bundled space `{path.stem}` declares it")
     return Occurrence(chosen.span, _owner_of_name(chosen.symbol, document))
+
+
+def _imported_bundled_file(symbol: Symbol, document: Document) -> Path | None:
+    """Return the file of an imported bundled space that declares a symbol, or None if the symbol is declared elsewhere.
+
+    A bundled space is a part of the package; only its own document may be changed.
+    """
+    source = None if symbol.definition is None else symbol.definition.source
+    if source is None or source is document.source or source.origin is None:
+        return None
+    path = source.origin.path
+    return path if path.parent == resource_folder("spaces").resolve() else None
 
 
 def _is_named_by_space(symbol: Symbol) -> bool:

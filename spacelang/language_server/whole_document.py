@@ -1,13 +1,13 @@
 """Features of a whole document, not of one place: formatting, symbols, folding and semantic tokens."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
 
 from spacelang.analysis.alternatives import mentioned_operators
 from spacelang.language_server.documents import Document, Documents, PositionEncoding
-from spacelang.language_server.names import SymbolKind
+from spacelang.language_server.names import SymbolKind, syntax_nodes
 from spacelang.syntax import ast
 from spacelang.syntax.parser_tables import highlight
 from spacelang.syntax.printer import format_text
@@ -55,10 +55,10 @@ def workspace_symbols(documents: Documents, query: str, encoding: PositionEncodi
 def _item(item: ast.Item, encoding: PositionEncoding) -> types.DocumentSymbol | None:
     match item:
         case ast.Stage():
-            parts = [_operator(each, encoding) for each in mentioned_operators(item.structure)]
+            parts = _operators([*mentioned_operators(item.structure)], encoding)
             return _symbol(item.name, item.span, types.SymbolKind.Class, encoding, parts)
         case ast.ParameterGroup() | ast.AbstractOperator():
-            members = [] if item.body is None else _members(item.body, encoding)
+            members = [] if item.body is None else _members(item.body, [], encoding)
             return _symbol(item.name, item.span, types.SymbolKind.Struct, encoding, members)
         case ast.Parameter() | ast.Let():
             return _symbol(item.name, item.span, types.SymbolKind.Variable, encoding)
@@ -75,15 +75,34 @@ def _item(item: ast.Item, encoding: PositionEncoding) -> types.DocumentSymbol | 
             return None
 
 
-def _operator(each: ast.OperatorReference, encoding: PositionEncoding) -> types.DocumentSymbol:
-    word = each.alias or ast.Word(each.name.text, each.name.span)
-    members = [] if each.body is None else _members(each.body, encoding)
-    return _symbol(word, each.span, types.SymbolKind.Constructor, encoding, members)
+def _operators(mentioned: Sequence[ast.OperatorReference], encoding: PositionEncoding) -> list[types.DocumentSymbol]:
+    """Return the outermost operators, with the others inside the parameters of which they are values."""
+    found: list[types.DocumentSymbol] = []
+    for each in mentioned:
+        if not any(other is not each and _contains(other.span, each.span) for other in mentioned):
+            word = each.alias or ast.Word(each.name.text, each.name.span)
+            inner = [other for other in mentioned if other is not each and _contains(each.span, other.span)]
+            members = [] if each.body is None else _members(each.body, inner, encoding)
+            found.append(_symbol(word, each.span, types.SymbolKind.Constructor, encoding, members))
+    return found
 
 
-def _members(body: ast.Body, encoding: PositionEncoding) -> list[types.DocumentSymbol]:
-    named = [member for member in body.members if isinstance(member, ast.NamedMember)]
-    return [_symbol(member.name, member.span, types.SymbolKind.Field, encoding) for member in named]
+def _contains(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _members(
+    body: ast.Body, mentioned: Sequence[ast.OperatorReference], encoding: PositionEncoding
+) -> list[types.DocumentSymbol]:
+    """Return the members of a body that have names, with the mentioned operators inside them."""
+    found: list[types.DocumentSymbol] = []
+    for member in body.members:
+        if isinstance(member, ast.Simplex):
+            found += [_symbol(name, name.span, types.SymbolKind.Field, encoding) for name in member.names]
+        elif isinstance(member, ast.NamedMember):
+            inner = _operators([each for each in mentioned if _contains(member.span, each.span)], encoding)
+            found.append(_symbol(member.name, member.span, types.SymbolKind.Field, encoding, inner))
+    return found
 
 
 def _symbol(
@@ -102,8 +121,12 @@ def folding_ranges(document: Document) -> list[types.FoldingRange]:
     """Return the ranges of lines that can be folded: items, bodies, and comments of several lines."""
     source = document.source
     spans = {(item.span.start, item.span.end) for item in document.parsed.file.items}
-    spans |= {(body.span.start, body.span.end) for body in _bodies(document.parsed.file.items)}
-    lines = {(source.position(start)[0] - 1, source.position(max(start, end - 1))[0] - 1) for start, end in spans}
+    bodies = (node for node in syntax_nodes(document.parsed.file.items) if isinstance(node, ast.Body))
+    spans |= {(body.span.start, body.span.end) for body in bodies}
+    lines = {
+        (source.line_and_column(start)[0] - 1, source.line_and_column(max(start, end - 1))[0] - 1)
+        for start, end in spans
+    }
     found = [types.FoldingRange(first, last) for first, last in sorted(lines) if first < last]
     return [*found, *_comments(source.text.split("\n"))]
 
@@ -117,18 +140,6 @@ def _comments(lines: list[str]) -> Iterator[types.FoldingRange]:
             if place - first > 1:
                 yield types.FoldingRange(first, place - 1, kind=types.FoldingRangeKind.Comment)
             first = None
-
-
-def _bodies(node: object) -> Iterator[ast.Body]:
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, tuple):
-            waiting.extend(each)
-        elif not isinstance(each, Span | ast.Word) and hasattr(each, "__slots__"):
-            if isinstance(each, ast.Body):
-                yield each
-            waiting.extend(getattr(each, name) for name in each.__slots__)
 
 
 LEGEND = types.SemanticTokensLegend(
@@ -190,7 +201,8 @@ def _names(document: Document) -> dict[int, tuple[int, int, int]]:
 
 def _words(span: Span, kind: int, modifiers: int) -> Iterator[tuple[int, tuple[int, int, int]]]:
     place = span.start
-    for word in span.text.split("."):
+    is_path = span.text.startswith('"')  # an imported file, whose name may have a dot
+    for word in [span.text] if is_path else span.text.split("."):
         if word.strip() == word and word:
             yield place, (place + len(word), kind, modifiers)
         place += len(word) + 1

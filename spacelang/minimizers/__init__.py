@@ -13,11 +13,12 @@ from typing import ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.plugins import PluginRegistry
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import Dimension, one_thread
+from spacelang.surrogates import Dimension, limit_to_one_thread
 
 __all__ = [
     "MINIMIZERS", "Box", "Dimension", "Minimizer", "Observations", "Point", "PointObjective", "ProposalFunction",
@@ -64,6 +65,7 @@ class PointObjective(Protocol):
         """
 
 
+@renamed_attributes(best="best_point", count="count_with_pending")
 @dataclass(frozen=True, slots=True, eq=False)
 class Observations:
     """The observations for a proposal: n points with their numbers, and m points that are being evaluated.
@@ -77,12 +79,12 @@ class Observations:
     pending: Array
 
     @property
-    def count(self) -> int:
+    def count_with_pending(self) -> int:
         """The number of points, including those that are being evaluated."""
         return len(self.points) + len(self.pending)
 
     @property
-    def best(self) -> Array:
+    def best_point(self) -> Array:
         """The point with the smallest number, the first of several; there must be at least one."""
         return np.asarray(self.points[self.numbers.argmin()])
 
@@ -166,7 +168,7 @@ class _ProposalLoop:
         """
         refused: list[Point] = []
         while True:
-            with one_thread():
+            with limit_to_one_thread():
                 point = self._next_point(refused, rng)
             request = self._value.request(point)
             if request is not None:
@@ -245,7 +247,7 @@ def latin_hypercube(size: int, dimensions: int, rng: Generator) -> Array:
     return np.asarray(LatinHypercube(dimensions, rng=rng).random(size))
 
 
-def start_with_design(size: int, box: Box, rng: Generator, propose: ProposalFunction) -> ProposalFunction:
+def prepend_initial_design(size: int, box: Box, rng: Generator, propose: ProposalFunction) -> ProposalFunction:
     """Return a function that proposes a Latin hypercube, then random points until a number is known, then `propose`.
 
     The hypercube has `size` points; its coordinates and those of the random points follow their priors.
@@ -255,8 +257,8 @@ def start_with_design(size: int, box: Box, rng: Generator, propose: ProposalFunc
     design = apply_priors(box, latin_hypercube(size, len(box), rng))
 
     def next_point(seen: Observations, rng: Generator) -> Iterable[float]:
-        if seen.count < len(design):
-            return np.asarray(design[seen.count])
+        if seen.count_with_pending < len(design):
+            return np.asarray(design[seen.count_with_pending])
         return propose(seen, rng) if len(seen.numbers) else random_point(box, rng)
 
     return next_point

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals, start_with_design
+from spacelang.minimizers import (
+    Box,
+    Observations,
+    Point,
+    PointObjective,
+    minimize_with_proposals,
+    prepend_initial_design,
+)
 from spacelang.plugins import OptionError, option
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import POINTS_WHEN_FITTED
@@ -47,12 +54,12 @@ class Bo:
         growing = IncrementalGaussianProcess()
 
         def propose(seen: Observations, rng: Generator) -> Array:
-            model = growing.model(seen.points, seen.numbers, seen.pending)
+            model = growing.fit(seen.points, seen.numbers, seen.pending)
             is_close = make_closeness_test(round_to_members(box, np.vstack([seen.points, seen.pending])))
             best = float(model.standardise(seen.numbers.min()))
             return maximise_expected_improvement(
-                model.process, best, seen.best, rng, lambda points: is_close(round_to_members(box, points))
+                model.process, best, seen.best_point, rng, lambda points: is_close(round_to_members(box, points))
             )
 
-        proposals = start_with_design(max(2, min(self.initial, calls // 2)), box, value.rng, propose)
+        proposals = prepend_initial_design(max(2, min(self.initial, calls // 2)), box, value.rng, propose)
         return (yield from minimize_with_proposals(proposals, value, box, calls, start, seconds))

@@ -9,7 +9,14 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals, start_with_design
+from spacelang.minimizers import (
+    Box,
+    Observations,
+    Point,
+    PointObjective,
+    minimize_with_proposals,
+    prepend_initial_design,
+)
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import POINTS_WHEN_FITTED
 
@@ -30,5 +37,5 @@ class Rbf:
         def propose(seen: Observations, rng: Generator) -> Array:
             return propose_point(seen.points, seen.numbers, seen.pending, rng)
 
-        proposals = start_with_design(max(1, min(2 * (len(box) + 1), calls // 2)), box, value.rng, propose)
+        proposals = prepend_initial_design(max(1, min(2 * (len(box) + 1), calls // 2)), box, value.rng, propose)
         return (yield from minimize_with_proposals(proposals, value, box, calls, start, seconds))

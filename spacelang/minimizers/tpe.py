@@ -36,9 +36,9 @@ class Tpe:
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate random points, then proposals of the model; pending points are neither good nor bad."""
-        from spacelang.surrogates.tpe import ParzenSettings
+        from spacelang.surrogates.tpe import TreeParzenEstimator
 
-        parzen = ParzenSettings(self.startup, self.gamma, self.candidates)
+        parzen = TreeParzenEstimator(self.startup, self.gamma, self.candidates)
 
         def propose(seen: Observations, rng: Generator) -> Array:
             return parzen.suggest(box, seen.points, seen.numbers, rng)

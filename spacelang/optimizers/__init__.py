@@ -59,7 +59,7 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
     return HyperparameterMode.ONCE if rule == "sample" and not draws else HyperparameterMode.SEARCHED
 
 
-def equal_seeds_sentence(optimizer: Any, objectives: Iterable[str] = ()) -> str:
+def reproducibility_sentence(optimizer: Any, objectives: Iterable[str] = ()) -> str:
     """Return a sentence on what searches with equal seeds have in common; `objectives` names several objectives."""
     if getattr(optimizer, "is_independent_of_workers", False):
         same = "equal seeds give the same trials with any number of workers (in the same order with one)"

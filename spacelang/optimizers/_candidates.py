@@ -13,7 +13,7 @@ from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.ir.trial import SortKey, Trial
 from spacelang.optimizers import _selection
 from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, RandomLeaves, UniqueConfigurations
-from spacelang.optimizers._fidelity import Bracket, BracketPass, BracketPlan, BudgetPlan, FixedPlan
+from spacelang.optimizers._fidelity import Bracket, BracketPass, BracketPlan, FixedBracketPlan, TimeBudgetBracketPlan
 from spacelang.optimizers._selection import K, MemorySelector, SelectionProblem, Selector, SelectorCall, TrialMemory
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -28,7 +28,7 @@ class Candidates(Protocol[K]):
     def draw(self, number: int) -> list[K]:
         """Return `number` different candidates, or fewer if there are no more."""
 
-    def covers_all_candidates(self, number: int) -> bool:
+    def is_total_count(self, number: int) -> bool:
         """Return True if `number` different candidates are all that exist."""
 
     def candidates_for_final_pass(self) -> Iterator[K]:
@@ -38,7 +38,7 @@ class Candidates(Protocol[K]):
 class RandomCandidates(Candidates[K], Protocol):
     """A source of candidates that can also list all of them in random order, whatever the results of earlier trials."""
 
-    def each_once(self) -> Iterator[K]:
+    def each_once_in_random_order(self) -> Iterator[K]:
         """Yield each candidate once, in random order."""
 
 
@@ -55,13 +55,13 @@ class PipelineCandidates:
         """Return `number` different pipelines, drawn uniformly."""
         return self._leaves.draw(number)
 
-    def covers_all_candidates(self, number: int) -> bool:
+    def is_total_count(self, number: int) -> bool:
         """Return True if there are exactly `number` pipelines."""
         return number == self._tree.leaf_count
 
-    def each_once(self) -> Iterator[Pipeline]:
+    def each_once_in_random_order(self) -> Iterator[Pipeline]:
         """Yield all pipelines in random order; in a large tree the last ones follow in text order."""
-        return self._leaves.each_once()
+        return self._leaves.each_once_in_random_order()
 
     def candidates_for_final_pass(self) -> Iterator[Pipeline]:
         """Yield every pipeline in text order."""
@@ -72,7 +72,7 @@ class ConfigurationCandidates:
     """Configurations drawn as in random search: each is in one bracket, and several may share a pipeline."""
 
     def __init__(self, tree: DiscrepancyTree, rng: Generator) -> None:
-        self._stream = UniqueConfigurations(tree, rng).each_once()
+        self._stream = UniqueConfigurations(tree, rng).each_once_in_random_order()
         self._drawn = 0
         self.are_exhausted = False
 
@@ -83,11 +83,11 @@ class ConfigurationCandidates:
         self.are_exhausted = len(found) < number
         return found
 
-    def covers_all_candidates(self, number: int) -> bool:
+    def is_total_count(self, number: int) -> bool:
         """Return True if `number` configurations were drawn and no other one is left."""
         return self.are_exhausted and number == self._drawn
 
-    def each_once(self) -> Iterator[Configuration]:
+    def each_once_in_random_order(self) -> Iterator[Configuration]:
         """Yield the configurations that were not drawn yet, in random order."""
         return self._stream
 
@@ -105,7 +105,7 @@ def pipeline_selector(method: CandidateLoop) -> Selector:
     return MemorySelector(lambda turn: method(turn, PipelineCandidates(turn.selection)))
 
 
-def search(problem: Problem, rule: Literal["sample", "default"], method: CandidateLoop) -> Search:
+def search_with_candidates(problem: Problem, rule: Literal["sample", "default"], method: CandidateLoop) -> Search:
     """Run `method` with configurations as candidates, or with pipelines if they differ in decisions only.
 
     Pipelines are the candidates with the rule `default`, and in a space without hyperparameters. They are drawn
@@ -117,7 +117,7 @@ def search(problem: Problem, rule: Literal["sample", "default"], method: Candida
     all rows, beginning with those that reached the highest rung.
     """
     if rule == "default" or not problem.space.hyperparameters:
-        yield from _selection.search(pipeline_selector(method), problem, "default")
+        yield from _selection.search_with_selector(pipeline_selector(method), problem, "default")
         return
     selection = SelectionProblem.from_problem(problem, "default")
     if selection.tree.leaf_count:
@@ -166,7 +166,7 @@ class BracketRun(Generic[K]):
         return everybody if rung == 0 else min(self._survivors[rung - 1], everybody)
 
 
-def make_plan(
+def make_bracket_plan(
     turn: SelectorCall[Any],
     grid: tuple[int, ...],
     eta: float,
@@ -181,11 +181,11 @@ def make_plan(
     """
     seconds = turn.selection.budget_seconds
     if rule == "published" or seconds is None or turn.iterations is not None:
-        return FixedPlan(make_pass, grid, first, turn.iterations)
-    return BudgetPlan(make_pass, grid, first, eta, seconds)
+        return FixedBracketPlan(make_pass, grid, first, turn.iterations)
+    return TimeBudgetBracketPlan(make_pass, grid, first, eta, seconds)
 
 
-class BracketRuns(Generic[K]):
+class ConcurrentBrackets(Generic[K]):
     """Brackets that run concurrently, earlier ones first; a training is requested once and shared by all of them."""
 
     def __init__(self, turn: SelectorCall[K], candidates: Candidates[K], plan: BracketPlan, eta: float) -> None:
@@ -206,7 +206,7 @@ class BracketRuns(Generic[K]):
 
     def run(self) -> SearchCoroutine[None]:
         """Run all brackets; if their sequence is endless, train every candidate on all rows in the end."""
-        yield from _selection.run_candidates(self._turn, self)
+        yield from _selection.train_candidates(self._turn, self)
 
     def candidates_to_train(self, count: int) -> Iterator[tuple[K, int]]:
         """Yield up to `count` trainings that should start next, each a candidate and a number of rows."""
@@ -238,7 +238,7 @@ class BracketRuns(Generic[K]):
                     return training
                 else:
                     self._apply_result(want, order)
-            if self._candidates.covers_all_candidates(self._finished) or (self._in_flight and fruitless_starts):
+            if self._candidates.is_total_count(self._finished) or (self._in_flight and fruitless_starts):
                 return None
             if not (self._start_bracket() if self._remaining is None else self._start_remaining()):
                 return None
@@ -283,7 +283,7 @@ class BracketRuns(Generic[K]):
         if order := self._results.get((candidate, rows)):
             self._repeated_count += rows == self._size
             return order
-        recalled = self._turn.recall_trials(candidate, rows)
+        recalled = self._turn.record_known_trials(candidate, rows)
         return self._store_result(candidate, rows, recalled[0]) if recalled else None
 
     def _store_result(self, candidate: K, rows: int, trial: Trial) -> SortKey:

@@ -14,13 +14,13 @@ STARTUP = "the number of random configurations before the first model; initial c
 GAMMA = "the best ceil(gamma sqrt(n)) of n trials count as good, at most 25"
 CANDIDATES = "the number of draws from the density of good trials; the most promising draw is proposed"
 BRACKETS = (
-    "with a time budget, shrink the brackets so that they end within it, or use the published ones, which may not"
+    "shrink the brackets so that they end within the time budget, or use the published sizes, which may exceed it"
 )
 BRACKETS_OF_EARLIER_STORES = {"brackets": "published"}
 ETA = "the factor by which the number of rows grows from one training to the next"
 
 
-def check(holds: bool, message: str, help: str) -> None:  # noqa: A002 - the name that diagnostics use
+def require(holds: bool, message: str, help: str) -> None:  # noqa: A002 - the name that diagnostics use
     """Raise OptionError with `message` and `help` if a condition on an option is false."""
     if not holds:
         raise OptionError(message, help)
@@ -28,15 +28,15 @@ def check(holds: bool, message: str, help: str) -> None:  # noqa: A002 - the nam
 
 def check_option(options: Any, name: str, holds: bool, rule: str) -> None:
     """Raise OptionError for the value of an option unless it `holds`; in the help `rule` follows the name."""
-    check(holds, f"`{name}` is {getattr(options, name)}", f"`{name}` {rule}")
+    require(holds, f"`{name}` is {getattr(options, name)}", f"`{name}` {rule}")
 
 
 def check_disc(disc: int) -> None:
     """Raise OptionError if `disc` is below 1; a value above the number of layers means all of them."""
-    check(disc >= 1, f"`disc` is {disc}", "`disc` must be at least 1: a neighbour changes at least 1 decision")
+    require(disc >= 1, f"`disc` is {disc}", "`disc` must be at least 1: a neighbour changes at least 1 decision")
 
 
 def check_fidelity_grid(b: int, eta: float) -> None:
     """Raise OptionError if `b`, which may exceed the number of rows, is below 1, or `eta` not finite and above 1."""
-    check(b >= 1, f"`b` is {b}", "`b` must be at least 1 row")
-    check(1 < eta < float("inf"), f"`eta` is {eta}", "`eta` must be a finite factor greater than 1")
+    require(b >= 1, f"`b` is {b}", "`b` must be at least 1 row")
+    require(1 < eta < float("inf"), f"`eta` is {eta}", "`eta` must be a finite factor greater than 1")

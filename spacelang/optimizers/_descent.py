@@ -14,8 +14,8 @@ from numpy.random import default_rng
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._draws import repeat_unfinished_leaves
-from spacelang.optimizers._scheduling import SpeculativeRequests
+from spacelang.optimizers._draws import repeat_first_unfinished_leaf
+from spacelang.optimizers._scheduling import SpeculativeExecution
 from spacelang.optimizers._selection import SelectorCall
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -60,7 +60,7 @@ TrialValue: TypeAlias = Callable[[Trial], float]
 """A function that returns the value of a trial, the middle of its bounds; lower is better."""
 
 
-class Arms:
+class ArmStatistics:
     """The training counts and bounds of all pipelines, kept over restarts of the descent.
 
     Trials of earlier selector calls are reused if the pipeline still has the same configuration. The k-th training of a
@@ -73,7 +73,7 @@ class Arms:
         self._turn, self._sizes, self._widths, self._worth = turn, sizes, widths, worth
         self._arms: MutableMapping[Pipeline, tuple[int, LossBounds]] = {}
         """The number of trainings of each pipeline, and its bounds after the last one."""
-        self._lookup: Callable[..., Iterable[Trial]] = turn.recall_trials
+        self._lookup: Callable[..., Iterable[Trial]] = turn.record_known_trials
         self.training_count = 0
         self.finished = 0
         """How many of the pipelines seen so far are fully trained."""
@@ -105,9 +105,9 @@ class Arms:
         self._update_bounds(pipeline, self.times_trained(pipeline), trial)
         self.training_count += 1
 
-    def speculative_copy(self) -> "Arms":
+    def speculative_copy(self) -> "ArmStatistics":
         """Return a copy for speculation: trials recorded in the copy do not reach the original."""
-        later = Arms(self._turn, self._sizes, self._widths, self._worth)
+        later = ArmStatistics(self._turn, self._sizes, self._widths, self._worth)
         later._arms = ChainMap({}, self._arms)
         later._lookup = self._turn.known_trials
         later.training_count, later.finished = self.training_count, self.finished
@@ -136,7 +136,7 @@ class DescentRules:
     match_fidelity: bool = False
 
 
-def make_end_rule(sizes: Sequence[int], rule: EndRule = "paper") -> EndRule:
+def make_descent_end_rule(sizes: Sequence[int], rule: EndRule = "paper") -> EndRule:
     """Return the end rule for some rungs: on a single one every trained pipeline is fully trained."""
     return rule if len(sizes) > 1 else "local_optimum"
 
@@ -166,7 +166,7 @@ class Descent:
         """Return a copy of the descent that continues from its present state."""
         return Descent(self._tree, self._rules, self.state)
 
-    def pipelines_to_train(self, arms: Arms) -> Iterator[Pipeline]:
+    def pipelines_to_train(self, arms: ArmStatistics) -> Iterator[Pipeline]:
         """Yield the pipelines to be trained; the caller records each trial in `arms` before it takes the next one."""
         while True:
             pipeline, reference = self.state.pipeline, self.state.reference
@@ -181,7 +181,7 @@ class Descent:
                 return
             self.state = DescentState(found)
 
-    def _improve(self, arms: Arms, place: DescentState, reference: LossBounds) -> "_Training[Pipeline | None]":
+    def _improve(self, arms: ArmStatistics, place: DescentState, reference: LossBounds) -> "_Training[Pipeline | None]":
         """Return the first neighbour that looks better, by increasing discrepancy, or None (SEARCH of the paper)."""
         times = arms.times_trained(place.pipeline) if self._rules.match_fidelity else 1
         for theta in range(place.theta, min(self._rules.disc, len(self._tree.layers)) + 1):
@@ -200,7 +200,7 @@ _Training: TypeAlias = Generator[Pipeline, None, T]
 """A part of a descent: a generator that yields pipelines to be trained and returns a result."""
 
 
-def _is_better(pipeline: Pipeline, reference: LossBounds, arms: Arms, times: int) -> _Training[bool]:
+def _is_better(pipeline: Pipeline, reference: LossBounds, arms: ArmStatistics, times: int) -> _Training[bool]:
     """Return True if SEARCH accepts a leaf, trained `times` times and once more if its bounds overlap `reference`."""
     while arms.times_trained(pipeline) < times:  # GetCurrentPerformance of the paper
         yield pipeline
@@ -212,7 +212,7 @@ def _is_better(pipeline: Pipeline, reference: LossBounds, arms: Arms, times: int
     return arms.bounds(pipeline).is_better(reference)
 
 
-class Descents:
+class DescentSequence:
     """A sequence of descents, until every leaf is fully trained or the selector call has reached its limits."""
 
     def __init__(self, turn: SelectorCall[Pipeline], rules: DescentRules, starts: "InitialPipelines") -> None:
@@ -222,12 +222,12 @@ class Descents:
         self._current: Descent | None = None
         self.number = 0
 
-    def run(self, arms: Arms) -> SearchCoroutine[None]:
+    def run(self, arms: ArmStatistics) -> SearchCoroutine[None]:
         """Request the trial of every pipeline to be trained; idle workers run speculative trials for later ones."""
-        foresight = SpeculativeRequests(max(self._turn.selection.idle_workers - 1, 0))
+        speculation = SpeculativeExecution(max(self._turn.selection.idle_workers - 1, 0))
         scouts = SpeculativeDescents(self, arms)
         for pipeline in self._pipelines_to_train(arms):
-            trial = yield from foresight.run_trial(arms.request(pipeline), scouts)
+            trial = yield from speculation.run_trial(arms.request(pipeline), scouts)
             scouts.on_committed_trial(pipeline, trial)
             arms.record(pipeline, trial)
             self._turn.record(pipeline, trial)
@@ -235,19 +235,19 @@ class Descents:
                 return
 
     @property
-    def upcoming_numbers(self) -> range:
+    def upcoming_descent_numbers(self) -> range:
         """The numbers of the present descent and of the later ones that can be predicted."""
         end = self.number + MAX_LOOKAHEAD
         return range(self.number, end if self._turn.iterations is None else min(end, self._turn.iterations))
 
-    def descent_for_lookahead(self, number: int) -> Descent:
+    def speculative_descent(self, number: int) -> Descent:
         """Return a copy of the present descent, or a new descent of a later number, for speculation."""
         if number == self.number and self._current is not None:
             return self._current.copy()
         return self._new_descent(self._starts.pipeline(number))
 
-    def _pipelines_to_train(self, arms: Arms) -> Iterator[Pipeline]:
-        rest = repeat_unfinished_leaves(self._tree, arms.is_fully_trained)
+    def _pipelines_to_train(self, arms: ArmStatistics) -> Iterator[Pipeline]:
+        rest = repeat_first_unfinished_leaf(self._tree, arms.is_fully_trained)
         idle = 0
         while self._turn.can_continue(self.number) and (
             self.number < self._starts.given_count or arms.finished < self._tree.leaf_count
@@ -276,7 +276,7 @@ class SpeculativeDescents:
     prediction, all speculative descents are discarded.
     """
 
-    def __init__(self, descents: Descents, arms: Arms) -> None:
+    def __init__(self, descents: DescentSequence, arms: ArmStatistics) -> None:
         self._descents, self._arms = descents, arms
         self._finished_trials: dict[Request, Trial] = {}
         self._speculative_arms = arms.speculative_copy()
@@ -285,7 +285,7 @@ class SpeculativeDescents:
 
     def upcoming_requests(self) -> Iterator[Request]:
         """Yield the requests that speculative descents wait for, without repetitions, earlier descents first."""
-        to_come = self._descents.upcoming_numbers
+        to_come = self._descents.upcoming_descent_numbers
         for passed in [each for each in self._by_number if each < to_come.start]:
             del self._by_number[passed]
         return unique_requests(each for each in map(self._awaited_request, to_come) if each is not None)
@@ -311,7 +311,7 @@ class SpeculativeDescents:
 
     def _awaited_request(self, number: int) -> Request | None:
         if number not in self._by_number:
-            descent = self._descents.descent_for_lookahead(number)
+            descent = self._descents.speculative_descent(number)
             self._by_number[number] = scout = _SpeculativeDescent(descent, self._speculative_arms)
             scout.advance(self._finished_trials)
         return self._by_number[number].awaited
@@ -324,7 +324,7 @@ class SpeculativeDescents:
 class _SpeculativeDescent:
     """A speculative copy of one descent; `awaited` is the request that it waits for, None once the descent is over."""
 
-    def __init__(self, descent: Descent, arms: Arms) -> None:
+    def __init__(self, descent: Descent, arms: ArmStatistics) -> None:
         self._arms = arms
         self._pipelines_to_train = descent.pipelines_to_train(arms)
         self._unconfirmed: deque[Request] = deque()

@@ -15,7 +15,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Structure, assemble, walk_reached_variables
+from spacelang.ir.walk import Structure, assemble_configuration, walk_reached_variables
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -23,15 +23,16 @@ MAX_LISTED_COMBINATIONS: Final = 1_000_000
 """A structure with more combinations of values than this is sampled instead of enumerated."""
 
 
+@renamed_attributes(each_once="each_once_in_random_order")
 class UniqueConfigurations:
     """The configurations of a space: structures drawn uniformly or by `@weight`, values uniformly or by `@prior`."""
 
     def __init__(self, tree: DiscrepancyTree, rng: Generator) -> None:
         self._tree = tree
-        self._draws = HyperparameterDraws(tree)
+        self._draws = HyperparameterSampler(tree)
         self._rng = rng
 
-    def each_once(self) -> Iterator[Configuration]:
+    def each_once_in_random_order(self) -> Iterator[Configuration]:
         """Yield every configuration once: draws, until `MAX_REPEATED_DRAWS` in a row are repeated, then the others."""
         asked: set[Configuration] = set()
         repeated = 0
@@ -57,7 +58,7 @@ class UniqueConfigurations:
             yield self._draw_configuration(self._tree.random_leaf(self._rng))
 
     def _draw_configuration(self, leaf: Pipeline) -> Configuration:
-        return self._draws.configuration(leaf, self._rng)
+        return self._draws.draw_configuration(leaf, self._rng)
 
     def _enumerate_remaining(self, asked: set[Configuration]) -> Iterator[Configuration]:
         """Yield every configuration, leaf by leaf, repetitions included.
@@ -90,7 +91,7 @@ def enumerate_members(space: Space, structure: Structure) -> Iterator[Configurat
             sizes.append(node.domain.size)
             return _value_at(node.domain, places[len(sizes) - 1])
 
-        configuration = assemble(space, structure, value_of)
+        configuration = assemble_configuration(space, structure, value_of)
         if first_exclusion(space, configuration) is None:
             yield configuration
         while places and places[-1] + 1 == sizes[len(places) - 1]:
@@ -128,21 +129,21 @@ class ConfigurationPerPipeline:
         """Returns the configuration of a pipeline."""
         if rule == "sample":
             self._seed = int(rng.integers(1 << 63))
-            self._draws = HyperparameterDraws(tree)
+            self._draws = HyperparameterSampler(tree)
             self.configuration_of = lru_cache(maxsize=8192)(self._draw)
 
     def _draw(self, pipeline: Pipeline) -> Configuration:
-        return self._draws.configuration(pipeline, default_rng([self._seed, *(place + 1 for place in pipeline)]))
+        return self._draws.draw_configuration(pipeline, default_rng([self._seed, *(place + 1 for place in pipeline)]))
 
 
-class HyperparameterDraws:
+class HyperparameterSampler:
     """A sampler of a pipeline's hyperparameters, each uniform over its domain or drawn from its prior."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
         self.sampler = Sampler(tree.structures, advised=True)
 
-    def configuration(self, pipeline: Pipeline, rng: Generator) -> Configuration:
+    def draw_configuration(self, pipeline: Pipeline, rng: Generator) -> Configuration:
         """Draw a configuration of the pipeline; its default if values that satisfy the constraints are too rare."""
         try:
             return self.sampler.configuration(rng, self._tree.structure_of(pipeline))
@@ -170,7 +171,7 @@ class RandomLeaves:
         first, self._first = self._first[:number], self._first[number:]
         return [*dict.fromkeys((*first, *self._draw_distinct(number)))][:number]
 
-    def each_once(self) -> Iterator[Pipeline]:
+    def each_once_in_random_order(self) -> Iterator[Pipeline]:
         """Yield every leaf once: random draws while they find new leaves, then the others in text order."""
         first, self._first = dict.fromkeys(self._first), ()
         yield from first
@@ -205,7 +206,7 @@ class RandomLeaves:
         return list(self._tree.iter_leaves())
 
 
-def repeat_unfinished_leaves(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
+def repeat_first_unfinished_leaf(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
     """Yield the first unfinished leaf in text order, again and again; a finished leaf must stay finished."""
     for leaf in tree.iter_leaves():
         while not is_finished(leaf):

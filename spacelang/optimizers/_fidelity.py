@@ -82,7 +82,7 @@ class Bracket:
         return (*(max(1, floor(count / eta * (1 + 1e-12))) for count in counts), 0)
 
 
-def brackets_for_grid(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
+def hyperband_brackets(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
     """Yield the brackets s = s_max, ..., 0 of one Hyperband iteration; each starts one rung above the previous one.
 
     With `ceil` a bracket has ceil((s_max + 1) eta^s / (s + 1)) candidates, with `floor` floor(floor((s_max + 1) /
@@ -111,7 +111,7 @@ class BracketPlan(Protocol):
         """Record the cost of a finished training, in seconds."""
 
 
-class FixedPlan:
+class FixedBracketPlan:
     """Brackets that do not depend on costs: some first ones, then passes, endless or a number of them."""
 
     def __init__(
@@ -129,7 +129,7 @@ class FixedPlan:
 
 
 @dataclass(slots=True)
-class TrainingCosts:
+class TrainingCostModel:
     """The costs of finished trainings, in seconds, and the cost that they predict for any number of rows."""
 
     spent: float = 0.0  # The sum of all costs
@@ -176,7 +176,7 @@ class TrainingCosts:
         return sizes, np.maximum.accumulate(means).tolist()
 
 
-class BudgetPlan:
+class TimeBudgetBracketPlan:
     """Brackets that are cut to what is left of a time budget, by the costs of the trainings that have finished."""
 
     def __init__(
@@ -187,7 +187,7 @@ class BudgetPlan:
         """The brackets that start before any other, uncut."""
         self._pass: deque[Bracket] = deque()
         """The brackets of the present pass that have not started."""
-        self._costs = TrainingCosts()
+        self._costs = TrainingCostModel()
         # The rows of these two rungs tell apart what a fit costs at least, and what each row adds.
         self._probe = Bracket(PROBE_CANDIDATES, (grid[0], grid[len(grid) // 2])) if len(set(grid)) > 1 else None
         self._has_answer = self._probe is None

@@ -16,12 +16,12 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Trial
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import one_thread
+from spacelang.surrogates import limit_to_one_thread
 from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import INACTIVE, StructuralTree
 
 if TYPE_CHECKING:
-    from spacelang.sampling.batch_builder import Batch
+    from spacelang.sampling.batch_builder import ConfigurationBatch
     from spacelang.surrogates.gaussian_process import StandardisedGaussianProcess
 
 ModelKind: TypeAlias = Literal["chosen", "forest", "gp", "none"]
@@ -46,7 +46,7 @@ MAX_DISTANCE: Final = 2.0
 """A Gaussian process predicts losses, at most so many distances of the median from the best loss above the median."""
 
 
-class Posterior(Protocol):
+class PosteriorModel(Protocol):
     """A fitted model of numbers."""
 
     def posterior(self, points: Array) -> tuple[Array, Array]:
@@ -54,7 +54,7 @@ class Posterior(Protocol):
 
 
 @dataclass(slots=True)
-class ImprovementPerSecond:
+class ImprovementPerSecondModel:
     """A model of losses and one of costs, fitted to the trials on all rungs; it proposes configurations.
 
     Proposals are a function of the seed and of the recorded trials, so that a resumed search makes the same ones.
@@ -91,7 +91,7 @@ class ImprovementPerSecond:
             self._unused_seconds, self._ranked = 0.0, None
 
     @property
-    def fitted_count(self) -> int:
+    def fitted_trial_count(self) -> int:
         """The number of trials to which the current model is fitted; 0 as long as there is no model."""
         return 0 if self._fitted is None else self._fitted.count
 
@@ -103,7 +103,7 @@ class ImprovementPerSecond:
         if self._fitted is None:
             raise ValueError("there are not enough successful trials for a model")
         if self._ranked is None:
-            with one_thread():
+            with limit_to_one_thread():
                 self._ranked = self._rank(self._fitted)
         return self._ranked
 
@@ -169,7 +169,7 @@ class ImprovementPerSecond:
             paths = [*dict(moved).items()]
         return found
 
-    def _fit(self, points: Array, losses: Sequence[float | None], rng: Generator) -> Posterior:
+    def _fit(self, points: Array, losses: Sequence[float | None], rng: Generator) -> PosteriorModel:
         is_small = len(self.tree.feature_names) <= MAX_GAUSSIAN_COLUMNS
         if self.kind == "forest" or (self.kind == "chosen" and not is_small):
             return Forest(TREES, FEATURES).fit(points, log_transform_losses(losses), rng)
@@ -178,10 +178,10 @@ class ImprovementPerSecond:
         columns = [len(choice.branches) for choice in self.tree.decisions]
         encode = partial(encode_for_distances, columns)
         coded = encode(points)
-        model = IncrementalGaussianProcess().model(coded, clip_losses(losses), np.empty((0, coded.shape[1])))
+        model = IncrementalGaussianProcess().fit(coded, clip_losses(losses), np.empty((0, coded.shape[1])))
         return _GaussianPosterior(encode, model)
 
-    def _draws(self, rng: Generator) -> "Batch | list[Configuration]":
+    def _draws(self, rng: Generator) -> "ConfigurationBatch | list[Configuration]":
         try:
             return self.tree.sample((), DRAWS, rng)
         except SamplingFailedError:
@@ -222,8 +222,8 @@ def _fill_failures(losses: Sequence[float | None]) -> tuple[Array, float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
-    losses: Posterior
-    costs: Posterior | None
+    losses: PosteriorModel
+    costs: PosteriorModel | None
     best: float
     mean_cost: float
     """The logarithm of the mean cost of a trial; smaller costs count as it, so that being cheap is no merit."""

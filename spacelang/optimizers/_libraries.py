@@ -16,7 +16,7 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import ObservedLoss, TrialLog
 from spacelang.solver.counting import Structures
-from spacelang.surrogates import MAX_DENSITY_POINTS, density_trial_indices
+from spacelang.surrogates import MAX_DENSITY_POINTS, choose_trials_for_densities
 from spacelang.targets._lowering import LoweringResult, RefusedError
 from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace, Values
 from spacelang.targets.optuna import Optuna, OptunaFunction, Parameters, silence_optuna
@@ -47,7 +47,7 @@ class HyperoptTpe:
 
     The best min(25, ceil(gamma sqrt(n))) of n trials are good. Trials without a loss count among the n and are never
     good. All hyperparameters are modelled independently, each from the trials in which it was active. If the history
-    is long, hyperopt gets only some of its trials (see `density_trial_indices`).
+    is long, hyperopt gets only some of its trials (see `choose_trials_for_densities`).
 
     If the constraints of a space are too entangled for nested choices, it is compiled without them. A proposal that
     violates a constraint is then replaced by another proposal.
@@ -89,7 +89,7 @@ class HyperoptTpe:
 
     def _hyperopt_trials(self, history: Sequence[ObservedLoss]) -> Any:
         """Convert the trials of the history from which hyperopt estimates the densities."""
-        places = density_trial_indices([loss for _, loss in history])
+        places = choose_trials_for_densities([loss for _, loss in history])
         documents = [self._document(place, *history[place]) for place in places]
         return import_optional("hyperopt", "hyperopt.base").trials_from_docs(documents, validate=False)
 
@@ -130,7 +130,7 @@ def lower_for_optuna(structures: Structures) -> LoweringResult[OptunaFunction, P
     return Optuna().lower(structures)
 
 
-class Study:
+class OptunaStudy:
     """An Optuna study that mirrors a history. Suggested trials are treated like trials that are added from outside.
 
     With `forgets`, the study is rebuilt after 3, 4, 5, ... times `STUDY_GROWTH` requests. It then contains the latest

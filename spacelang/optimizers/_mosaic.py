@@ -14,7 +14,7 @@ from numpy.random import Generator, default_rng
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request, Trial
-from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.forest import FittedForest, Forest
@@ -25,7 +25,7 @@ ExhaustedNode: TypeAlias = tuple[Prefix, float | None]
 """A selected prefix that had nothing new below it, and the best reward known below it; None without one."""
 
 
-class Surrogate:
+class RewardSurrogate:
     """A random-forest surrogate of the reward, fitted to all successful trials.
 
     The forest and the draws of a node depend only on the data and the seed, so an interrupted search resumes with the
@@ -65,7 +65,7 @@ class Surrogate:
         trees = self._current_forest()
         return (np.zeros(len(features)), np.zeros(len(features))) if trees is None else trees.posterior(features)
 
-    def predict_nodes(self, prefixes: Sequence[Prefix]) -> Array:
+    def predict_mean_rewards(self, prefixes: Sequence[Prefix]) -> Array:
         """Return the forest's mean over the random draws below each of n prefixes, shape (n,); 0 without data."""
         trees = self._current_forest()
         if trees is None:
@@ -92,7 +92,7 @@ class Surrogate:
 
     def _draw_features(self, prefix: Prefix) -> "_CompressedRows":
         rng = self._generator(NODE_STREAM, *json.dumps(prefix).encode())
-        found = self._tree.surrogate_features(draw_below(self._tree, prefix, self._draws, rng))
+        found = self._tree.surrogate_features(draw_below_prefix(self._tree, prefix, self._draws, rng))
         return _CompressedRows.compress(np.resize(found, (self._draws, found.shape[1])).astype(np.float32))
 
     def _generator(self, *words: int) -> Generator:
@@ -142,22 +142,24 @@ class PlayoutCandidates:
     """The candidates of a playout below a node: `count` random draws, and the neighbours of the best configuration."""
 
     tree: StructuralTree
-    surrogate: Surrogate
+    surrogate: RewardSurrogate
     count: int
 
     def ranked_candidates(self, prefix: Prefix, best: Configuration | None, seed: int) -> Iterator[Configuration]:
         """Return draws below a prefix and neighbours of `best`, else of the default, the most promising first."""
         rng = default_rng(seed)
-        draws = draw_below(self.tree, prefix, self.count, rng)
+        draws = draw_below_prefix(self.tree, prefix, self.count, rng)
         centre = self.tree.default_completion(prefix) if best is None else best
         neighbours = self.tree.neighbours(centre, prefix, rng)
         features = [self.tree.surrogate_features(each) for each in (draws, neighbours)]
-        order = order_by_improvement(self.surrogate.best_reward, *self.surrogate.posterior(np.vstack(features)))
-        found = [*(draws.configurations() if isinstance(draws, Batch) else draws), *neighbours]
+        order = order_by_expected_improvement(
+            self.surrogate.best_reward, *self.surrogate.posterior(np.vstack(features))
+        )
+        found = [*(draws.configurations() if isinstance(draws, ConfigurationBatch) else draws), *neighbours]
         return (found[place] for place in order)
 
 
-def order_by_improvement(best: float, mean: Array, deviation: Array) -> Array:
+def order_by_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """Return the indices of m candidates, (m,), by expected improvement of rewards over `best`, then by `mean`."""
     from spacelang.surrogates.gaussian_process import expected_improvement
 
@@ -172,7 +174,9 @@ MAX_CACHED_NODES: Final = 512
 FOREST_STREAM, NODE_STREAM = 0, 1  # Seed words that separate the random streams of forests and of nodes
 
 
-def draw_below(tree: StructuralTree, prefix: Prefix, count: int, rng: Generator) -> "Batch | list[Configuration]":
+def draw_below_prefix(
+    tree: StructuralTree, prefix: Prefix, count: int, rng: Generator
+) -> "ConfigurationBatch | list[Configuration]":
     """Draw `count` configurations below a prefix; its default alone if valid values are too rare to be drawn."""
     try:
         return tree.sample(prefix, count, rng)
@@ -262,7 +266,7 @@ class SearchTree:
             node.running_visits -= 1
             insort(node.rewards, reward)
 
-    def exhaust(self, prefix: Prefix, reward: float | None) -> bool:
+    def mark_exhausted(self, prefix: Prefix, reward: float | None) -> bool:
         """Exclude a prefix, backing up a given reward as a last visit; return False if it was excluded already."""
         node = self.path_to(prefix)[-1]
         if node.is_exhausted:
@@ -275,7 +279,7 @@ class SearchTree:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Policy:
+class TreePolicy:
     """The tree policy: PUCT and progressive widening.
 
     `actions` returns the branches that may follow a prefix. `predict` predicts the mean reward below prefixes. `c_ucb`
@@ -292,7 +296,7 @@ class Policy:
     backup: BackupRule = "median"
     reward_range: Callable[[], tuple[float, float]] | None = None
 
-    def descend(self) -> Prefix | None:
+    def next_playout_prefix(self) -> Prefix | None:
         """Return the prefix for the next playout; None if the whole tree is exhausted.
 
         The best child is selected, down to a complete structure or a node that may have another child. The missing
@@ -308,9 +312,9 @@ class Policy:
             node = self._best_child(node)
         return node.prefix
 
-    def exhaust(self, prefix: Prefix, reward: float | None) -> None:
+    def mark_exhausted(self, prefix: Prefix, reward: float | None) -> None:
         """Exclude a prefix, with a last visit of `reward` if given, and every node above that is exhausted then."""
-        if self.nodes.exhaust(prefix, reward):
+        if self.nodes.mark_exhausted(prefix, reward):
             for node in reversed(self.nodes.path_to(prefix)[:-1]):
                 if len(node.children) < len(self.actions(node.prefix)) or not _are_exhausted(node):
                     return
@@ -328,7 +332,7 @@ class Policy:
         promise = self.predict([child.prefix for child in children])
         if self.reward_range is not None:
             known = self.reward_range()
-            quality, promise = rescale(quality, known), rescale(promise, known)
+            quality, promise = rescale_by_reward_range(quality, known), rescale_by_reward_range(promise, known)
         return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
 
     def _value(self, node: Node, otherwise: float = 0.0) -> float:
@@ -341,7 +345,7 @@ def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_uc
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
 
 
-def rescale(values: Array, rewards: tuple[float, float]) -> Array:
+def rescale_by_reward_range(values: Array, rewards: tuple[float, float]) -> Array:
     """Return n values, (n,), on the scale on which the smallest and the largest reward are 0 and 1, clipped to [0, 1].
 
     They are all 1/2 if the rewards are equal.
@@ -370,7 +374,7 @@ def replay_trials(tree: StructuralTree, trials: Iterable[Trial]) -> SearchTree:
     nodes = SearchTree()
     for playout, trial in playouts:
         for prefix, reward in playout.exhausted_nodes:
-            nodes.exhaust(prefix, reward)
+            nodes.mark_exhausted(prefix, reward)
         later = range(playout.attempt + 1, MAX_ATTEMPTS + 1)
         if trial.loss is None and any((playout.seed, attempt) in tried for attempt in later):
             continue

@@ -10,10 +10,10 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._draws import NoveltyTracker, UniqueConfigurations
-from spacelang.optimizers._scheduling import lazy_request, run_requests
+from spacelang.optimizers._scheduling import make_lazy_request, run_requests
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets.blds import DiscrepancyTree
 
 PartKey = TypeVar("PartKey", bound=Hashable)
@@ -66,7 +66,7 @@ class ProposerPart(Generic[PartKey]):
         self._record_start(request)
         return request
 
-    def lazy_request(self, seconds: float | None = None) -> LazyRequest:
+    def make_lazy_request(self, seconds: float | None = None) -> LazyRequest:
         """Return a lazy request for the next proposal; `seconds` limits its evaluation."""
         return LazyRequest(lambda rng: Request(self._next_configuration(rng), seconds=seconds), self._record_start)
 
@@ -100,10 +100,10 @@ class ProposerPart(Generic[PartKey]):
     def _final_configuration(self) -> Configuration:
         """The configuration of the last request: the first of the history, else the default configuration."""
         known = next(iter(self._history), None)
-        return nearest_to_default(self._structures)[1] if known is None else known
+        return member_nearest_to_default(self._structures)[1] if known is None else known
 
 
-def search(proposer: Proposer, problem: Problem, structures: Structures) -> Search:
+def search_with_proposer(proposer: Proposer, problem: Problem, structures: Structures) -> Search:
     """Search a whole space with a proposer, each configuration once, initial ones first; at the end the rest is drawn.
 
     Every idle worker gets a proposal; running trials are in the history without a loss.
@@ -115,8 +115,8 @@ def search(proposer: Proposer, problem: Problem, structures: Structures) -> Sear
 def _requests(part: ProposerPart[str], problem: Problem, structures: Structures) -> Iterator[Request | LazyRequest]:
     yield from map(part.request_for, problem.initial)
     while not part.is_exhausted:
-        yield part.lazy_request()
-    drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
+        yield part.make_lazy_request()
+    drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once_in_random_order()
     yield from (part.request_for(each) for each in drawn if each not in part)
 
 
@@ -148,7 +148,7 @@ class LibraryProposer(Protocol):
 
 
 def search_with_library(
-    consultant: LibraryProposer, problem: Problem, structures: Structures, history: TrialLog
+    library_proposer: LibraryProposer, problem: Problem, structures: Structures, history: TrialLog
 ) -> Search:
     """Run a search: initial configurations, the library's initial design, then one proposal for every idle worker.
 
@@ -157,16 +157,16 @@ def search_with_library(
     `history`, which must be empty at first.
     """
     if structures.count:
-        yield from _Run(consultant, problem, structures, history).run()
+        yield from _Run(library_proposer, problem, structures, history).run()
 
 
 class _Run:
     def __init__(
-        self, consultant: LibraryProposer, problem: Problem, structures: Structures, history: TrialLog
+        self, library_proposer: LibraryProposer, problem: Problem, structures: Structures, history: TrialLog
     ) -> None:
-        self._consultant = consultant
-        self._first = dict.fromkeys((*problem.initial, *consultant.initial_design()))
-        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
+        self._consultant = library_proposer
+        self._first = dict.fromkeys((*problem.initial, *library_proposer.initial_design()))
+        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once_in_random_order()
         self._history = history
         self._seen: set[Configuration] = set()
         self._running_indices: dict[Request | LazyRequest, int] = {}
@@ -181,7 +181,7 @@ class _Run:
         yield from map(self._start_request, self._first)
         while True:
             if self._repeated_count < MAX_REPEATED_PROPOSALS:
-                yield lazy_request(self._propose, self._record_start)
+                yield make_lazy_request(self._propose, self._record_start)
             elif (new := next((each for each in self._drawn if each not in self._seen), None)) is not None:
                 yield self._start_request(new)
             else:

@@ -127,12 +127,12 @@ class Race:
     def record(self, rung: int, trial: Trial) -> None:
         """Record a finished training on a rung."""
         configuration = trial.request.configuration
-        self.subtract_cost(trial)
+        self.subtract_from_time_left(trial)
         self._results[rung][configuration] = race_sort_key(trial)
         if trial.loss is not None and trial.seconds_without_sharing > 0:
             self.costs.record(configuration, rung, trial.seconds_without_sharing)
 
-    def subtract_cost(self, trial: Trial) -> None:
+    def subtract_from_time_left(self, trial: Trial) -> None:
         """Take the cost of a trial from the time that is left."""
         self._spent += trial.cost
 
@@ -159,7 +159,7 @@ class Race:
                 found = rung
         return found
 
-    def hopeless_loss(self) -> float | None:
+    def pruning_threshold(self) -> float | None:
         """Return the loss on all rows above which an evaluation need not be completed; None for few results.
 
         It is as far above the median of all results that satisfy the bounds as the best one is below it.
@@ -171,7 +171,7 @@ class Race:
         middle = median(known)
         return middle + (middle - min(known))
 
-    def promotion(self) -> tuple[Configuration, int] | None:
+    def next_promotion(self) -> tuple[Configuration, int] | None:
         """Return the configuration to be trained on more rows, and its next rung; None if there is none.
 
         Promotions to higher rungs come first. While fewer than `MIN_TRAINED_ON_ALL` configurations were trained on all

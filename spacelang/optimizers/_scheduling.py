@@ -30,7 +30,7 @@ def run_requests(
             note(event.request, event.finished)
 
 
-def lazy_request(
+def make_lazy_request(
     make: Callable[[Generator], Request], record_start: Callable[[LazyRequest, Request], None]
 ) -> LazyRequest:
     """Return a lazy request that is passed, with the request made of it, to `record_start` when it starts."""
@@ -49,7 +49,7 @@ class LookaheadPolicy(Protocol):
 
 
 @dataclass(slots=True)
-class SpeculativeRequests:
+class SpeculativeExecution:
     """A sequence of committed trials, each with speculative ones that never change the decisions of the search."""
 
     idle_workers: int  # How many workers are idle while a committed trial runs

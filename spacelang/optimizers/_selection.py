@@ -23,7 +23,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
-def no_penalty(_: Trial) -> float:
+def zero_penalty(_: Trial) -> float:
     """Return a penalty of 0 for every trial."""
     return 0.0
 
@@ -34,8 +34,9 @@ def accept_all(_: Pipeline) -> bool:
 
 
 @renamed_attributes(
-    order="sort_key", room="idle_workers", of="from_problem", standing="normalized_value", number="value"
-)
+    order="sort_key", room="idle_workers", of="from_problem", standing="normalized_penalized_loss",
+    normalized_value="normalized_penalized_loss", number="penalized_loss", value="penalized_loss",
+)  # fmt: skip
 @dataclass(frozen=True, slots=True, eq=False)
 class SelectionProblem:
     """The problem passed to a selector: the pipelines, their present configurations and the comparison of trials.
@@ -53,7 +54,7 @@ class SelectionProblem:
     configuration: Callable[[Pipeline], Configuration]
     size: int
     rng: Generator
-    penalty: Callable[[Trial], float] = no_penalty
+    penalty: Callable[[Trial], float] = zero_penalty
     idle_workers: int = 1
     initial: tuple[Pipeline, ...] = ()
     admits: Callable[[Pipeline], bool] = accept_all
@@ -79,15 +80,15 @@ class SelectionProblem:
             budget_seconds=problem.budget.seconds,
         )
 
-    def value(self, trial: Trial) -> float:
+    def penalized_loss(self, trial: Trial) -> float:
         """Return the value to be minimized: the loss plus the penalty in units of the loss; infinity for a failure."""
         return inf if trial.loss is None else trial.loss + self.penalty(trial) * trial.scale.width
 
     def sort_key(self, trial: Trial) -> SortKey:
-        """Return a key that sorts trials from best to worst by `value`; failures come after every success."""
-        return trial.loss is None, 0.0 if trial.loss is None else self.value(trial)
+        """Return a key that sorts trials from best to worst by `penalized_loss`; failures come after every success."""
+        return trial.loss is None, 0.0 if trial.loss is None else self.penalized_loss(trial)
 
-    def normalized_value(self, trial: Trial) -> float:
+    def normalized_penalized_loss(self, trial: Trial) -> float:
         """Return the normalized loss plus the penalty, for formulas that assume losses in [0, 1]; 1 for a failure."""
         return trial.normalized_loss if trial.loss is None else trial.normalized_loss + self.penalty(trial)
 
@@ -124,7 +125,7 @@ def observe_idle_workers(selection: SelectionProblem) -> SearchCoroutine[Selecti
     return replace(selection, idle_workers=(yield Ask()).idle_workers)
 
 
-def search(selector: Selector, problem: Problem, rule: Literal["default", "sample"]) -> Search:
+def search_with_selector(selector: Selector, problem: Problem, rule: Literal["default", "sample"]) -> Search:
     """Run a selector without limits on a whole problem; returns at once if the space is empty."""
     selection = SelectionProblem.from_problem(problem, rule)
     if selection.tree.leaf_count:
@@ -159,8 +160,9 @@ class TrialMemory(Generic[K]):
 
 
 @renamed_attributes(
-    goes_on="can_continue", wish="make_request", known="known_trials", recall="recall_trials", note="record",
-    standing="normalized_value",
+    goes_on="can_continue", wish="make_request", known="known_trials", recall="record_known_trials", note="record",
+    standing="normalized_penalized_loss", normalized_value="normalized_penalized_loss", best="best_candidate",
+    recall_trials="record_known_trials",
 )  # fmt: skip
 @dataclass(slots=True)
 class SelectorCall(Generic[K]):
@@ -199,7 +201,7 @@ class SelectorCall(Generic[K]):
                     return
                 yield trial
 
-    def recall_trials(self, candidate: K, *sizes: int) -> tuple[Trial, ...]:
+    def record_known_trials(self, candidate: K, *sizes: int) -> tuple[Trial, ...]:
         """Return the known trials as `known_trials` does, and update the best candidate with them."""
         trials = tuple(self.known_trials(candidate, *sizes))
         for trial in trials:
@@ -213,22 +215,22 @@ class SelectorCall(Generic[K]):
         self._update_best(candidate, trial)
 
     @property
-    def best(self) -> K:
+    def best_candidate(self) -> K:
         """The first candidate with the smallest value on all rows, else on any number of rows; failures come last."""
         assert self._best is not None, "a selector call must have at least one finished trial"
         return self._best[1]
 
-    def normalized_value(self, trial: Trial) -> float:
+    def normalized_penalized_loss(self, trial: Trial) -> float:
         """Return the normalized loss plus the penalty; for a failure 1 plus the largest penalty seen so far.
 
         So no success that was seen before a failure compares worse than the failure.
         """
-        return 1.0 + self._largest_penalty if trial.loss is None else self.selection.normalized_value(trial)
+        return 1.0 + self._largest_penalty if trial.loss is None else self.selection.normalized_penalized_loss(trial)
 
     def _update_best(self, candidate: K, trial: Trial) -> None:
         if trial.loss is not None:
             self._largest_penalty = max(self._largest_penalty, self.selection.penalty(trial))
-        order = trial.loss is None, trial.request.fidelity is not None, self.selection.value(trial)
+        order = trial.loss is None, trial.request.fidelity is not None, self.selection.penalized_loss(trial)
         if self._best is None or order < self._best[0]:
             self._best = order, candidate
 
@@ -255,9 +257,9 @@ class MemorySelector:
         _check(selection, iterations, start, seconds)
         turn = SelectorCall(selection, selection.configuration, self._memory, iterations, start, seconds)
         if start is not None:
-            turn.recall_trials(start, selection.size)
+            turn.record_known_trials(start, selection.size)
         yield from self._loop(turn)
-        return turn.best
+        return turn.best_candidate
 
     def forget(self, pipeline: Pipeline) -> None:
         """Forget all trials of a pipeline (see `Selector`)."""
@@ -290,7 +292,7 @@ class SequentialCandidates(Generic[K]):
 
     def __init__(self, turn: SelectorCall[K], candidates: Iterable[K]) -> None:
         size = turn.selection.size
-        self._new = ((each, size) for each in candidates if not turn.recall_trials(each, size))
+        self._new = ((each, size) for each in candidates if not turn.record_known_trials(each, size))
 
     def candidates_to_train(self, count: int) -> Iterable[tuple[K, int]]:
         """Yield `(candidate, rows)` for the next `count` unknown candidates; `rows` is always all rows."""
@@ -300,7 +302,7 @@ class SequentialCandidates(Generic[K]):
         """Ignore the trial: the order does not depend on it."""
 
 
-def run_candidates(turn: SelectorCall[K], source: CandidateSource[K]) -> SearchCoroutine[None]:
+def train_candidates(turn: SelectorCall[K], source: CandidateSource[K]) -> SearchCoroutine[None]:
     """Start as many trainings as there are idle workers, until the source is empty and no trial is running."""
     out: dict[Request | LazyRequest, tuple[K, int]] = {}
     room = turn.selection.idle_workers

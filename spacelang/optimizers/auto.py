@@ -22,9 +22,9 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._fidelity import fidelity
-from spacelang.optimizers._improvement_per_second import ImprovementPerSecond, ModelKind
+from spacelang.optimizers._improvement_per_second import ImprovementPerSecondModel, ModelKind
 from spacelang.optimizers._race import Race, race_rungs
-from spacelang.optimizers._scheduling import lazy_request
+from spacelang.optimizers._scheduling import make_lazy_request
 from spacelang.plugins import OptionError, option
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio, read_portfolio
@@ -111,7 +111,7 @@ class _Run:
         kind: ModelKind = "none" if any(unencodable_domains(problem.space)) else options.model
         # Costs are measured, so a search depends on its seed alone unless they matter.
         has_time = problem.budget.seconds is not None
-        self._model = ImprovementPerSecond(self._tree, int(problem.rng.integers(1 << 63)), kind, has_time)
+        self._model = ImprovementPerSecondModel(self._tree, int(problem.rng.integers(1 << 63)), kind, has_time)
         self._initial = deque(problem.initial)
         portfolio = load_portfolio(options.portfolio, problem.space)
         suggested = [] if portfolio is None else portfolio_members(portfolio, structures)
@@ -124,7 +124,7 @@ class _Run:
         self._measured: list[tuple[float, Configuration]] = []
         """The defaults whose cost is known, cheapest first, before they are started."""
         self._random_fraction = options.random_fraction
-        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
+        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once_in_random_order()
         self._next_draw: Configuration | None = None
         self._seen = {*self._initial, *self._portfolio, *self._unmeasured}
         """The configurations that were started, or will be before any other one."""
@@ -152,7 +152,7 @@ class _Run:
         race = self._race
         if self._initial:
             return self._start(self._initial.popleft(), race.last_rung, "initial")
-        if (promoted := race.promotion()) is not None:
+        if (promoted := race.next_promotion()) is not None:
             return self._start(*promoted, "race")
         if self._unmeasured:
             return self._measure(self._unmeasured.popleft())
@@ -175,17 +175,17 @@ class _Run:
             return None if remaining is None else self._start(*remaining, "race")
         self._new_count += 1
         before, now = ((self._new_count - back) * self._random_fraction for back in (1, 0))
-        if int(before) == int(now) and self._model.fitted_count > self._used_up_count:
+        if int(before) == int(now) and self._model.fitted_trial_count > self._used_up_count:
             return self._propose(self._race.rung_for_new_configuration())
         return self._start(self._next_draw, self._race.rung_for_new_configuration(), "chance")
 
     def _start(self, configuration: Configuration, rung: int, part: Part) -> "tuple[Request, _Training]":
         self._seen.add(configuration)
         self._race.start(configuration, rung)
-        return self._request(configuration, rung, part, self._race.hopeless_loss()), _Training(rung)
+        return self._request(configuration, rung, part, self._race.pruning_threshold()), _Training(rung)
 
     def _propose(self, rung: int) -> "tuple[LazyRequest, _Training]":
-        hopeless, training = self._race.hopeless_loss(), _Training(rung)
+        hopeless, training = self._race.pruning_threshold(), _Training(rung)
 
         def propose(_: Generator) -> Request:
             new = (each for each in self._model.ranked_configurations() if each not in self._seen)
@@ -193,12 +193,12 @@ class _Run:
 
         def start(_: LazyRequest, request: Request) -> None:
             if request.configuration in self._seen:
-                self._used_up_count, training.is_repeated = self._model.fitted_count, True
+                self._used_up_count, training.is_repeated = self._model.fitted_trial_count, True
             else:
                 self._seen.add(request.configuration)
                 self._race.start(request.configuration, rung)
 
-        return lazy_request(propose, start), training
+        return make_lazy_request(propose, start), training
 
     def _measure(self, configuration: Configuration) -> "tuple[Request, _Training]":
         if self._measured_rows is None:
@@ -211,7 +211,7 @@ class _Run:
 
     def _record(self, training: "_Training", trial: Trial) -> None:
         if training.rung is None:
-            self._race.subtract_cost(trial)
+            self._race.subtract_from_time_left(trial)
             insort(self._measured, (trial.cost, trial.request.configuration), key=itemgetter(0))
         elif not training.is_repeated:
             self._race.record(training.rung, trial)

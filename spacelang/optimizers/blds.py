@@ -6,9 +6,15 @@ from typing import ClassVar, Final, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, make_end_rule
+from spacelang.optimizers._descent import (
+    ArmStatistics,
+    DescentRules,
+    DescentSequence,
+    InitialPipelines,
+    make_descent_end_rule,
+)
 from spacelang.optimizers._fidelity import cumulative_rows, rungs
-from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
+from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search_with_selector
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -29,18 +35,18 @@ class Blds:
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
     log_const: float = option(
-        1 / 9600, "the constant c L / delta in the width of the bounds; the default is the paper's"
+        1 / 9600, "the constant c L / delta in the width of the confidence bounds; the default is the paper's"
     )
-    log_floor: float = option(0.0, "the smallest value of the logarithm in the width of the bounds")
+    log_floor: float = option(0.0, "the smallest value of the logarithm in the width of the confidence bounds")
     log_rule: Literal["constant", "theory"] = option(
-        "constant", "the constant in the width of the bounds: `log_const`, or c L / delta for L structures"
+        "constant", "the constant in the width of the confidence bounds: `log_const`, or c L / delta for L structures"
     )
     c: float = option(4.0001, "the constant c in c L / delta, used with log_rule=theory")
     delta: float = option(0.1, "the error probability delta in c L / delta, used with log_rule=theory")
     width: Literal["bound", "simple"] = option(
-        "bound", "the width of the bounds: the paper's formula, or sqrt(0.09 k / n_k)"
+        "bound", "the width of the confidence bounds: the paper's formula, or sqrt(0.09 k / n_k)"
     )
-    collapse_at_full: bool = option(False, "set the width of fully trained pipelines to 0")
+    collapse_at_full: bool = option(False, "set the width of the confidence bounds of fully trained pipelines to 0")
     examine_init: bool = option(False, "let a search visit the pipeline that it starts from, too")
     until_rule: Literal["paper", "local_optimum"] = option(
         "paper",
@@ -64,7 +70,7 @@ class Blds:
         at most `b` rows, a descent ends in a local optimum, whatever `until_rule` is. The paper's rule assumes several
         rungs; on a single one it would end each descent at its first improvement.
         """
-        yield from search(self.selector(), problem, self.hyperparameters)
+        yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are descents, the first from the given start."""
@@ -73,9 +79,9 @@ class Blds:
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         sizes = rungs(turn.selection.size, self.b, self.eta)
         widths = bound_half_widths(self, sizes, turn.selection.tree.leaf_count)
-        arms = Arms(turn, sizes, widths, turn.selection.normalized_value)
-        rules = DescentRules(self.disc, self.examine_init, make_end_rule(sizes, self.until_rule))
-        yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)
+        arms = ArmStatistics(turn, sizes, widths, turn.selection.normalized_penalized_loss)
+        rules = DescentRules(self.disc, self.examine_init, make_descent_end_rule(sizes, self.until_rule))
+        yield from DescentSequence(turn, rules, InitialPipelines(turn)).run(arms)
 
 
 def bound_half_widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:

@@ -16,11 +16,11 @@ from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, Sear
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import RandomLeaves
-from spacelang.optimizers._scheduling import lazy_request
-from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
+from spacelang.optimizers._scheduling import make_lazy_request
+from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search_with_selector
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
+from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, limit_to_one_thread
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
 
@@ -42,7 +42,7 @@ class Bo:
         The first pipelines are drawn uniformly. For further idle workers the model assumes that running pipelines get
         the median value.
         """
-        yield from search(self.selector(), problem, self.hyperparameters)
+        yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are evaluated pipelines; known trials enter the model for free."""
@@ -64,7 +64,7 @@ class _Proposals:
         self._is_exhausted = False
         """True once a proposal had to repeat a known pipeline."""
         for pipeline in turn.memory:
-            for trial in turn.recall_trials(pipeline, self._size):
+            for trial in turn.record_known_trials(pipeline, self._size):
                 self._record(pipeline, trial)
         start = () if turn.start is None else (turn.start,)
         self._initial_pipelines = [*filter(self._is_new, dict.fromkeys((*start, *turn.selection.initial)))]
@@ -94,8 +94,8 @@ class _Proposals:
         return min(max(room, not self._pending), left)
 
     def _record(self, pipeline: Pipeline, trial: Trial) -> None:
-        """Record the value of a trial: for a failure the worst of its `normalized_value` and all recorded values."""
-        number = self._turn.normalized_value(trial)
+        """Record the value of a trial: for a failure the worst of its own and all recorded values."""
+        number = self._turn.normalized_penalized_loss(trial)
         worst = max(self._values.values(), default=number) if trial.loss is None else number
         self._values[pipeline] = max(worst, number)
         if len(self._values) > POINTS_WHEN_FITTED:
@@ -107,7 +107,7 @@ class _Proposals:
             self._pending[request] = pipeline
             return request
 
-        return lazy_request(self._make_proposal, self._record_start)
+        return make_lazy_request(self._make_proposal, self._record_start)
 
     def _record_start(self, asked: LazyRequest, request: Request) -> None:
         self._pending[asked] = pipeline = tuple(int(place) for place in request.memo)
@@ -115,10 +115,10 @@ class _Proposals:
 
     def _make_proposal(self, rng: Generator) -> Request:
         """Return the request of the best new pipeline, or of a known or running one if there is no new one."""
-        with one_thread():
+        with limit_to_one_thread():
             pipeline = next(filter(self._is_new, self._rank_candidates(rng)), None)
         if pipeline is None:
-            pipeline = self._turn.best if self._values else next(iter(self._pending.values()))
+            pipeline = self._turn.best_candidate if self._values else next(iter(self._pending.values()))
         return self._request(pipeline)
 
     def _request(self, pipeline: Pipeline) -> Request:
@@ -127,8 +127,8 @@ class _Proposals:
     def _rank_candidates(self, rng: Generator) -> Iterator[Pipeline]:
         """Yield the pipelines that may be next, best first; random ones while there are too few trials for a model."""
         if not self._values or len(self._values) + len(self._pending) < self._initial:
-            return RandomLeaves(self._tree, rng).each_once()
-        return self._promising.ranked(self._values, [*self._pending.values()], rng)
+            return RandomLeaves(self._tree, rng).each_once_in_random_order()
+        return self._promising.rank_unevaluated(self._values, [*self._pending.values()], rng)
 
     def _is_new(self, pipeline: Pipeline) -> bool:
         is_seen = pipeline in self._values or pipeline in self._pending.values()
@@ -171,7 +171,7 @@ class PipelineRanking:
 
         self._growing = IncrementalGaussianProcess()
 
-    def ranked(
+    def rank_unevaluated(
         self, numbers: Mapping[Pipeline, float], pending: Collection[Pipeline], rng: Generator
     ) -> Iterator[Pipeline]:
         """Yield the leaves that are neither known nor running, by decreasing expected improvement.
@@ -183,7 +183,7 @@ class PipelineRanking:
         from spacelang.surrogates.gaussian_process import log_expected_improvement
 
         values = np.array([*numbers.values()])
-        model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
+        model = self._growing.fit(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
         best = float(model.standardise(values.min()))
         candidates = self._candidates([*numbers][int(values.argmin())], {*numbers, *pending}, rng)
         chunks = (candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK))
@@ -198,7 +198,10 @@ class PipelineRanking:
         """Return new leaves to rank: all of a small tree, else a random sample and the neighbours of `best`."""
         if self._tree.leaf_count <= MAX_RANKED_LEAVES:
             return [leaf for leaf in self._leaves if leaf not in seen]
-        drawn = islice((leaf for leaf in RandomLeaves(self._tree, rng).each_once() if leaf not in seen), SAMPLE_SIZE)
+        drawn = islice(
+            (leaf for leaf in RandomLeaves(self._tree, rng).each_once_in_random_order() if leaf not in seen),
+            SAMPLE_SIZE,
+        )
         return [*dict.fromkeys((*drawn, *(leaf for leaf in self._tree.walk(best, 1) if leaf not in seen)))]
 
     @cached_property

@@ -47,7 +47,7 @@ class ArmState:
         """Return the request of the next configuration to try; `seconds` limits its evaluation."""
         if self.initial:
             return self.proposer_search.request_for(self.initial.popleft(), seconds)
-        return self.proposer_search.lazy_request(seconds)
+        return self.proposer_search.make_lazy_request(seconds)
 
     def record(self, trial: Trial) -> None:
         """Record a finished trial; a failed trial has no reward."""
@@ -63,7 +63,7 @@ class Boasf:
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 
     rounds: int = option(3, "the number of rounds; arms are dropped after each one but the last")
-    c: float = option(2.0, "the weight of the spread of an arm's rewards, added to their mean")
+    c: float = option(2.0, "the weight of the spread of an arm's rewards, which is added to their mean")
     arms: Literal["models", "subspaces"] = option(
         "models", "one arm per model, or one per piece of the hyperparameter ranges"
     )
@@ -71,7 +71,8 @@ class Boasf:
     stage: str = option("", "the stage whose alternatives are the models; by default the last one")
     cap: int = option(1024, "the maximum number of arms")
     resource: Literal["budget", "seconds", "evaluations"] = option(
-        "budget", "what rounds divide: seconds or evaluations; `budget`: what limits the run, time first"
+        "budget",
+        "the resource that is divided among the rounds; `budget`: the limit of the run (its time, if it has both)",
     )
     total: float = option(0.0, "the total to divide, in seconds or evaluations; 0: the budget of the run")
     limit: float = option(
@@ -93,7 +94,7 @@ class Boasf:
     def __post_init__(self) -> None:
         settings.check_option(self, "rounds", self.rounds >= 1, "must be at least 1")
         for name, value in (("c", self.c), ("total", self.total), ("limit", self.limit)):
-            settings.check(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
+            settings.require(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
         TpeSettings(self.startup, self.gamma, self.candidates)
         self._arm_target()
 
@@ -257,14 +258,14 @@ class ArmBudget:
         return self.remaining - self.running_count * self._mean_cost > 0
 
     @property
-    def is_in_seconds(self) -> bool:
+    def is_time_budget(self) -> bool:
         """True if the budget is in seconds."""
         return self.clock is not None
 
     @property
     def _mean_cost(self) -> float:
         """The mean cost of an evaluation: 1 without a clock, 0 before the first evaluation has finished."""
-        if not self.is_in_seconds:
+        if not self.is_time_budget:
             return 1.0
         return self._spent_cost / self._finished_count if self._finished_count else 0.0
 
@@ -277,19 +278,19 @@ class ArmBudget:
         and nothing would be learned.
         """
         left = self.remaining if self._finished_count else self.round_total
-        found = min(self.max_seconds, left) if self.is_in_seconds else self.max_seconds
+        found = min(self.max_seconds, left) if self.is_time_budget else self.max_seconds
         return None if found == inf else found
 
     def charge(self, trial: Trial) -> None:
         """Charge a finished trial to the budget, successful or not: its evaluation, and the time to propose it."""
-        cost = trial.cost + sum(map(float, trial.request.memo)) if self.is_in_seconds else 1.0
+        cost = trial.cost + sum(map(float, trial.request.memo)) if self.is_time_budget else 1.0
         self.running_count -= 1
         self._finished_count += 1
         self._spent_cost += cost
         self.remaining -= cost
 
 
-def with_proposal_time(wish: Request | LazyRequest, clock: Callable[[], float]) -> Request | LazyRequest:
+def with_proposal_time_as_memo(wish: Request | LazyRequest, clock: Callable[[], float]) -> Request | LazyRequest:
     """Return a request whose `memo` is the seconds that its proposal took; a plain request needed no proposal."""
     if isinstance(wish, Request):
         return wish
@@ -308,7 +309,7 @@ def run_arm_until_budget_end(arm: ArmState, account: ArmBudget, room: int) -> Se
         requests: list[Request | LazyRequest] = []
         while len(requests) < max(room, not account.running_count) and account.can_start and not arm.is_exhausted:
             request = arm.make_request(account.allowed_seconds)
-            requests.append(request if account.clock is None else with_proposal_time(request, account.clock))
+            requests.append(request if account.clock is None else with_proposal_time_as_memo(request, account.clock))
             account.running_count += 1
         if not account.running_count:
             return idle

@@ -17,16 +17,16 @@ from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import BracketRuns, make_plan
+from spacelang.optimizers._candidates import ConcurrentBrackets, make_bracket_plan
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._fidelity import Bracket, brackets_for_grid, fidelity, rungs, rungs_by_division
+from spacelang.optimizers._fidelity import Bracket, fidelity, hyperband_brackets, rungs, rungs_by_division
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
-from spacelang.surrogates import Dimension, density_trial_indices, one_thread
+from spacelang.surrogates import Dimension, choose_trials_for_densities, limit_to_one_thread
 
 if TYPE_CHECKING:
-    from spacelang.surrogates.kernel_density import DensityPair
+    from spacelang.surrogates.kernel_density import GoodAndBadDensities
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,10 @@ class Bohb:
         grid, eta = self.rungs(problem.size), self._effective_eta(problem.size)
         initial = [Bracket(len(problem.initial), (problem.size,))] if problem.initial else []
         turn = LazyCandidateCall(selection, places)
-        plan = make_plan(turn, grid, eta, lambda grid: brackets_for_grid(grid, eta, "floor"), self.brackets, initial)
-        yield from BracketRuns(turn, places, plan, eta).run()
+        plan = make_bracket_plan(
+            turn, grid, eta, lambda grid: hyperband_brackets(grid, eta, "floor"), self.brackets, initial
+        )
+        yield from ConcurrentBrackets(turn, places, plan, eta).run()
 
     def rungs(self, size: int) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""
@@ -122,11 +124,11 @@ class LazyCandidates:
         """The configurations that were started or are drawn for candidates that have not started."""
         self._spare: deque[Configuration] = deque()
         """The configurations drawn for candidates that were assigned another one."""
-        drawn = UniqueConfigurations(selection.tree, selection.rng).each_once()
+        drawn = UniqueConfigurations(selection.tree, selection.rng).each_once_in_random_order()
         self._prior = (each for each in drawn if each not in self._taken)
         self._count = 0
         self.are_exhausted = False
-        self.memory = ModelMemory(VectorEncoding(selection.tree.space), selection.size)
+        self.memory = DensityModelMemory(VectorEncoding(selection.tree.space), selection.size)
 
     # ---- source of candidates
 
@@ -140,7 +142,7 @@ class LazyCandidates:
         self.are_exhausted = len(first) + len(fresh) < number
         return [*first, *map(LazyCandidate, fresh)]
 
-    def covers_all_candidates(self, number: int) -> bool:
+    def is_total_count(self, number: int) -> bool:
         """Return True if `number` candidates are all that exist."""
         return self.are_exhausted and not self._spare and number == self._count
 
@@ -153,8 +155,8 @@ class LazyCandidates:
 
     def propose(self, place: LazyCandidate, rng: Generator) -> Request:
         """Propose a configuration; the memo tells if by model or prior, and how many proposals were rejected."""
-        with one_thread():
-            model = None if rng.random() < self._random_fraction else self.memory.model(rng)
+        with limit_to_one_thread():
+            model = None if rng.random() < self._random_fraction else self.memory.fit_model(rng)
             for refused, found in enumerate(() if model is None else self._decoded_proposals(model, rng)):
                 if found is not None and (found == place.prior_configuration or found not in self._taken):
                     return Request(found, memo=("model", refused))
@@ -168,7 +170,7 @@ class LazyCandidates:
             self._taken.add(given)
             self._spare.append(place.prior_configuration)
 
-    def _decoded_proposals(self, model: "DensityPair", rng: Generator) -> Iterator[Configuration | None]:
+    def _decoded_proposals(self, model: "GoodAndBadDensities", rng: Generator) -> Iterator[Configuration | None]:
         """Yield proposals of the model, the best of each draw first; None for a point that is no member."""
         for _ in range(MAX_ROUNDS):
             yield from self.memory.coding.decode(model.propose(self._candidates, rng))
@@ -201,7 +203,7 @@ class FidelityTrials:
     vectors: Array | None = None  # The vectors of the first configurations; the others are encoded when needed
 
 
-class ModelMemory(TrialMemory[LazyCandidate]):
+class DensityModelMemory(TrialMemory[LazyCandidate]):
     """A trial memory that also groups results by number of rows and fits a density model to them."""
 
     def __init__(self, coding: VectorEncoding, size: int) -> None:
@@ -216,16 +218,16 @@ class ModelMemory(TrialMemory[LazyCandidate]):
         trained.configurations.append(trial.request.configuration)
         trained.values.append(inf if trial.loss is None else trial.loss)
 
-    def model(self, rng: Generator) -> "DensityPair | None":
+    def fit_model(self, rng: Generator) -> "GoodAndBadDensities | None":
         """Return the model of the largest number of rows that has enough trials; None if there is none."""
-        from spacelang.surrogates.kernel_density import DensityPair, has_enough_points
+        from spacelang.surrogates.kernel_density import GoodAndBadDensities, has_enough_points
 
         for rows in sorted(self._by_rows, reverse=True):
             trained = self._by_rows[rows]
             if has_enough_points(len(trained.values), self.coding.width):
-                places = list(density_trial_indices(trained.values))
+                places = list(choose_trials_for_densities(trained.values))
                 vectors, values = self._vectors(trained)[places], np.array(trained.values)[places]
-                return DensityPair.from_points(self._dimensions, vectors, values, rng)
+                return GoodAndBadDensities.from_points(self._dimensions, vectors, values, rng)
         return None
 
     def _vectors(self, trained: FidelityTrials) -> Array:

@@ -13,7 +13,13 @@ from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.ir.trial import Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import RandomLeaves
-from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, run_candidates, search
+from spacelang.optimizers._selection import (
+    MemorySelector,
+    Selector,
+    SelectorCall,
+    search_with_selector,
+    train_candidates,
+)
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
@@ -37,7 +43,7 @@ class Cmab:
 
     def __post_init__(self) -> None:
         for name, value in (("f_hat", self.f_hat), ("alpha0", self.alpha0), ("delta0", self.delta0)):
-            settings.check(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
+            settings.require(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
 
     def search(self, problem: Problem) -> Search:
         """Run CMAB: pull pipelines until every leaf was evaluated, on all rows.
@@ -47,7 +53,7 @@ class Cmab:
         happens once the bandit is sure of the best, a new one is drawn uniformly. Idle workers evaluate further draws
         while others are busy.
         """
-        yield from search(self.selector(), problem, self.hyperparameters)
+        yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are pulls; its counts restart in every call unless `persistent`."""
@@ -57,7 +63,7 @@ class Cmab:
             nonlocal earlier
             bandit = Bandit(self, turn.selection.tree, turn.selection.rng, earlier)
             earlier = bandit if self.persistent else None
-            yield from run_candidates(turn, _Pulls(bandit, turn))
+            yield from train_candidates(turn, _Pulls(bandit, turn))
 
         return MemorySelector(pull)
 
@@ -76,7 +82,10 @@ class _Pulls:
         self._pending_pulls: dict[Pipeline, int] = {}
         """The pending pulls of each pipeline that is being evaluated."""
         self._first = iter(turn.selection.initial)
-        leaves, known = RandomLeaves(turn.selection.tree, turn.selection.rng).each_once(), self._normalized_losses
+        leaves, known = (
+            RandomLeaves(turn.selection.tree, turn.selection.rng).each_once_in_random_order(),
+            self._normalized_losses,
+        )
         self._new_pipelines = (each for each in leaves if each not in known and each not in self._pending_pulls)
 
     def candidates_to_train(self, count: int) -> Iterator[tuple[Pipeline, int]]:
@@ -87,7 +96,7 @@ class _Pulls:
 
     def record(self, candidate: Pipeline, rows: int, trial: Trial) -> None:
         assert rows == self._size
-        standing = self._normalized_losses[candidate] = self._turn.normalized_value(trial)
+        standing = self._normalized_losses[candidate] = self._turn.normalized_penalized_loss(trial)
         for _ in range(self._pending_pulls.pop(candidate)):
             self._bandit.pull(candidate, standing)
 
@@ -115,11 +124,11 @@ class _Pulls:
     def _pull_if_known(self, pipeline: Pipeline) -> bool:
         """Pull the pipeline and return True if its trial is known, from this or an earlier selector call."""
         if pipeline not in self._normalized_losses:
-            recalled = self._turn.recall_trials(pipeline, self._size)
+            recalled = self._turn.record_known_trials(pipeline, self._size)
             if not recalled:
                 return False
             self._undrawn_count -= 1
-            self._normalized_losses[pipeline] = self._turn.normalized_value(recalled[0])
+            self._normalized_losses[pipeline] = self._turn.normalized_penalized_loss(recalled[0])
         self._bandit.pull(pipeline, self._normalized_losses[pipeline])
         return True
 
@@ -153,14 +162,14 @@ class Bandit:
         return self._tree.first_leaf(order)
 
     def pull(self, pipeline: Pipeline, normalized_loss: float) -> None:
-        """Pull the arms of a pipeline: all of them succeed together with probability `reward`, or all fail."""
+        """Pull the arms of a pipeline: all of them succeed together with probability `reward_of_loss`, or all fail."""
         alpha, delta = self._counts
-        counts = alpha if self._rng.random() < reward(normalized_loss, self._options.f_hat) else delta
+        counts = alpha if self._rng.random() < reward_of_loss(normalized_loss, self._options.f_hat) else delta
         for layer, place in zip(self._slices, pipeline, strict=True):
             if place != NOT_REACHED:
                 counts[layer.start + place] += 1
 
 
-def reward(normalized_loss: float, f_hat: float) -> float:
+def reward_of_loss(normalized_loss: float, f_hat: float) -> float:
     """Return the reward 1 - normalized_loss / f_hat, clipped to [0, 1]."""
     return 1 - min(max(normalized_loss / f_hat, 0.0), 1.0)

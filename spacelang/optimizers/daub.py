@@ -11,8 +11,14 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import BATCH_SIZE, RandomLeaves
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._scheduling import SpeculativeRequests
-from spacelang.optimizers._selection import MemorySelector, SelectionProblem, Selector, SelectorCall, search
+from spacelang.optimizers._scheduling import SpeculativeExecution
+from spacelang.optimizers._selection import (
+    MemorySelector,
+    SelectionProblem,
+    Selector,
+    SelectorCall,
+    search_with_selector,
+)
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -54,7 +60,7 @@ class Daub:
         runs in rounds; a large space is never listed. A trial without a training loss is bounded by its learning curve
         alone.
         """
-        yield from search(self.selector(), problem, self.hyperparameters)
+        yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations each end when one pipeline was trained on all rows; calls continue.
@@ -70,14 +76,14 @@ class Daub:
         def following(curve: _Curve) -> int:
             return sizes[sizes.index(curve.rows) + 1]
 
-        foresight = SpeculativeRequests(max(turn.selection.idle_workers - 1, 0))
+        speculation = SpeculativeExecution(max(turn.selection.idle_workers - 1, 0))
         queue = yield from _bootstrap(turn, sizes)
         guide = _QueueLookahead(queue, lambda pipeline, curve: turn.request(pipeline, following(curve)))
         returned = 0
         while queue and turn.can_continue(returned):
             _, index, pipeline, curve = heappop(queue)
             rows = following(curve)
-            trial = yield from foresight.run_trial(turn.request(pipeline, rows), guide)
+            trial = yield from speculation.run_trial(turn.request(pipeline, rows), guide)
             turn.record(pipeline, trial)
             curve = curve.with_trial(turn.selection, trial)
             if rows < size:
@@ -108,7 +114,7 @@ def _rounds(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> Iterator[list
     """Yield all pipelines in rounds, those with known trials first; one by one if the time is limited."""
     selection = turn.selection
     known = dict.fromkeys(each for each in turn.memory if any(turn.known_trials(each, sizes[0])))
-    leaves = RandomLeaves(selection.tree, selection.rng, selection.initial).each_once()
+    leaves = RandomLeaves(selection.tree, selection.rng, selection.initial).each_once_in_random_order()
     pipelines = chain(known, (leaf for leaf in leaves if leaf not in known))
     count = max(1, BATCH_SIZE // len(sizes[:BOOTSTRAP])) if turn.seconds is None else 1
     while found := list(islice(pipelines, count)):
@@ -116,7 +122,7 @@ def _rounds(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> Iterator[list
 
 
 def _new_pipeline(turn: SelectorCall[Pipeline], pipeline: Pipeline, sizes: Sequence[int]) -> _NewPipeline:
-    curve, known = _Curve(), turn.recall_trials(pipeline, *sizes)
+    curve, known = _Curve(), turn.record_known_trials(pipeline, *sizes)
     for trial in known:
         curve = curve.with_trial(turn.selection, trial)
     return pipeline, curve, [turn.request(pipeline, rows) for rows in sizes[len(known) : BOOTSTRAP]]
@@ -156,11 +162,11 @@ class _Curve:
         rows = selection.size if trial.request.fidelity is None else trial.request.fidelity
         training = None if trial.normalized_training_loss is None else 1 - trial.normalized_training_loss
         # The minimum keeps a penalized success from comparing worse than failures.
-        points = restore_monotonicity((*self.points, (rows, 1 - min(selection.normalized_value(trial), 1.0))))
+        points = restore_monotonicity((*self.points, (rows, 1 - min(selection.normalized_penalized_loss(trial), 1.0))))
         return _Curve(points[-BOOTSTRAP:], training, trial.loss is None)
 
     def queue_key(self, size: int) -> _QueueKey:
-        return -upper_bound(self.points, self.training, size), self.failed
+        return -accuracy_upper_bound(self.points, self.training, size), self.failed
 
 
 def restore_monotonicity(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
@@ -172,7 +178,7 @@ def restore_monotonicity(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ..
     return (*others, (fewer, mean), (rows, mean))
 
 
-def slope(points: Sequence[CurvePoint]) -> float:
+def least_squares_slope(points: Sequence[CurvePoint]) -> float:
     """Return the slope of the least-squares line through the points; 0 for a single point."""
     middle = sum(rows for rows, _ in points) / len(points)
     mean = sum(accuracy for _, accuracy in points) / len(points)
@@ -180,7 +186,7 @@ def slope(points: Sequence[CurvePoint]) -> float:
     return sum((rows - middle) * (accuracy - mean) for rows, accuracy in points) / spread if spread else 0.0
 
 
-def upper_bound(points: Sequence[CurvePoint], training: float | None, size: int) -> float:
+def accuracy_upper_bound(points: Sequence[CurvePoint], training: float | None, size: int) -> float:
     """Return min(Tr, ub_V): the training accuracy, and the line through the points extended to all rows.
 
     Without a training accuracy the bound is the line alone. For a single point the bound is the training accuracy, or
@@ -189,5 +195,5 @@ def upper_bound(points: Sequence[CurvePoint], training: float | None, size: int)
     rows, accuracy = points[-1]
     if training is not None and len(points) == 1:
         return training
-    straight = accuracy + slope(points) * (size - rows)
+    straight = accuracy + least_squares_slope(points) * (size - rows)
     return straight if training is None else min(training, straight)

@@ -24,7 +24,7 @@ class Enumerate:
 
     def search(self, problem: Problem) -> Search:
         """Evaluate every pipeline once and on all rows, in the order in which the text lists the alternatives."""
-        yield from _selection.search(self.selector(), problem, self.hyperparameters)
+        yield from _selection.search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are pipelines; with `all`, only a limit in seconds ends a call early."""
@@ -34,4 +34,4 @@ class Enumerate:
         first = dict.fromkeys(turn.selection.initial)
         others = (leaf for leaf in turn.selection.tree.iter_leaves() if leaf not in first)
         pipelines = islice(chain(first, others), None if self.all else turn.iterations)
-        yield from _selection.run_candidates(turn, SequentialCandidates(turn, pipelines))
+        yield from _selection.train_candidates(turn, SequentialCandidates(turn, pipelines))

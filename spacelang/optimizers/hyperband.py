@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _candidates
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan
-from spacelang.optimizers._fidelity import brackets_for_grid, rungs, rungs_by_division
+from spacelang.optimizers._candidates import Candidates, ConcurrentBrackets, make_bracket_plan
+from spacelang.optimizers._fidelity import hyperband_brackets, rungs, rungs_by_division
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
 
@@ -44,7 +44,7 @@ class Hyperband:
 
     def search(self, problem: Problem) -> Search:
         """Run all brackets again and again until every configuration was trained on all rows (see `_candidates`)."""
-        yield from _candidates.search(problem, self.hyperparameters, self._run_brackets)
+        yield from _candidates.search_with_candidates(problem, self.hyperparameters, self._run_brackets)
 
     def selector(self) -> Selector:
         """Return a selector that fills the brackets with pipelines; an iteration is a pass through all brackets."""
@@ -59,11 +59,11 @@ class Hyperband:
         size = turn.selection.size
         # A factor beyond the number of rows leads to the same rungs, but to far more candidates.
         eta = min(self.eta, max(size, 2))
-        plan = make_plan(
+        plan = make_bracket_plan(
             turn,
             self.rung_sizes(size, eta),
             eta,
-            lambda grid: brackets_for_grid(grid, eta, self.bracket_rule),
+            lambda grid: hyperband_brackets(grid, eta, self.bracket_rule),
             self.brackets,
         )
-        yield from BracketRuns(turn, candidates, plan, eta).run()
+        yield from ConcurrentBrackets(turn, candidates, plan, eta).run()

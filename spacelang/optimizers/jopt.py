@@ -19,11 +19,11 @@ from spacelang.minimizers import latin_hypercube
 from spacelang.optimizers._admm import lower_for_admm
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._scheduling import lazy_request, run_requests
+from spacelang.optimizers._scheduling import make_lazy_request, run_requests
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
+from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, limit_to_one_thread
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -71,7 +71,7 @@ class _Run:
         self._design = self._joint.apply_weights_and_priors(
             latin_hypercube(options.initial, self._joint.variable_count, problem.rng)
         )
-        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
+        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once_in_random_order()
         self._seen: set[Configuration] = set()
         self._points: list[Array] = []
         self._values: list[float] = []
@@ -85,7 +85,7 @@ class _Run:
     def _requests(self) -> Iterator[Request | LazyRequest]:
         yield from map(self._start_request, self._initial)
         while not self._is_exhausted:
-            yield lazy_request(self._propose, self._record_start)
+            yield make_lazy_request(self._propose, self._record_start)
         yield from (self._start_request(each) for each in self._drawn if each not in self._seen)
 
     def _start_request(self, configuration: Configuration) -> Request:
@@ -108,7 +108,7 @@ class _Run:
             self._remark(SUBSAMPLING_NOTE)
 
     def _propose(self, rng: Generator) -> Request:
-        with one_thread():
+        with limit_to_one_thread():
             place = self._with_inactive(_to_float32(self._propose_point(rng)))
         (configuration,) = self._joint.decode(place[None])
         return Request(configuration, memo=(b64encode(place.astype("<f4").tobytes()).decode(),))
@@ -121,7 +121,7 @@ class _Run:
 
         numbers = np.array(self._values)
         pending = np.array([*self._pending.values()], float).reshape(-1, self._joint.variable_count)
-        model = self._model_process.model(np.array(self._points, float), numbers, pending)
+        model = self._model_process.fit(np.array(self._points, float), numbers, pending)
         best = float(model.standardise(numbers.min()))
         return maximise_expected_improvement(model.process, best, self._best, rng, self._are_seen)
 

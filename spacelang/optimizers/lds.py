@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines
-from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
+from spacelang.optimizers._descent import ArmStatistics, DescentRules, DescentSequence, InitialPipelines
+from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search_with_selector
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -34,7 +34,7 @@ class Lds:
         discrepancy 1, then of at most 2, and so on up to `disc`. The first one with a smaller loss replaces the
         pipeline. If there is none, the descent is over.
         """
-        yield from search(self.selector(), problem, self.hyperparameters)
+        yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are descents, the first from the given start."""
@@ -42,5 +42,7 @@ class Lds:
 
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         # One rung with all rows and bounds of width 0: losses are compared directly.
-        arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.value)
-        yield from Descents(turn, DescentRules(self.disc, end_rule="local_optimum"), InitialPipelines(turn)).run(arms)
+        arms = ArmStatistics(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.penalized_loss)
+        yield from DescentSequence(turn, DescentRules(self.disc, end_rule="local_optimum"), InitialPipelines(turn)).run(
+            arms
+        )

@@ -8,9 +8,15 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, make_end_rule
+from spacelang.optimizers._descent import (
+    ArmStatistics,
+    DescentRules,
+    DescentSequence,
+    InitialPipelines,
+    make_descent_end_rule,
+)
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
+from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search_with_selector
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -42,7 +48,7 @@ class Mlds:
         loss is smaller then. Losses on different numbers of rows are compared as they are. With a single rung a descent
         ends in a local optimum.
         """
-        yield from search(self.selector(), problem, self.hyperparameters)
+        yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are descents, the first from the given start."""
@@ -50,6 +56,6 @@ class Mlds:
 
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         sizes = rungs(turn.selection.size, self.b, self.eta)
-        arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.value)
-        rules = DescentRules(self.disc, end_rule=make_end_rule(sizes), match_fidelity=self.match_fidelity)
-        yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)
+        arms = ArmStatistics(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.penalized_loss)
+        rules = DescentRules(self.disc, end_rule=make_descent_end_rule(sizes), match_fidelity=self.match_fidelity)
+        yield from DescentSequence(turn, rules, InitialPipelines(turn)).run(arms)

@@ -14,10 +14,17 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _mosaic
-from spacelang.optimizers._common_options import check, check_option
+from spacelang.optimizers._common_options import check_option, require
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._mosaic import ExhaustedNode, Playout, PlayoutCandidates, Policy, SearchTree, Surrogate
-from spacelang.optimizers._scheduling import lazy_request, run_requests
+from spacelang.optimizers._mosaic import (
+    ExhaustedNode,
+    Playout,
+    PlayoutCandidates,
+    RewardSurrogate,
+    SearchTree,
+    TreePolicy,
+)
+from spacelang.optimizers._scheduling import make_lazy_request, run_requests
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult
@@ -36,7 +43,8 @@ class Mosaic:
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 
     variant: Literal["vanilla", "metalearning"] = option(
-        "vanilla", "start with every first alternative, or before that with the configurations of `--archive`"
+        "vanilla",
+        "start with each alternative of the first decision; `metalearning`: with configurations of `--archive` before",
     )
     c_ucb: float = option(1.3, "the weight of exploration in the score of an alternative")
     pw: float = option(0.6, "progressive widening: after n visits a node has at most n^pw children")
@@ -44,9 +52,11 @@ class Mosaic:
     n_r: int = option(
         1000, "the number of candidates below the selected node, besides the neighbours of its best configuration"
     )
-    kappa: int = option(3, "the number of initial draws for each first alternative, besides its default configuration")
+    kappa: int = option(
+        3, "initial draws for each alternative of the first decision, besides its default configuration"
+    )
     slow_skip_seconds: float = option(
-        0.0, "skip the initial draws of a first alternative whose default took longer than this; 0: skip none"
+        0.0, "skip initial draws of an alternative whose default took longer than this many seconds; 0: skip none"
     )
     trees: int = option(60, "the number of trees of the forest")
     features: float = option(0.5, "the share of features that each split of a tree considers")
@@ -67,7 +77,7 @@ class Mosaic:
         )
         for name in ("n_s", "n_r", "trees"):
             value = getattr(self, name)
-            check(value >= 1, f"`{name}` is {value}", f"`{name}` must be at least 1")
+            require(value >= 1, f"`{name}` is {value}", f"`{name}` must be at least 1")
 
     def search(self, problem: Problem) -> Search:
         """Run playouts without end; a finite space is exhausted.
@@ -89,7 +99,7 @@ class Mosaic:
         """Raise OptionError if the variant needs initial configurations and there are none."""
         is_given = self.variant == "vanilla" or bool(initial)
         missing = "`variant=metalearning` starts with configurations of an archive, but none are given"
-        check(
+        require(
             is_given, missing, "give configurations with `--archive FILE` or `--initial FILE`, or use `variant=vanilla`"
         )
 
@@ -99,13 +109,15 @@ class _Run:
         self._options, self._initial, self._rng = options, problem.initial, problem.rng
         self._tree = options.form(structures).form
         seed = int(problem.rng.integers(1 << 63))
-        self._surrogate = Surrogate(self._tree, seed, trees=options.trees, features=options.features, draws=options.n_s)
+        self._surrogate = RewardSurrogate(
+            self._tree, seed, trees=options.trees, features=options.features, draws=options.n_s
+        )
         self._candidates = PlayoutCandidates(self._tree, self._surrogate, options.n_r)
         self._nodes = SearchTree()
-        self._policy = Policy(
+        self._policy = TreePolicy(
             self._nodes,
             self._tree.actions,
-            self._surrogate.predict_nodes,
+            self._surrogate.predict_mean_rewards,
             options.c_ucb,
             options.pw,
             options.backup,
@@ -132,8 +144,10 @@ class _Run:
         while self._failed_playouts or not self._is_exhausted:
             failed = self._failed_playouts.popleft() if self._failed_playouts else None
             make = self._propose if failed is None else partial(self._propose_again, *failed)
-            yield lazy_request(make, self._record_start)
-        yield from (self._start_request(each) for each in self._remaining.each_once() if each not in self._seen)
+            yield make_lazy_request(make, self._record_start)
+        yield from (
+            self._start_request(each) for each in self._remaining.each_once_in_random_order() if each not in self._seen
+        )
 
     def _initial_configurations(self) -> Iterator[Configuration]:
         """Yield the initial configurations, each first alternative's default, and `kappa` draws of those not slow.
@@ -154,7 +168,7 @@ class _Run:
         """Yield new draws below a first alternative, until a whole batch has none."""
         is_fruitful = True
         while is_fruitful:
-            found = _mosaic.draw_below(self._tree, top, max(self._options.kappa, MIN_DRAWS), self._rng)
+            found = _mosaic.draw_below_prefix(self._tree, top, max(self._options.kappa, MIN_DRAWS), self._rng)
             is_fruitful = False
             for each in found if isinstance(found, list) else found.configurations():
                 if each not in self._seen:
@@ -171,12 +185,12 @@ class _Run:
         """
         seed = int(rng.integers(1 << 62))
         dry: list[ExhaustedNode] = []
-        while not self._is_fully_started(()) and (prefix := self._policy.descend()) is not None:
+        while not self._is_fully_started(()) and (prefix := self._policy.next_playout_prefix()) is not None:
             configuration = self._best_new_candidate(prefix, seed)
             if configuration is not None:
                 return Request(configuration, memo=Playout(prefix, seed, 1, tuple(dry)).memo)
             dry.append((prefix, self._best[prefix][0] if prefix in self._best else None))
-            self._policy.exhaust(*dry[-1])
+            self._policy.mark_exhausted(*dry[-1])
         return Request(next(iter(self._seen)), memo=Playout((), seed, 1, tuple(dry)).memo)
 
     def _propose_again(self, failed: Playout, configuration: Configuration, _: Generator) -> Request:
@@ -209,7 +223,7 @@ class _Run:
         """Record the start of a request and the visit of a new playout; a known configuration ends the playouts."""
         playout = Playout.from_request(request, self._tree)
         for prefix, reward in playout.exhausted_nodes:
-            self._policy.exhaust(prefix, reward)
+            self._policy.mark_exhausted(prefix, reward)
         is_known = playout.is_first_attempt and request.configuration in self._seen
         self._is_exhausted |= is_known
         self._running_playouts[asked] = None if is_known else playout

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final, Literal
 from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Real
 from spacelang.ir.search_protocol import Problem, Search
-from spacelang.optimizers._common_options import check
-from spacelang.optimizers._libraries import Study, lower_for_optuna
+from spacelang.optimizers._common_options import require
+from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
 from spacelang.reductions.space_questions import Questions
@@ -67,7 +67,7 @@ class Optuna:
             form = self.form(structures).form
             # Only trials with a single objective have an order, so only their studies can forget.
             forgets = self.sampler in MODEL_SAMPLERS and problem.objectives == 1
-            study = Study(form, self._create_sampler, problem.objectives, forgets=forgets)
+            study = OptunaStudy(form, self._create_sampler, problem.objectives, forgets=forgets)
             yield from search_with_library(study, problem, structures, TrialLog())
 
     @property
@@ -85,7 +85,7 @@ def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntr
     if sampler == "BruteForceSampler":
         endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real)]
         message = f"`{sampler}` tries every value, but `{endless[0] if endless else ''}` has infinitely many"
-        check(not endless, message, "use `sampler=RandomSampler` to draw from it, or `sampler=TPESampler` to search it")
+        require(not endless, message, "use `sampler=RandomSampler` or `sampler=TPESampler`")
     if sampler not in STATIC_SAMPLERS:
         return ()
     names = set(form.questions.by_name)
@@ -96,7 +96,7 @@ def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntr
     message = (
         f"`{sampler}` searches only {what} that are active in every trial, and `{form.questions.space.name}` has none"
     )
-    check(bool(searched) or not names, message, "use `sampler=TPESampler`, which searches the whole space")
+    require(bool(searched) or not names, message, "use `sampler=TPESampler`, which searches the whole space")
     drawn = len(names - searched)
     if not drawn:
         return ()

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import RandomCandidates, pipeline_selector, search
-from spacelang.optimizers._selection import K, Selector, SelectorCall, SequentialCandidates, run_candidates
+from spacelang.optimizers._candidates import RandomCandidates, pipeline_selector, search_with_candidates
+from spacelang.optimizers._selection import K, Selector, SelectorCall, SequentialCandidates, train_candidates
 from spacelang.plugins import option
 
 
@@ -29,7 +29,7 @@ class Random:
         The last ones of a finite space come in its order. Trials start one per idle worker, so that a short search is
         as random as a long one.
         """
-        yield from search(problem, self.hyperparameters, _random_loop)
+        yield from search_with_candidates(problem, self.hyperparameters, _random_loop)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are pipelines, drawn uniformly, each once."""
@@ -37,4 +37,6 @@ class Random:
 
 
 def _random_loop(turn: SelectorCall[K], candidates: RandomCandidates[K]) -> SearchCoroutine[None]:
-    yield from run_candidates(turn, SequentialCandidates(turn, islice(candidates.each_once(), turn.iterations)))
+    yield from train_candidates(
+        turn, SequentialCandidates(turn, islice(candidates.each_once_in_random_order(), turn.iterations))
+    )

@@ -46,7 +46,9 @@ class RandomForestTpe:
         arm = _forest_arm(arms)
         initial = tuple(each for each in problem.initial if arms.arms[arms.index_of(each)] is arm)
         proposer = HyperoptTpe(arm.structures, self._settings())
-        yield from _proposer_search.search(proposer, replace(problem, space=arm.space, initial=initial), arm.structures)
+        yield from _proposer_search.search_with_proposer(
+            proposer, replace(problem, space=arm.space, initial=initial), arm.structures
+        )
 
     def _settings(self) -> TpeSettings:
         return TpeSettings(self.startup, self.gamma, self.candidates)

@@ -23,7 +23,7 @@ from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.surrogates import one_thread
+from spacelang.surrogates import limit_to_one_thread
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
@@ -131,7 +131,7 @@ class _Challengers:
         if not len(self._form.native):
             return []
         found: list[tuple[Configuration, int]] = []
-        with TemporaryDirectory() as folder, _silence_smac(), one_thread(), parallel_config("sequential"):
+        with TemporaryDirectory() as folder, _silence_smac(), limit_to_one_thread(), parallel_config("sequential"):
             left_out = 0
             for each in self._proposals_of(model, history, folder):
                 configuration = self._form.decode(each)

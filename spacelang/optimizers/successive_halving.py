@@ -9,7 +9,13 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan, pipeline_selector, search
+from spacelang.optimizers._candidates import (
+    Candidates,
+    ConcurrentBrackets,
+    make_bracket_plan,
+    pipeline_selector,
+    search_with_candidates,
+)
 from spacelang.optimizers._fidelity import Bracket, rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
@@ -39,7 +45,7 @@ class SuccessiveHalving:
 
     def search(self, problem: Problem) -> Search:
         """Halve `n` new configurations, again and again, until all were trained on all rows (see `_candidates`)."""
-        yield from search(problem, self.hyperparameters, self._run_brackets)
+        yield from search_with_candidates(problem, self.hyperparameters, self._run_brackets)
 
     def selector(self) -> Selector:
         """Return a selector that fills the brackets with pipelines; an iteration is a bracket."""
@@ -47,5 +53,5 @@ class SuccessiveHalving:
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
         grid = rungs(turn.selection.size, self.b, self.eta)
-        plan = make_plan(turn, grid, self.eta, lambda grid: (Bracket(self.n, grid),), self.brackets)
-        yield from BracketRuns(turn, candidates, plan, self.eta).run()
+        plan = make_bracket_plan(turn, grid, self.eta, lambda grid: (Bracket(self.n, grid),), self.brackets)
+        yield from ConcurrentBrackets(turn, candidates, plan, self.eta).run()

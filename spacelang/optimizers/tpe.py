@@ -7,7 +7,7 @@ from spacelang.errors import import_optional
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers import _proposer_search
-from spacelang.optimizers._libraries import HyperoptTpe, Study, TpeSettings, lower_for_hyperopt, lower_for_optuna
+from spacelang.optimizers._libraries import HyperoptTpe, OptunaStudy, TpeSettings, lower_for_hyperopt, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
@@ -31,7 +31,7 @@ class Tpe:
         TpeSettings(self.startup, self.gamma, self.candidates)
         own = self.library == "optuna" and self.gamma != TpeSettings().gamma
         advice = "optuna uses its own rule for good trials: leave `gamma` out"
-        settings.check(not own, f"`gamma` is {self.gamma}", advice)
+        settings.require(not own, f"`gamma` is {self.gamma}", advice)
 
     def form(
         self, structures: Structures
@@ -53,9 +53,9 @@ class Tpe:
             return
         if self.library == "hyperopt":
             proposer = HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
-            yield from _proposer_search.search(proposer, problem, structures)
+            yield from _proposer_search.search_with_proposer(proposer, problem, structures)
         else:
-            study = Study(lower_for_optuna(structures).form, self._create_sampler, forgets=True)
+            study = OptunaStudy(lower_for_optuna(structures).form, self._create_sampler, forgets=True)
             yield from search_with_library(study, problem, structures, TrialLog())
 
     def _create_sampler(self, seed: int) -> Any:

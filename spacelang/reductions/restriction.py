@@ -87,7 +87,7 @@ class _Restriction:
     def _with_remaining_branches(self, expression: expr.Expr) -> expr.Expr:
         if isinstance(expression, expr.BranchTest):
             return self._restrict_decision_test(expression)
-        return expr.with_children(expression, self._with_remaining_branches)
+        return expr.map_children(expression, self._with_remaining_branches)
 
     def _choice(self, choice: Choice) -> Choice:
         kept = self._remaining_branches(choice)
@@ -117,7 +117,7 @@ class _Restriction:
     def _expression(self, expression: expr.Expr) -> expr.Expr:
         """Return the expression in terms of what remains; it mentions the same hyperparameters if they remain."""
         if isinstance(expression, expr.And | expr.Or | expr.Not):
-            return expr.with_children(expression, self._expression)
+            return expr.map_children(expression, self._expression)
         test = assume_inactive(expression, self._removed)
         match test:
             case expr.BranchTest():

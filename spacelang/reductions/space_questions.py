@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.ir.chains import name_in_expressions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
-from spacelang.ir.domain_properties import index_of_part
+from spacelang.ir.domain_properties import index_of_containing_domain
 from spacelang.ir.expr import INACTIVE, ExpressionValue, Lookup, is_true
+from spacelang.ir.repeated_stages import address_to_expression_name
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
@@ -35,7 +35,7 @@ from spacelang.reductions.domains import (
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, UnfoldedPart, ValueSwitch
 from spacelang.reductions.varying_bounds import BoundedParts
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.text import unique_name
 
 
@@ -87,7 +87,7 @@ class FreeHyperparameterDraw:
 
     def encode(self, value: Value) -> dict[str, Any]:
         """Return the answers that lead to a value."""
-        place = index_of_part([piece.part for piece in self.pieces], value)
+        place = index_of_containing_domain([piece.part for piece in self.pieces], value)
         piece = self.pieces[place]
         found: dict[str, Any] = {self.choice: place} if self.choice else {}
         return found | {piece.name: piece.reduction.encode(value)} if isinstance(piece, DrawnPiece) else found
@@ -184,7 +184,7 @@ class Questions:
     @cached_property
     def default(self) -> Configuration:
         """The default configuration of the space, or the nearest valid one if a constraint excludes it."""
-        return nearest_to_default(self.structures)[1]
+        return member_nearest_to_default(self.structures)[1]
 
     def base_name(self, part: Fork | FreeHyperparameter) -> str:
         """Return the name of a part before it is made unique: a key, or an address if two variables share the key."""
@@ -271,7 +271,7 @@ class Questions:
                     if holds or with_guarded:
                         self._ask_parts(part.parts, answer, known if holds else {}, with_guarded)
                 case _:
-                    raise TypeError("a comparison of ranges cannot be asked for")
+                    raise TypeError("comparisons of ranges must be replaced before questions are built")
 
     def _limited_draw(self, part: FreeHyperparameter, lookup: Lookup) -> FreeHyperparameterDraw:
         """Return the questions of a hyperparameter, whose range may be limited by previous answers."""
@@ -292,7 +292,7 @@ class Questions:
             return DrawnPiece(self._make_name(name, node, part), reduction)
         if self._sharing != "ranges":
             return DrawnPiece(self._make_name(name, node, part), reduction)
-        place = index_of_part(split_into_simple(node.domain), part.representative)
+        place = index_of_containing_domain(split_into_simple(node.domain), part.representative)
         return DrawnPiece(self._make_name(name, node, place), reduction)
 
     def _make_fork_name(self, fork: Fork) -> str:
@@ -311,7 +311,7 @@ class Questions:
         if id(part) not in self._part_signatures:
             found: tuple[object, ...] = (id(part),)
             if isinstance(part, Fork | FreeHyperparameter) and part.node is not None:
-                about = name_in_expressions(part.node.address, self.space.chains), part.node.key
+                about = address_to_expression_name(part.node.address, self.space.chains), part.node.key
                 inner = (tuple(map(self._signature, parts)) for parts in unfolding.inner_parts(part))
                 asked = _answers(part) if isinstance(part, Fork) else part.domain
                 found = (*about, asked, *inner)
@@ -322,7 +322,7 @@ class Questions:
         """Return the name of a question about a variable; equal questions may share it."""
         if self._sharing == "none" or node is None:
             return self.names.make_unique(wanted)
-        key = wanted, name_in_expressions(node.address, self.space.chains), asked
+        key = wanted, address_to_expression_name(node.address, self.space.chains), asked
         if key not in self._shared:
             self._shared[key] = self.names.make_unique(wanted)
         return self._shared[key]
@@ -344,7 +344,7 @@ class VariableNames:
         self._chains = space.chains
         variables = space.variables.values()
         self._keys = Counter(variable.key for variable in variables)
-        uses = {(each.key, name_in_expressions(each.address, space.chains)) for each in variables}
+        uses = {(each.key, address_to_expression_name(each.address, space.chains)) for each in variables}
         self._keys_of_uses = Counter(key for key, _ in uses)
         self.used: set[str] = set()
 
@@ -364,7 +364,11 @@ class VariableNames:
         With `across_uses`, a use of a chain is one variable, whatever the number of uses.
         """
         if across_uses:
-            return node.key if self._keys_of_uses[node.key] == 1 else name_in_expressions(node.address, self._chains)
+            return (
+                node.key
+                if self._keys_of_uses[node.key] == 1
+                else address_to_expression_name(node.address, self._chains)
+            )
         return node.key if self.has_own_key(node) else node.address
 
     def make_unique(self, wanted: str) -> str:

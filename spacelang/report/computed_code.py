@@ -1,11 +1,11 @@
-"""Write the expressions of computed parameters as Python code, which calls the functions of `computed_numbers`."""
+"""Write the expressions of computed parameters as Python code, which calls the functions of `standalone_arithmetic`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.ir import computed_numbers, expr
-from spacelang.ir.computed import has_float
+from spacelang.ir import expr, standalone_arithmetic
+from spacelang.ir.computed_parameters import has_float_operand
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.space import ComputedParameter, Context, Space, Variable
 from spacelang.ir.walk import computed_parameters
@@ -14,10 +14,10 @@ from spacelang.targets._exports.python_nodes import literal_source
 FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
     "min": "min({})".format,
     "max": "max({})".format,
-    "ceil": "exact(math.ceil({}))".format,
-    "floor": "exact(math.floor({}))".format,
-    "sqrt": f"{computed_numbers.square_root.__name__}({{}})".format,
-    "log2": f"{computed_numbers.binary_logarithm.__name__}({{}})".format,
+    "ceil": "to_exact_decimal(math.ceil({}))".format,
+    "floor": "to_exact_decimal(math.floor({}))".format,
+    "sqrt": f"{standalone_arithmetic.square_root.__name__}({{}})".format,
+    "log2": f"{standalone_arithmetic.binary_logarithm.__name__}({{}})".format,
 }
 
 
@@ -53,7 +53,7 @@ class ComputedParameterCode:
             case expr.Reference():
                 return self._reference(expression)
             case expr.Arithmetic() | expr.Call():
-                is_float = has_float(expression, self.space.variables)
+                is_float = has_float_operand(expression, self.space.variables)
                 return f"to_value({self._number(expression)}, {is_float})"
             case _:
                 return self._truth(expression)
@@ -65,11 +65,11 @@ class ComputedParameterCode:
             case expr.Arithmetic():
                 return f"({self._number(expression.left)} {expression.operation} {self._number(expression.right)})"
             case expr.Call(function="count"):
-                return f"exact(sum([{', '.join(map(self._truth, expression.arguments))}]))"
+                return f"to_exact_decimal(sum([{', '.join(map(self._truth, expression.arguments))}]))"
             case expr.Call():
                 return FUNCTIONS[expression.function](", ".join(map(self._number, expression.arguments)))
             case _:
-                return f"exact({self.value(expression)})"
+                return f"to_exact_decimal({self.value(expression)})"
 
     def _truth(self, expression: expr.Expr) -> str:
         match expression:
@@ -82,28 +82,28 @@ class ComputedParameterCode:
             case expr.BranchTest():
                 variable = self._variable(expression.address)
                 key, branches = literal_source(variable.key), tuple(expression.branches)
-                return f"takes(given, {key}, {branches!r}, {self._further_owners(variable)!r})"
+                return f"is_branch_taken(given, {key}, {branches!r}, {self._further_owners(variable)!r})"
             case expr.Compare():
                 is_order = expression.relation not in ("==", "!=")
-                side = self._number if is_order else self._comparable
+                side = self._number if is_order else self._comparison_key
                 left, right = side(expression.left), side(expression.right)
-                return f"holds(lambda: {left} {expression.relation} {right})"
+                return f"is_true_if_defined(lambda: {left} {expression.relation} {right})"
             case expr.In():
-                values = ", ".join(f"comparable({literal_source(value)})" for value in expression.values)
-                return f"holds(lambda: {self._comparable(expression.item)} in [{values}])"
+                values = ", ".join(f"comparison_key({literal_source(value)})" for value in expression.values)
+                return f"is_true_if_defined(lambda: {self._comparison_key(expression.item)} in [{values}])"
             case expr.Constant():
                 return repr(expression.value is True)
             case _:
-                return f"holds(lambda: {self.value(expression)} is True)"
+                return f"is_true_if_defined(lambda: {self.value(expression)} is True)"
 
-    def _comparable(self, expression: expr.Expr) -> str:
+    def _comparison_key(self, expression: expr.Expr) -> str:
         is_number = isinstance(expression, expr.Arithmetic | expr.Call)
-        return self._number(expression) if is_number else f"comparable({self.value(expression)})"
+        return self._number(expression) if is_number else f"comparison_key({self.value(expression)})"
 
     def _reference(self, expression: expr.Reference) -> str:
         variable = self._variable(expression.address)
         further, key = self._further_owners(variable), literal_source(variable.key)
-        found = f"item(given, {key}, {further!r})" if further else f"given[{key}]"
+        found = f"active_value(given, {key}, {further!r})" if further else f"given[{key}]"
         match variable.hyperparameter.domain:
             case Real() | Grid(is_integral=False):
                 return f"float({found})"

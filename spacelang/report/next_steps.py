@@ -11,24 +11,24 @@ from spacelang.ir.task import FunctionBound, parse_bound
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import parse_duration, round_duration
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.header import WEIGHTS_SETTING, stored_objective_names
 from spacelang.runtime.storage.records import LIMIT_FLAGS, RunState
+from spacelang.runtime.storage.run_header import WEIGHTS_SETTING, stored_objective_names
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
-    arguments_to_repeat,
     data_reference,
     has_test_file,
-    is_held_by_program,
+    python_arguments_to_repeat,
     readable_data,
     readable_test_file,
     scorer_argument,
     scorer_package,
     stored_data_options,
+    was_data_passed_by_program,
 )
-from spacelang.text import shell_word, unique_name
+from spacelang.text import count_with_noun, quote_for_shell, unique_name
 
 if TYPE_CHECKING:
-    from spacelang.runtime.storage.header import RunHeader
+    from spacelang.runtime.storage.run_header import RunHeader
     from spacelang.runtime.storage.stored_run import StoredRun
 
 LIMITS: Final = ("time", "search_time", "trials")  # The names of the options with the flags `LIMIT_FLAGS`
@@ -75,6 +75,17 @@ def read_run_limits(run: "StoredRun") -> RunLimits:
     return RunLimits(options, None if budget.seconds is None else budget.seconds / workers, budget.trials)
 
 
+def describe_limits(limits: RunLimits) -> Iterator[str]:
+    """Yield what the limits of a run allow: `30 s until the answer`, `60 s of search`, `50 trials`."""
+    meanings = {"time": " until the answer", "search_time": " of search"}
+    given = {name: parse_duration(limits.options[name]) for name in meanings if name in limits.options}
+    yield from (f"{seconds:g} s{meanings[name]}" for name, seconds in given.items())
+    if not given and limits.seconds is not None:
+        yield f"{limits.seconds:g} s"
+    if limits.trials is not None:
+        yield count_with_noun(limits.trials, "trial")
+
+
 def _valid_options(texts: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     for name, flag in zip(LIMITS, LIMIT_FLAGS, strict=True):
         if (text := texts.get(flag)) is None:
@@ -114,7 +125,7 @@ def next_steps(
     `data` is the path by which the user has just given the data, if there is one. `trusted` are the packages that the
     user has just allowed.
     """
-    header, store = run.header, shell_word(str(run.path))
+    header, store = run.header, quote_for_shell(str(run.path))
     if has_best and header.data.rows and not header.data.name.startswith(TABLE_PREFIX):
         yield from _uses_of_pipeline(run, data, trusted)
     if has_best:
@@ -134,12 +145,12 @@ def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None,
     data = _data_option(header, "--data", moved)
     test = ""
     if has_test_file(header) and readable_test_file(header) is None:
-        test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
+        test = f" --test {quote_for_shell(stored_data_options(header).test_file or FILE)}"
     more = f" {larger}" if header.optimizer != TABULATE and (larger := _larger_budget(run, budget)) else ""
     packages = allowed_packages(header)
     scorer = [name for name in (scorer_package(header),) if name is not None and name not in packages]
     trust = f"{_allow_options((*packages, *scorer), trusted)}{_executor_option(header)}"
-    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{trust}{more}{output}"
+    return f"spacelang resume {quote_for_shell(str(run.path))}{data}{test}{trust}{more}{output}"
 
 
 def resume_call_in_python(run: "StoredRun", budget: str = "", moved: str | None = None) -> str | None:
@@ -150,7 +161,7 @@ def resume_call_in_python(run: "StoredRun", budget: str = "", moved: str | None 
     header = run.header
     if (function := _function_to_repeat(header)) is not None:
         return f"the same call of `{function}` with `store={str(run.path)!r}, resume=True`"
-    again, is_held = arguments_to_repeat(header), moved is None and is_held_by_program(header)
+    again, is_held = python_arguments_to_repeat(header), moved is None and was_data_passed_by_program(header)
     if not again and not is_held:
         return None
     if scorer_package(header) is not None:
@@ -207,32 +218,39 @@ def _function_to_repeat(header: "RunHeader") -> str | None:
 
 
 def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[str]) -> Iterator[NextStep]:
-    header, store = run.header, shell_word(str(run.path))
+    header, store = run.header, quote_for_shell(str(run.path))
     if WEIGHTS_SETTING in header.settings and WEIGHTS_SETTING not in header.data_options:
         return  # only the program has the weights with which pipelines are fitted
     ranked = " --rank 1" if stored_objective_names(header) else ""
     on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))
     allowed = allow_options(header, trusted)
     yield NextStep("export", f"spacelang export {store}{on}{allowed}{ranked} -o {_new_file('pipeline', '.py')}")
-    if run.requested_ensemble_votes:
+    if run.requested_ensemble_votes and _has_ensemble(run):
         file = _new_file("ensemble", ".py")
         yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
-    rows = shell_word(stored_data_options(header).test_file or _data(header, moved))
+    rows = quote_for_shell(stored_data_options(header).test_file or _data(header, moved))
     file = _new_file("predictions", ".csv")
     yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed}{ranked} -o {file}")
 
 
+def _has_ensemble(run: "StoredRun") -> bool:
+    """Return True if a trial can be a member of an ensemble: the best one succeeded on all rows within all bounds."""
+    size, records = run.header.training_size, (run.record(number) for number in run.best_trial_numbers(1))
+    trials = [each.trial for each in records if each is not None]
+    return any(each.is_feasible and (each.request.fidelity or size) >= size for each in trials)
+
+
 def _data(header: "RunHeader", moved: str | None) -> str:
     """Return the path of the data of a run: `moved` if the user gave one, because the original is not found."""
-    if is_held_by_program(header):
+    if was_data_passed_by_program(header):
         return moved or FILE
     return readable_data(header) or moved or data_reference(header)
 
 
 def _data_option(header: "RunHeader", option: str, moved: str | None) -> str:
     """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
-    is_found = readable_data(header) is not None and not is_held_by_program(header)
-    return "" if is_found else f" {option} {shell_word(_data(header, moved))}"
+    is_found = readable_data(header) is not None and not was_data_passed_by_program(header)
+    return "" if is_found else f" {option} {quote_for_shell(_data(header, moved))}"
 
 
 def _new_file(stem: str, suffix: str) -> str:

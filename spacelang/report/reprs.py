@@ -7,9 +7,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.terminal_cells import replace_unprintable
-from spacelang.ir.chains import merge_constraints, spell_decision_name, with_each_use_once
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.range_bounds import describe_with_bounds, range_bounds
+from spacelang.ir.repeated_stages import (
+    keep_uses_only_in_longest_alternative,
+    merge_constraints_across_uses,
+    spell_decision_name,
+)
 from spacelang.ir.space import (
     Branch,
     Choice,
@@ -23,10 +27,10 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.trial import LossName
-from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
+from spacelang.ir.tuple_parameters import TupleDescription, children_with_grouped_tuples
 from spacelang.report.pipeline_lines import front_lines, front_rows
-from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names
-from spacelang.text import pad_columns
+from spacelang.serialization.syntax_nodes import expression_speller, format_expression, with_spelled_names
+from spacelang.text import pad_table_columns
 
 if TYPE_CHECKING:
     from spacelang.report.run_facts import SearchCoverage
@@ -124,7 +128,9 @@ def _branch_text(branch: Branch, *, is_default: bool) -> str:
 
 def _counts(space: Space, structures: int, configurations: int | None) -> str:
     members = _members(space, configurations)
-    space = replace(space, root=with_each_use_once(space.root), constraints=merge_constraints(space))
+    space = replace(
+        space, root=keep_uses_only_in_longest_alternative(space.root), constraints=merge_constraints_across_uses(space)
+    )
     others = {"hyperparameter": space.hyperparameters, "condition": space.conditions, "constraint": space.constraints}
     counts = [_count(structures, "structure"), members]
     return ", ".join([*counts, *(_count(len(parts), noun) for noun, parts in others.items())])
@@ -147,7 +153,7 @@ def _number(number: int) -> str:
 
 
 def _table(rows: Sequence[Row], most: int = MAX_LINES) -> Iterator[str]:
-    yield from (_cut(f"  {name}  {value}") for name, value in pad_columns(rows[:most]))
+    yield from (_cut(f"  {name}  {value}") for name, value in pad_table_columns(rows[:most]))
     if len(rows) > most:
         yield f"  and {len(rows) - most} more"
 
@@ -162,18 +168,18 @@ def _cut(line: str) -> str:
 def space_html(space: Space, structures: int, configurations: int | None) -> str:
     """Return a space as a collapsible tree in HTML. All texts are escaped."""
     title = f" — {_safe(space.title)}" if space.title else ""
-    space = replace(space, constraints=merge_constraints(space))
+    space = replace(space, constraints=merge_constraints_across_uses(space))
     shown, bounds = with_spelled_names(space), range_bounds(space)
     in_ranges = {id(rule) for several in bounds.values() for bound in several for rule in bound.constraints}
     constraints = [
-        f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
+        f"<code>{'forbid' if each.forbidden else 'require'} {_safe(format_expression(each.expression))}</code>"
         for own, each in zip(space.constraints, shown.constraints, strict=True)
         if id(own) not in in_ranges
     ]
     spell = expression_speller(space)
     domains = {
         address: describe_with_bounds(
-            space.variables[address].hyperparameter.domain, several, lambda limit: show_expression(spell(limit))
+            space.variables[address].hyperparameter.domain, several, lambda limit: format_expression(spell(limit))
         )
         for address, several in bounds.items()
     }
@@ -248,7 +254,7 @@ def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> lis
     """Return the lines of a node; `domains` has the texts of domains with named bounds, by address."""
     match node:
         case Operator() if node.tuples:
-            parts = (*children_with_tuples(node), *fixed_operators(node))
+            parts = (*children_with_grouped_tuples(node), *fixed_operators(node))
             return [line for part in parts for line in _node_html(part, domains)]
         case TupleDescription():
             return [_leaf_html(node.parameter.name, node.domain, node)]
@@ -268,7 +274,7 @@ def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> lis
 
 
 def _leaf_html(name: str, domain: str, node: Hyperparameter | TupleDescription) -> str:
-    active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+    active = "" if node.condition is None else f" when {format_expression(node.condition)}"
     text = f"{domain} = {literal(node.default)}{active}"
     return f"{_safe(spell_parameter_name(name))} : <code>{_safe(text)}</code>"
 

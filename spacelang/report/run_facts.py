@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.errors import MissingLibraryError
-from spacelang.ir.chains import with_each_use_once
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.repeated_stages import keep_uses_only_in_longest_alternative
 from spacelang.ir.space import Space
 from spacelang.ir.trial import LossName
 from spacelang.ir.validation import Validation
@@ -58,7 +58,7 @@ class SearchCoverage:
     @property
     def unsearched_hyperparameters_sentence(self) -> str:
         """A sentence on the hyperparameters that are not searched; empty if all are."""
-        each_once = replace(self.space, root=with_each_use_once(self.space.root))
+        each_once = replace(self.space, root=keep_uses_only_in_longest_alternative(self.space.root))
         number, name = len(each_once.hyperparameters), self.space.name
         match self.hyperparameters:
             case HyperparameterMode.DEFAULT if number == 1:
@@ -158,15 +158,17 @@ def _remedy(hyperparameters: HyperparameterMode, draws_configurations: bool) -> 
 
 @dataclass(frozen=True)
 class FinalWorkResult:
-    """The work after a search: the fit on all rows, the ensemble, and the seconds that were left of the time limit.
+    """The work around a search: the start, the fit on all rows, the ensemble, and the seconds left of the time limit.
 
-    `notes` are sentences on what is missing, such as an interrupted fit.
+    `notes` are sentences on what is missing, such as an interrupted fit. `start_seconds` are those before the search,
+    such as for reading the data; None if they are unknown.
     """
 
     finale: "FinalFit | None" = None
     ensemble: "Ensemble | None" = None
     notes: tuple[str, ...] = ()
     seconds_left: float | None = None
+    start_seconds: float | None = None
 
 
 NO_FINAL_WORK: Final = FinalWorkResult()
@@ -308,5 +310,7 @@ def _efforts(records: Iterable[TrialRecord], name_of: Callable[[TrialRecord], st
     for record in records:
         name = name_of(record)
         before = found.get(name, Effort(0, 0.0))
-        found[name] = Effort(before.trials + 1, before.seconds + record.trial.cost)
+        # A trial that was taken over from another run took no time of this one.
+        seconds = record.trial.cost if record.finished > 0 else 0.0
+        found[name] = Effort(before.trials + 1, before.seconds + seconds)
     return found

@@ -16,7 +16,7 @@ from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import LossName, Status
-from spacelang.report.next_steps import allowed_packages, next_steps
+from spacelang.report.next_steps import allowed_packages, describe_limits, next_steps, read_run_limits
 from spacelang.report.pipeline_lines import front_document, front_lines, pipeline_lines
 from spacelang.report.trial_results import (
     describe_constraints,
@@ -30,11 +30,11 @@ from spacelang.report.trial_results import (
     value_text,
 )
 from spacelang.runtime.history import pareto_front
-from spacelang.runtime.storage.header import OBJECTIVES_SETTING, stored_objective_names
-from spacelang.runtime.storage.runs import RunSummary, summarize_run
-from spacelang.runtime.storage.trial_columns import trial_document
-from spacelang.serialization.json_documents import decision_keys
-from spacelang.text import count_with_noun, pad_columns
+from spacelang.runtime.storage.run_header import MISSING_VALUES_SETTING, OBJECTIVES_SETTING, stored_objective_names
+from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
+from spacelang.runtime.storage.trial_columns import trial_to_json
+from spacelang.serialization.json_documents import decision_keys_in_definition
+from spacelang.text import count_with_noun, pad_table_columns
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
@@ -107,11 +107,11 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "reasons": sum_by_reason(failures),
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
-        "configuration": trial_document(best[0])["configuration"] if best else None,
+        "configuration": trial_to_json(best[0])["configuration"] if best else None,
         "incumbent": []
         if names
         else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
-        "best": [*map(trial_document, best)],
+        "best": [*map(trial_to_json, best)],
         "tested": None if test is None else test.trial,
         **({"front": front_document(stored_front(run), names)} if names else {}),
     }
@@ -119,7 +119,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
 
 def best_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[TrialRecord]":
     """Return the best trials, best first, at most one per configuration."""
-    return [found for number in run.ranked(count) if (found := run.record(number)) is not None]
+    return [found for number in run.best_trial_numbers(count) if (found := run.record(number)) is not None]
 
 
 def _session(session: Any) -> dict[str, object]:
@@ -170,13 +170,15 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     if names := stored_objective_names(header):
         yield "objectives", f"minimize {', '.join(each.formula for each in names)}"
     yield from (("subject to", each) for each in header.bounds)
-    yield from ((name, value) for name, value in header.settings.items() if name != OBJECTIVES_SETTING)
+    for name, value in header.settings.items():
+        if name == MISSING_VALUES_SETTING:
+            yield name, value.replace("numbered by", "handled by", 1)  # the stored text never changes
+        elif name != OBJECTIVES_SETTING:
+            yield name, value
     if header.initial:
         yield "started from", count_with_noun(len(header.initial), "given configuration")
-    seconds, trials = header.budget.seconds, header.budget.trials
-    budget = [] if seconds is None else [f"{seconds:g} s summed over all workers"]
-    if budget := budget + ([] if trials is None else [count_with_noun(trials, "trial")]):
-        yield "budget", ", ".join(budget)
+    if budget := ", ".join(describe_limits(read_run_limits(run))):
+        yield "budget", budget
     if votes := run.requested_ensemble_votes:
         yield "ensemble", f"pipelines with {count_with_noun(votes, 'vote')} in total"
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
@@ -219,7 +221,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     if note := run.time_note:
         yield _line(f"  {note}")
     yield ""
-    yield from map(_line, pipeline_lines(trial.request.configuration, decision_keys(header.definition)))
+    yield from map(_line, pipeline_lines(trial.request.configuration, decision_keys_in_definition(header.definition)))
 
 
 def describe_measurement(each: "Measurement") -> str:
@@ -235,7 +237,7 @@ def _rows(trial: "Trial", training_size: int) -> str:
 
 def _front_lines(run: "StoredRun", count: int) -> Iterator[str]:
     names, front = stored_objective_names(run.header), stored_front(run)
-    yield from map(_line, front_lines(front, names, decision_keys(run.header.definition), count))
+    yield from map(_line, front_lines(front, names, decision_keys_in_definition(run.header.definition), count))
 
 
 def stored_front(run: "StoredRun") -> "tuple[TrialRecord, ...]":
@@ -250,7 +252,7 @@ def stored_front(run: "StoredRun") -> "tuple[TrialRecord, ...]":
 def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:
     if len(best) < 2:
         return
-    decisions, size = decision_keys(run.header.definition), run.header.training_size
+    decisions, size = decision_keys_in_definition(run.header.definition), run.header.training_size
     metric = LossName.of_formula(run.header.metric)
     losses = () if metric.is_score else ("loss",)
     rows = [("rank", "trial", metric.score_name, *losses, "rows", "seconds", "pipeline")]
@@ -291,7 +293,7 @@ def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     shown_rows = [(_line(name), _line(text)) for name, text in rows]
-    return (f"  {name}  {text}".rstrip() for name, text in pad_columns(shown_rows))
+    return (f"  {name}  {text}".rstrip() for name, text in pad_table_columns(shown_rows))
 
 
 def _line(line: str, longest: int = MAX_LENGTH) -> str:

@@ -36,8 +36,9 @@ from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
-    from spacelang.runtime.ensembles.construction import Ensemble, EnsembleSelection, Member
+    from spacelang.runtime.ensembles.construction import Ensemble, EnsembleMember, EnsembleSelection
 
+LEAST_SHOWN_SECONDS: Final = 0.05  # Less is shown as 0.0 s
 MAX_STEPS: Final = 8  # The maximum number of steps of a pipeline that are shown
 
 
@@ -258,7 +259,9 @@ def _trials_line(outcome: Outcome, run: RunFacts) -> str:
 
 
 def _time_line(outcome: Outcome, run: RunFacts, after: FinalWorkResult) -> str:
-    details = [describe_learner_seconds(effort_by_learner(run.learner_key, outcome.records))]
+    details, going = [describe_learner_seconds(effort_by_learner(run.learner_key, outcome.records))], outcome.unfinished
+    if details[0] and outcome.unfinished_seconds >= LEAST_SHOWN_SECONDS:
+        details[0] += f", {count_with_noun(going, 'unfinished trial')} {outcome.unfinished_seconds:.1f} s"
     overhead = outcome.overhead
     if overhead is not None and overhead.seconds:
         share = (
@@ -268,7 +271,8 @@ def _time_line(outcome: Outcome, run: RunFacts, after: FinalWorkResult) -> str:
         )
         details.append(f"optimizer {overhead.seconds_per_trial:.2g} s per trial{share}")
     inside = "; ".join(filter(None, details))
-    parts = [f"search {outcome.seconds:.1f} s{f' ({inside})' if inside else ''}"]
+    parts = [] if after.start_seconds is None else [f"start {after.start_seconds:.1f} s"]
+    parts.append(f"search {outcome.seconds:.1f} s{f' ({inside})' if inside else ''}")
     if after.finale is not None and after.finale.record is not None:
         rows = "" if after.finale.is_trial_model else f" on all {after.finale.rows} rows"
         parts.append(f"fit{rows} {after.finale.seconds:.1f} s")
@@ -290,7 +294,7 @@ def describe_ensemble(choice: "EnsembleSelection") -> str:
     return f"ensemble of {pipelines} with {votes}, chosen from the {choice.library} best pipelines"
 
 
-def describe_weights(members: "Sequence[Member]") -> str:
+def describe_weights(members: "Sequence[EnsembleMember]") -> str:
     """Describe the weights of the members, the largest first: `weights: trial 2 9/16, trial 5 7/16`."""
     ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
     votes = sum(member.votes for member in members)

@@ -62,7 +62,7 @@ class Improvement:
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
+class OptimizerOverhead:
     """The optimizer's seconds in a session with `trials` >= 1 new trials; `median` is the cost over the whole run."""
 
     seconds: float
@@ -88,7 +88,8 @@ class Outcome:
     trials of all fidelities, and `curve` the curve of the former, or of the latter if no evaluation had all rows. They
     consider only trials within the bounds of the task; `least_infeasible` is the first other trial with the smallest
     violation. `answered_from_memory` counts requests. `unfinished` counts the trials that were running at the end,
-    which were stopped and are not recorded, and `wasted_speculative` those that the search never asked for. `scale` is
+    which were stopped and are not recorded, `unfinished_seconds` the seconds that they had taken together, and
+    `wasted_speculative` those that the search never asked for. `scale` is
     None if the first success was to set it, and there was none. `remarks` are sentences of the optimizer on the search.
     `overhead` is None if the session had no new trial.
     """
@@ -102,10 +103,11 @@ class Outcome:
     answered_from_memory: int = 0
     least_infeasible: TrialRecord | None = None
     unfinished: int = 0
+    unfinished_seconds: float = field(default=0.0, compare=False)
     wasted_speculative: int = 0
     scale: LossScale | None = UNIT_SCALE
     remarks: tuple[str, ...] = ()
-    overhead: Overhead | None = field(default=None, compare=False)
+    overhead: OptimizerOverhead | None = field(default=None, compare=False)
 
     @property
     def best(self) -> TrialRecord | None:
@@ -185,7 +187,7 @@ class NullTrialStorage:
 
 
 @dataclass(slots=True)
-class History:
+class RunHistory:
     """The state of a run: its trials and what follows from them.
 
     A fidelity of `training_size` rows or more is the same as all rows. If `scale` is None, the first success sets it.
@@ -226,7 +228,7 @@ class History:
         """The best record so far, chosen as in `Outcome.best`."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
-    def now(self) -> float:
+    def seconds_since_start(self) -> float:
         """Return the seconds since the run started, earlier sessions included."""
         return self.clock() - self.start_time
 
@@ -293,21 +295,27 @@ class History:
         if self.pending is not None and self.pending.index == self.storage.count == len(self.records) + 1:
             self._add(self.pending)
 
-    def make_outcome(self, ended: EndReason, unfinished: int) -> Outcome:
-        """Return the outcome of the run, which has ended."""
-        trials, overhead = len(self.records) - self.earlier_trials, None
+    def make_outcome(self, ended: EndReason, started: Sequence[float] = ()) -> Outcome:
+        """Return the outcome of the run, which has ended.
+
+        `started` are the times at which the trials started that are still running.
+        """
+        trials, overhead, now = len(self.records) - self.earlier_trials, None, self.seconds_since_start()
         if trials > 0:
-            overhead = Overhead(self.search_seconds, trials, median(record.trial.cost for record in self.records))
+            overhead = OptimizerOverhead(
+                self.search_seconds, trials, median(record.trial.cost for record in self.records)
+            )
         return Outcome(
             records=tuple(self.records),
             incumbent=self.incumbent,
             best_any_fidelity=self.best_any_fidelity,
             curve=tuple(self.curve_any_fidelity if self.incumbent is None else self.curve),
             ended=ended,
-            seconds=self.now(),
+            seconds=now,
             answered_from_memory=self.answered_from_memory,
             least_infeasible=self.least_infeasible,
-            unfinished=unfinished,
+            unfinished=len(started),
+            unfinished_seconds=sum(max(now - began, 0.0) for began in started),
             wasted_speculative=len(self.wasted_speculative),
             scale=self.scale,
             overhead=overhead,

@@ -9,11 +9,18 @@ from operator import attrgetter
 from typing import Any, Final, assert_never
 
 from spacelang.ir import space as ir
-from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Grid, Union, contains, describe
+from spacelang.ir.repeated_stages import name_of_nth_use
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.serialization import codec, json_documents
-from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
+from spacelang.serialization.codec import (
+    ArrayCodec,
+    JsonCodec,
+    ObjectCodec,
+    ObjectKey,
+    SchemaDefinitionCodec,
+    UnionCodec,
+)
 from spacelang.serialization.definition_hyperparameters import (
     COMPUTED,
     HYPERPARAMETER,
@@ -44,7 +51,7 @@ def _kind_of(node: ir.Node) -> str:
             assert_never(node)
 
 
-NODE: Final[JsonCodec[ir.Node]] = NamedCodec("node", lambda: _NODE)
+NODE: Final[JsonCodec[ir.Node]] = SchemaDefinitionCodec("node", lambda: _NODE)
 
 
 def _product(kind: ir.ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[ir.Product]:
@@ -52,16 +59,16 @@ def _product(kind: ir.ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[ir
         if kind is ir.ProductKind.COLUMNS:
             _check_same_length(parts, "selectors", path)
         _check_undotted(parts["children"], (), f"{path}.{kind.value}")
-        return ir.Product(kind, **parts, span=context.span())
+        return ir.Product(kind, **parts, span=context.span_in_current_line())
 
     children = ObjectKey(kind.value, ArrayCodec(NODE), part="children")
-    return NamedCodec(kind.value, lambda: ObjectCodec(about, (children, *keys), make, has_span=True))
+    return SchemaDefinitionCodec(kind.value, lambda: ObjectCodec(about, (children, *keys), make, has_span=True))
 
 
 def _check_same_length(parts: codec.Parts, of_each: str, path: str) -> None:
     found, wanted = len(parts[of_each]), len(parts["children"])
     if found != wanted:
-        raise DefinitionError(f"{path}.{of_each}", f"has {found} members for {wanted} steps")
+        raise DefinitionError(f"{path}.{of_each}", f"has {found} entries, expected {wanted}: one for each step")
 
 
 def _pattern(value: object, path: str) -> str:
@@ -83,7 +90,7 @@ _SELECTOR: Final[JsonCodec[ir.ColumnSelector]] = UnionCodec(
     "a selector",
     {"pattern": _PATTERN_SELECTOR},
     lambda selector: "pattern" if selector.kind == "pattern" else "",
-    codec.ConversionCodec(codec.one_of_words(*ir.COLUMN_KINDS), ir.ColumnSelector, attrgetter("kind")),
+    codec.ConversionCodec(codec.word_codec(*ir.COLUMN_KINDS), ir.ColumnSelector, attrgetter("kind")),
 )
 
 
@@ -107,8 +114,8 @@ def _decision(form: JsonCodec[str]) -> ObjectCodec[ir.Choice]:
     return ObjectCodec(about, keys, _choice, _choice_parts, has_span=True)
 
 
-_DECISION: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.DECISION_NAME))
-_NESTED: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.PARAMETER_NAME))
+_DECISION: Final[JsonCodec[ir.Choice]] = SchemaDefinitionCodec("decision", lambda: _decision(codec.DECISION_NAME))
+_NESTED: Final[JsonCodec[ir.Choice]] = SchemaDefinitionCodec("decision", lambda: _decision(codec.PARAMETER_NAME))
 
 
 def _choice_parts(node: ir.Choice) -> JsonObject:
@@ -117,7 +124,7 @@ def _choice_parts(node: ir.Choice) -> JsonObject:
 
 def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice:
     names = [branch.name for branch in parts["branches"]]
-    again = json_documents.first_duplicate(names)
+    again = json_documents.first_duplicate_index(names)
     if again is not None:
         problem = f"is a second alternative with the name `{names[again]}`"
         raise DefinitionError(f"{path}.alternatives[{again}]", problem)
@@ -128,7 +135,7 @@ def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice
     register_address(parts, path, context)
     if parts.get("repeats"):
         _check_chain(parts, path)
-    return ir.Choice(**{**parts, "default": names.index(default)}, span=context.span(parts["name"]))
+    return ir.Choice(**{**parts, "default": names.index(default)}, span=context.span_in_current_line(parts["name"]))
 
 
 def _check_chain(parts: codec.Parts, path: str) -> None:
@@ -138,19 +145,19 @@ def _check_chain(parts: codec.Parts, path: str) -> None:
         if not branch.name.isdecimal() or (place and int(branch.name) <= int(parts["branches"][place - 1].name)):
             raise DefinitionError(at, f"is `{branch.name}`, expected a larger number of uses than the one before")
         names = [use.name if isinstance(use, ir.Choice) else "" for use in ir.children_of(branch.node)]
-        if names != [name_of_use(parts["name"], use) for use in range(1, int(branch.name) + 1)]:
-            problem = f"has not the {branch.name} uses of the chain"
-            raise DefinitionError(at, problem, f"the first one is the decision `{name_of_use(parts['name'], 1)}`")
+        if names != [name_of_nth_use(parts["name"], use) for use in range(1, int(branch.name) + 1)]:
+            problem = f"must contain the decisions of {branch.name} uses of the chain, in order"
+            raise DefinitionError(at, problem, f"the first use is the decision `{name_of_nth_use(parts['name'], 1)}`")
 
 
 def _branch(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Branch:
     if parts["value"] is not None and parts["node"] != ir.SKIPPED_STEP:
-        raise DefinitionError(f"{path}.value", "is given together with a `node`")
-    return ir.Branch(**parts, span=context.span(parts["name"]))
+        raise DefinitionError(f"{path}.value", "cannot be given together with a `node`")
+    return ir.Branch(**parts, span=context.span_in_current_line(parts["name"]))
 
 
 _WEIGHT_ABOUT: Final = "How good it is expected to be relative to the others; 1 if it is left out."
-_ALTERNATIVE: Final[JsonCodec[ir.Branch]] = codec.named_object(
+_ALTERNATIVE: Final[JsonCodec[ir.Branch]] = codec.object_codec_with_schema_name(
     "alternative",
     "One alternative of a decision.",
     (
@@ -208,7 +215,7 @@ def _permutation(parts: codec.Parts, path: str, context: ReadingContext) -> ir.P
         problem = f"exceeds the limit: the permutations have more than {MAX_ORDERS:,} orders of steps in total"
         raise DefinitionError(path, problem)
     children = (order(_orders(labels)), *parts.pop("children"))
-    return ir.Product(ir.ProductKind.PERMUTATION, children, context.span(), **parts)
+    return ir.Product(ir.ProductKind.PERMUTATION, children, context.span_in_current_line(), **parts)
 
 
 def _deferred_order(
@@ -222,14 +229,16 @@ def _deferred_order(
     def order(orders: tuple[ir.Branch, ...]) -> ir.Choice:
         for place, branch in enumerate(parts["branches"]):
             if branch not in orders:
-                raise DefinitionError(f"{path}.alternatives[{place}]", "is not an order of the labels")
-        listed = parts["branches"] or tuple(replace(each, span=context.span()) for each in orders)
+                raise DefinitionError(
+                    f"{path}.alternatives[{place}]", "does not name each label once, with commas between them"
+                )
+        listed = parts["branches"] or tuple(replace(each, span=context.span_in_current_line()) for each in orders)
         return _choice({**parts, "branches": listed}, path, context)
 
     return order
 
 
-_ORDER: Final[JsonCodec[Any]] = codec.named_object(
+_ORDER: Final[JsonCodec[Any]] = codec.object_codec_with_schema_name(
     "order",
     "The decision about the order of a permutation. If the alternatives are left out, they are all orders of the "
     "labels, each named by its labels with commas between them.",
@@ -243,7 +252,7 @@ _ORDER: Final[JsonCodec[Any]] = codec.named_object(
     lambda order: order.parts,
     has_span=True,
 )
-_PERMUTATION: Final[JsonCodec[ir.Product]] = codec.named_object(
+_PERMUTATION: Final[JsonCodec[ir.Product]] = codec.object_codec_with_schema_name(
     "permutation",
     "Steps whose order is a decision.",
     (
@@ -267,12 +276,12 @@ def _operator(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Oper
     for place, each in enumerate(parts["tuples"]):
         _check_tuple(each, children, f"{path}.tuples[{place}]")
     _check_undotted(children, {each.length for each in parts["tuples"]}, f"{path}.parameters")
-    again = json_documents.first_duplicate(names)
+    again = json_documents.first_duplicate_index(names)
     if again is not None:
         place = again - len(fixed)
         at = f"{path}.parameters[{place}]" if place < len(children) else f"{path}.computed[{place - len(children)}]"
         raise DefinitionError(at, f"is a second parameter with the name `{names[again]}`")
-    return ir.Operator(**parts, span=context.span(parts["name"]))
+    return ir.Operator(**parts, span=context.span_in_current_line(parts["name"]))
 
 
 def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path: str) -> None:
@@ -285,16 +294,17 @@ def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path
     is_excluded = parameter.choice is not None and not parameter.elements and parameter.length not in known
     for name, address in [*zip(names, parameter.members, strict=True)][: 1 if is_excluded else None]:
         if address not in known or known[address].name != name:
-            raise DefinitionError(path, f"names `{address}`, which is no hyperparameter `{name}` of the operator")
+            raise DefinitionError(path, f"names `{address}`, which is not the hyperparameter `{name}` of this operator")
         if known[address].key.removesuffix(name) != known[parameter.members[0]].key.removesuffix(names[0]):
-            raise DefinitionError(path, f"has the key `{known[address].key}`, which does not fit those of the others")
+            key, first_key = known[address].key, known[parameter.members[0]].key
+            raise DefinitionError(path, f"has the keys `{first_key}` and `{key}`, which do not begin alike")
     if is_excluded:
         return
     lengths = known[parameter.length].domain
     if not isinstance(lengths, Grid) or not lengths.is_consecutive or lengths.lower < 0:
         raise DefinitionError(path, f"has the lengths `{describe(lengths)}`", "give a range of integers from 0")
     if any(isinstance(known[address].domain, Union) for address in parameter.elements):
-        raise DefinitionError(path, "has elements whose domain is a union")
+        raise DefinitionError(path, "cannot have elements whose domain is a union")
     if parameter.choice is not None and not contains(known[parameter.choice].domain, ir.TUPLE_NAME):
         raise DefinitionError(path, f"names the choice `{parameter.choice}`, which has no value `{ir.TUPLE_NAME}`")
 
@@ -306,12 +316,12 @@ def _check_undotted(nodes: Sequence[ir.Node], lengths: Collection[str], path: st
             raise DefinitionError(f"{path}[{place}]", f"is `{each.name}`, which is not the length of a tuple")
 
 
-_OPERATOR: Final[JsonCodec[ir.Operator]] = NamedCodec("operator", lambda: _OPERATOR_OBJECT)
-_NAMED: Final[JsonCodec[ir.CatalogueObject]] = codec.named_object(
+_OPERATOR: Final[JsonCodec[ir.Operator]] = SchemaDefinitionCodec("operator", lambda: _OPERATOR_OBJECT)
+_NAMED: Final[JsonCodec[ir.CatalogueObject]] = codec.object_codec_with_schema_name(
     "named",
     "A function or object that the catalogue lists by its name.",
     (ObjectKey("named", codec.NAME, part="name"),),
-    codec.make_from_parts(ir.CatalogueObject),
+    codec.call_with_parts(ir.CatalogueObject),
 )
 _FIXED: Final[JsonCodec[ir.FixedValue]] = UnionCodec(
     "",

@@ -10,18 +10,18 @@ from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
 from spacelang.ir import space as ir
-from spacelang.ir.chains import are_uses_alike, merge_bounds, merge_constraints
 from spacelang.ir.domain import is_bare_word
 from spacelang.ir.expr import BranchTest, Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
 from spacelang.ir.range_bounds import RangeBound
+from spacelang.ir.repeated_stages import are_uses_alike, merge_bounds_across_uses, merge_constraints_across_uses
 from spacelang.ir.task import Task, describe_bound, describe_limits
 from spacelang.ir.tuple_parameters import (
     TupleDescription,
-    children_with_tuples,
+    children_with_grouped_tuples,
+    make_domain_test,
     member_conditions,
-    restriction_to,
 )
 from spacelang.ir.validation import WordOption, kind_and_number, options_of
 from spacelang.ir.walk import (
@@ -30,7 +30,7 @@ from spacelang.ir.walk import (
     is_sequence,
     join_address,
     operator_address,
-    value_name,
+    unique_value_name,
 )
 from spacelang.serialization.syntax_nodes import (
     ExpressionNames,
@@ -38,7 +38,7 @@ from spacelang.serialization.syntax_nodes import (
     make_choice_test,
     make_dotted_name,
     make_fixed_parameter,
-    make_value,
+    make_value_node,
     make_word,
 )
 from spacelang.syntax import ast
@@ -56,7 +56,7 @@ class UnwritableSpaceError(ValueError):
     """Exception for a space that the language cannot express; the message names the part of the space."""
 
 
-def as_text(space: ir.Space) -> str:
+def space_to_text(space: ir.Space) -> str:
     """Return the space as text that reads back to the same configurations, defaults and annotations.
 
     Decisions, constraints and the orders of permutations may come in a different order. An order that a permutation of
@@ -81,7 +81,7 @@ class _SpaceWriter:
         self._stages: dict[str, list[ast.Item]] = {}
         """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
         self._forbidden: list[ast.Item] = []
-        self._bounds = merge_bounds(space)
+        self._bounds = merge_bounds_across_uses(space)
         self._written_bounds: list[RangeBound] = []  # Those that were written as ends of ranges
         self._narrowing: list[Expr] = []  # What the elements of tuples must satisfy
         self._used_names: dict[str, set[str]] = {}  # The names already taken, by the address of the place
@@ -96,7 +96,7 @@ class _SpaceWriter:
     def file(self) -> ast.File:
         """Return the syntax tree of the whole file."""
         space = self._space
-        called = None if not space.title else ast.Text(space.title, NO_SPAN)
+        called = None if not space.title else ast.QuotedString(space.title, NO_SPAN)
         head: list[ast.Item] = []
         if is_bare_word(space.name):
             head.append(ast.SpaceName(make_word(space.name), called, NO_SPAN))
@@ -111,7 +111,7 @@ class _SpaceWriter:
         values = [self._member(child, set(), set()) for child in own]
         rules = [
             ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
-            for rule in merge_constraints(space, without=self._written_bounds)
+            for rule in merge_constraints_across_uses(space, without=self._written_bounds)
         ]
         rules += [
             ast.ConstraintStatement(False, self._wording.expression_node(each), NO_SPAN) for each in self._narrowing
@@ -127,7 +127,9 @@ class _SpaceWriter:
                 return self._choice(node, prefix)
             case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 if any(not child.is_var for child in node.children if isinstance(child, ir.Hyperparameter)):
-                    raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
+                    raise UnwritableSpaceError(
+                        "a `.space` file cannot express a hyperparameter outside of any operator"
+                    )
                 return self._sequence(node.steps, prefix)
             case ir.Product(kind=ir.ProductKind.PARALLEL):
                 return _joined("&", [self._step(child, prefix) for child in node.children])
@@ -137,7 +139,7 @@ class _SpaceWriter:
             case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
-                raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
+                raise UnwritableSpaceError("a `.space` file cannot express a hyperparameter outside of any operator")
 
     def _sequence(self, children: Sequence[ir.Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
@@ -165,7 +167,7 @@ class _SpaceWriter:
         order, *steps = node.children
         assert isinstance(order, ir.Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
-            raise UnwritableSpaceError(f"the language cannot express an annotation of the orders of `{order.key}`")
+            raise UnwritableSpaceError(f"a `.space` file cannot express an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if ir.order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
@@ -175,9 +177,9 @@ class _SpaceWriter:
         )
         names = dict.fromkeys(map(ir.order_name, permutations(labels)))
         if missing := [each for each in names if each not in order.branch_indices]:
-            forbidden = make_choice_test(self._wording.path_of(order.address), missing)
+            forbidden = make_choice_test(self._wording.dotted_name_of(order.address), missing)
             self._forbidden.append(ast.ConstraintStatement(True, forbidden, NO_SPAN))
-        written = ast.Permute(parts, (), NO_SPAN, tuple(given))
+        written = ast.Permutation(parts, (), NO_SPAN, tuple(given))
         return written if natural else _group(written, order.name)
 
     def _list(self, members: Sequence[ir.Node], prefix: str) -> ast.Structure:
@@ -218,7 +220,7 @@ class _SpaceWriter:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_bare_word(called):
-            raise UnwritableSpaceError(f"the language cannot express a decision named `{choice.key}`")
+            raise UnwritableSpaceError(f"a `.space` file cannot express a decision named `{choice.key}`")
         self._used_names.setdefault("", set()).add(called)
         name = self._stage_of[called]
         if name not in self._stages:
@@ -234,13 +236,13 @@ class _SpaceWriter:
         name = self._stage_of[choice.address]
         numbers = [int(branch.name) for branch in choice.branches]
         if not are_uses_alike(choice) or any(branch.weight != 1.0 for branch in choice.branches) or choice.default:
-            raise UnwritableSpaceError(f"the language cannot express the uses of the chain `{choice.key}`")
+            raise UnwritableSpaceError(f"a `.space` file cannot express the uses of the chain `{choice.key}`")
         self._used_names.setdefault("", set()).add(choice.address)
         if name not in self._stages:
             self._stages[name] = []
             first = next(use for branch in choice.branches for use in ir.children_of(branch.node))
             assert isinstance(first, ir.Choice)
-            around, self._wording = self._wording, self._wording.inside_use(first.address, name)
+            around, self._wording = self._wording, self._wording.names_inside_use(first.address, name)
             alternatives = _joined("|", self._alternatives(first))
             self._wording = around
             marks = _annotations(first=choice.first)
@@ -251,7 +253,7 @@ class _SpaceWriter:
             self._forbidden.append(ast.ConstraintStatement(True, tested, NO_SPAN))
         stage = ast.OperatorReference(make_dotted_name(name), None, None, (), NO_SPAN)
         counts = (ast.Number(numbers[0], NO_SPAN), ast.Number(numbers[-1], NO_SPAN))
-        written = ast.Repeat(stage, counts, (), NO_SPAN)
+        written = ast.Repetition(stage, counts, (), NO_SPAN)
         return written if name == choice.address else _group(written, choice.address)
 
     def _alternatives(self, choice: ir.Choice) -> tuple[Alternative, ...]:
@@ -263,7 +265,7 @@ class _SpaceWriter:
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
             raise UnwritableSpaceError(
-                f"the language cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
+                f"a `.space` file cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
             )
         if isinstance(node, ir.Product) and not node.children and branch.name == "none":
             return ast.NoneStep(marks, NO_SPAN)
@@ -290,11 +292,11 @@ class _SpaceWriter:
 
     def _value(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
-        if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
+        if branch.weight != 1.0 or branch.name != unique_value_name(branch.value) or not _has_structures(choice):
             raise UnwritableSpaceError(
-                f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
+                f"a `.space` file cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
             )
-        return ast.ValueSet((make_value(branch.value),), False, NO_SPAN)
+        return ast.ValueSet((make_value_node(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: ir.Branch, node: ir.Hyperparameter, choice: ir.Choice) -> ast.Domain:
         """Return the range that is an alternative of a decision; raise UnwritableSpaceError for annotations.
@@ -306,7 +308,7 @@ class _SpaceWriter:
         is_own = node.address == f"{choice.address}.{ir.RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
             raise UnwritableSpaceError(
-                f"the language cannot express the range of `{choice.key}` with its default and annotations"
+                f"a `.space` file cannot express the range of `{choice.key}` with its default and annotations"
             )
         return domain_node(node.domain)
 
@@ -333,7 +335,7 @@ class _SpaceWriter:
         """
         if address != join_address(prefix, called) or not is_bare_word(called):
             raise UnwritableSpaceError(
-                f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
+                f"a `.space` file cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
             )
         taken = self._used_names.setdefault(prefix, set())
         name, number, stages = usual, 1, {*self._stage_of.values()}
@@ -362,7 +364,7 @@ class _SpaceWriter:
             self._tuple(child, siblings, shadowing)
             if isinstance(child, TupleDescription)
             else self._member(child, siblings, shadowing, is_abstract=operator.catalogue == ir.ABSTRACT_CATALOGUE)
-            for child in children_with_tuples(operator)
+            for child in children_with_grouped_tuples(operator)
         ]
         for name, fixed in operator.fixed:
             members.append(make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
@@ -383,7 +385,7 @@ class _SpaceWriter:
             parts = tuple(self._nested_alternative(branch, child, is_list=is_list) for branch in child.branches)
             usual = child.branches[child.default]
             plain = usual.node.default if isinstance(usual.node, ir.Hyperparameter) else usual.value
-            default = None if plain is None else make_value(plain)
+            default = None if plain is None else make_value_node(plain)
             several = parts[0] if len(parts) == 1 else ast.UnionDomain(parts, NO_SPAN)
             return ast.Parameter(name, several, default, None, (), NO_SPAN)
         condition = None
@@ -393,7 +395,7 @@ class _SpaceWriter:
                 child.condition, f"a condition of `{child.key}`", around, siblings, shadowing
             )
         marks = _annotations(prior=child.prior, split=child.split)
-        domain, default = self._bounded_domain(child, siblings, shadowing), make_value(child.default)
+        domain, default = self._bounded_domain(child, siblings, shadowing), make_value_node(child.default)
         return ast.Parameter(name, domain, default, condition, marks, NO_SPAN, child.is_var)
 
     def _bounded_domain(self, child: ir.Hyperparameter, siblings: set[str], shadowing: set[str]) -> ast.Domain:
@@ -407,7 +409,7 @@ class _SpaceWriter:
             part = several[bound.part]
             if not isinstance(part, ast.Range) or (part.step is not None and bound.is_lower):
                 continue  # steps count from the least number that the bound may be, which a restriction changes
-            if self._wording.find_shadowed(bound.limit, shadowing) is None:
+            if self._wording.find_shadowed_address(bound.limit, shadowing) is None:
                 limit = self._wording.expression_node(bound.limit, around, siblings)
                 several[bound.part] = (
                     replace(part, lower=limit, lower_open=bound.is_open)
@@ -427,10 +429,10 @@ class _SpaceWriter:
             is_usual = all(node.condition in (None, expected.get(node.address)) for node in nodes)
             advice = {(node.hyperparameter.prior, node.hyperparameter.split) for node in nodes}
             if element is None or not is_usual or len(advice) > 1:
-                raise UnwritableSpaceError(f"the language cannot express the tuple `{parameter.address}`")
+                raise UnwritableSpaceError(f"a `.space` file cannot express the tuple `{parameter.address}`")
             least, greatest = (ast.Number(end, NO_SPAN) for end in written.lengths)
             parts.append(ast.TupleDomain(least, greatest, domain_node(element), NO_SPAN))
-            narrower = (restriction_to(node.address, node.hyperparameter.domain, element) for node in nodes)
+            narrower = (make_domain_test(node.address, node.hyperparameter.domain, element) for node in nodes)
             self._narrowing += [each for each in narrower if each is not None]
         domain = parts[0] if len(parts) == 1 else ast.UnionDomain(tuple(parts), NO_SPAN)
         condition = None
@@ -439,7 +441,7 @@ class _SpaceWriter:
             what = f"a condition of `{parameter.address}`"
             condition = self._expression_in(written.condition, what, around, siblings, shadowing)
         marks = _annotations(prior=written.prior, split=written.split)
-        default = make_value(written.default)
+        default = make_value_node(written.default)
         return ast.Parameter(make_word(parameter.name), domain, default, condition, marks, NO_SPAN)
 
     def _expression_in(
@@ -449,10 +451,10 @@ class _SpaceWriter:
 
         Raises UnwritableSpaceError, with the text `what`, if a parameter hides the name of a stage in it.
         """
-        shadowed = self._wording.find_shadowed(expression, shadowing)
+        shadowed = self._wording.find_shadowed_address(expression, shadowing)
         if shadowed is not None:
             raise UnwritableSpaceError(
-                f"the language cannot express {what} on the stage `{shadowed}`: "
+                f"a `.space` file cannot express {what} on the stage `{shadowed}`: "
                 "a parameter of the operator has the same name"
             )
         return self._wording.expression_node(expression, around, siblings)
@@ -463,9 +465,9 @@ class _SpaceWriter:
                 body = self._body(fixed, base) or ast.Body((), NO_SPAN)
                 return ast.OperatorValue(_operator_name(fixed), body, NO_SPAN)
             case ir.CatalogueObject():
-                return make_value(fixed.name)
+                return make_value_node(fixed.name)
             case _:
-                return make_value(fixed)
+                return make_value_node(fixed)
 
 
 def _has_structures(choice: ir.Choice) -> bool:
@@ -506,12 +508,12 @@ def _annotations(
     split: int | None = None,
 ) -> Marks:
     found: list[tuple[str, tuple[ast.Value, ...]]] = [("first", ())] if first else []
-    found += [("weight", (make_value(weight),))] if weight != 1.0 else []
+    found += [("weight", (make_value_node(weight),))] if weight != 1.0 else []
     found += [("default", ())] if default else []
     if prior is not None:
         distribution, numbers = named_prior(prior)
-        found.append(("prior", (make_value(distribution), *map(make_value, numbers))))
-    found += [("split", (make_value(split),))] if split is not None else []
+        found.append(("prior", (make_value_node(distribution), *map(make_value_node, numbers))))
+    found += [("split", (make_value_node(split),))] if split is not None else []
     return tuple(ast.Annotation(make_word(name), arguments, NO_SPAN) for name, arguments in found)
 
 
@@ -520,8 +522,8 @@ def _operator_name(operator: ir.Operator) -> ast.DottedName:
     return make_dotted_name(operator.name if is_plain else f"{operator.catalogue}.{operator.name}")
 
 
-def _selector(selector: ir.ColumnSelector) -> ast.Word | ast.Text:
-    return ast.Text(selector.pattern, NO_SPAN) if selector.kind == "pattern" else make_word(selector.kind)
+def _selector(selector: ir.ColumnSelector) -> ast.Word | ast.QuotedString:
+    return ast.QuotedString(selector.pattern, NO_SPAN) if selector.kind == "pattern" else make_word(selector.kind)
 
 
 def _task_block(task: Task) -> ast.Task:

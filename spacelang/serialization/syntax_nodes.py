@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir import expr
-from spacelang.ir.chains import with_numbers_of_uses
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import (
     BOOLEANS,
@@ -21,6 +20,7 @@ from spacelang.ir.domain import (
     parts,
     quoted,
 )
+from spacelang.ir.repeated_stages import with_use_count_comparisons
 from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Space, TupleParameter
 from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value, are_same_value
@@ -40,7 +40,7 @@ def domain_node(found: Domain) -> ast.Range | ast.BooleanDomain | ast.ValueSet |
         case Categorical() if are_same_value(found.values, BOOLEANS.values):
             return ast.BooleanDomain(NO_SPAN)
         case Categorical() | Ordinal():
-            return ast.ValueSet(tuple(map(make_value, found.values)), isinstance(found, Ordinal), NO_SPAN)
+            return ast.ValueSet(tuple(map(make_value_node, found.values)), isinstance(found, Ordinal), NO_SPAN)
         case Grid():
             step = None if found.is_consecutive else ast.Number(found.step, NO_SPAN)
             return _range_node("int" if found.is_integral else "float", found, step, (False, False))
@@ -88,11 +88,11 @@ class ExpressionNames:
         """Return the address of the alternative around a part (empty for none), and the rest of the part's address."""
         return self._places[address]
 
-    def path_of(self, address: str) -> ast.DottedName:
+    def dotted_name_of(self, address: str) -> ast.DottedName:
         """Return the name of a decision in expressions."""
         return _dotted(self._paths[address])
 
-    def inside_use(self, use: str, stage: str) -> "ExpressionNames":
+    def names_inside_use(self, use: str, stage: str) -> "ExpressionNames":
         """Return the names for the bodies of a stage, given the address of a use of it in a chain."""
         found = copy(self)
         start = len(self._paths[use])
@@ -110,7 +110,7 @@ class ExpressionNames:
         """Return the text that refers to a tuple parameter in messages."""
         return spell_reference(_tuple_name(self._paths[parameter.length]))
 
-    def find_shadowed(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
+    def find_shadowed_address(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
         """Return the first address in an expression that a reader would take for the sibling of that name, or None."""
         return next((address for address in expr.mentioned_addresses(expression) if address in siblings), None)
 
@@ -122,7 +122,7 @@ class ExpressionNames:
         Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
         `around`, the expression is written as for the top level of a file.
         """
-        expression = with_numbers_of_uses(expression, self._space.chains)
+        expression = with_use_count_comparisons(expression, self._space.chains)
         names = {address: self._paths[address] for address in expr.mentioned_addresses(expression)}
         if around:
             words = {*DATA_SIZE_NAMES, *self._string_values(names)}
@@ -153,23 +153,23 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
             if not terms:
                 return ast.NamedConstant(is_all, NO_SPAN)
             written = tuple(_logical_node(term, names, paths) for term in terms)
-            return ast.Logical("and" if is_all else "or", written, NO_SPAN)
+            return ast.LogicalOperation("and" if is_all else "or", written, NO_SPAN)
         case expr.Not(term):
-            return ast.Unary("not", _logical_node(term, names, paths), NO_SPAN)
+            return ast.UnaryOperation("not", _logical_node(term, names, paths), NO_SPAN)
         case expr.Compare(relation, left, right):
             names = names if isinstance(left, expr.Reference) and not isinstance(right, expr.Reference) else paths
             is_constant = isinstance(left, expr.Constant) and isinstance(right, expr.Constant)
             side = _lone_operand if is_constant else _arithmetic_node
-            return ast.Binary(relation, side(left, names), side(right, names), NO_SPAN)
+            return ast.BinaryOperation(relation, side(left, names), side(right, names), NO_SPAN)
         case expr.In(item, values):
             one = _lone_operand(item, names)
             # An empty set of values is written as `x != x`, which is never true.
-            nothing = ast.Binary("!=", one, one, NO_SPAN)
-            return ast.Membership(one, tuple(map(make_value, values)), NO_SPAN) if values else nothing
+            nothing = ast.BinaryOperation("!=", one, one, NO_SPAN)
+            return ast.Membership(one, tuple(map(make_value_node, values)), NO_SPAN) if values else nothing
         case expr.BranchTest(address, branches):
             return make_choice_test(_dotted(names[address]), branches)
-        case expr.Active(address):
-            return ast.Binary("==", _reference_node(names[address]), _reference_node(names[address]), NO_SPAN)
+        case expr.ActivityTest(address):
+            return ast.BinaryOperation("==", _reference_node(names[address]), _reference_node(names[address]), NO_SPAN)
         case expr.Constant() | expr.Reference() | expr.Arithmetic() | expr.Call():
             return _arithmetic_node(expression, names)
         case _:
@@ -179,7 +179,7 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
 def _lone_operand(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
     """Return the node of an operand without a hyperparameter next to it, so that strings need quotes."""
     if isinstance(expression, expr.Constant) and isinstance(expression.value, str):
-        return ast.Text(expression.value, NO_SPAN)
+        return ast.QuotedString(expression.value, NO_SPAN)
     return _arithmetic_node(expression, names)
 
 
@@ -211,11 +211,13 @@ def _tuple_name(path: Path) -> ast.DottedName:
 def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
     match expression:
         case expr.Constant():
-            return make_value(expression.value)
+            return make_value_node(expression.value)
         case expr.Reference(address):
             return _reference_node(names[address])
         case expr.Arithmetic(operation, left, right):
-            return ast.Binary(operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN)
+            return ast.BinaryOperation(
+                operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN
+            )
         case expr.Call(function, arguments):
             several = tuple(_arithmetic_node(each, names) for each in arguments)
             return ast.FunctionCall(make_word(function), several, NO_SPAN)
@@ -223,7 +225,7 @@ def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Ex
             return _logical_node(expression, names, names)
 
 
-def spelled_names(space: Space) -> dict[str, str]:
+def spelled_names_by_address(space: Space) -> dict[str, str]:
     """Return the names of all decisions, hyperparameters and tuple parameters as texts write them, by address."""
     wording = ExpressionNames(space)
     tuples = {each.address: each for each in space.tuples.values() if each.length in space.variables}
@@ -233,16 +235,16 @@ def spelled_names(space: Space) -> dict[str, str]:
 
 def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
     """Return a function that, for display only, writes names as texts do in place of addresses."""
-    names = spelled_names(space)
+    names = spelled_names_by_address(space)
 
     def spell(expression: expr.Expr) -> expr.Expr:
         if isinstance(expression, expr.BranchTest) and expression.address in space.chains:
-            return expr.rename_addresses(with_numbers_of_uses(expression, space.chains), names)
+            return expr.rename_addresses(with_use_count_comparisons(expression, space.chains), names)
         match expression:
             case expr.And() | expr.Or() | expr.Not():
-                return expr.with_children(expression, spell)
+                return expr.map_children(expression, spell)
             case expr.BranchTest(address, branches):
-                return expr.BranchTest(names[address], tuple(map(spell_branch, branches)))
+                return expr.BranchTest(names[address], tuple(map(format_alternative_name, branches)))
             case _:
                 return expr.rename_addresses(expression, names)
 
@@ -264,7 +266,7 @@ def with_spelled_names(space: Space) -> Space:
     return replace(space, root=root, constraints=rules)
 
 
-def spell_branch(branch: str) -> str:
+def format_alternative_name(branch: str) -> str:
     """Return the name of an alternative as texts write it, in quotes if necessary."""
     return branch if is_bare_word(branch) or branch == "none" else quoted(branch)
 
@@ -273,7 +275,7 @@ _OR, _AND, _NOT, _TEST, _SUM, _PRODUCT, _POWER = range(1, 8)
 _PRECEDENCES: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER}
 
 
-def show_expression(expression: expr.Expr) -> str:
+def format_expression(expression: expr.Expr) -> str:
     """Return an expression as text, with addresses as names and only the necessary parentheses."""
     return _parenthesized(expression, 0)
 
@@ -307,8 +309,8 @@ def _text_and_precedence(expression: expr.Expr) -> tuple[str, int | None]:
                 left = f"({left})"
             return f"{left} {expression.operation} {right}", strength
         case expr.Call():
-            return f"{expression.function}({', '.join(map(show_expression, expression.arguments))})", None
-        case expr.Active():
+            return f"{expression.function}({', '.join(map(format_expression, expression.arguments))})", None
+        case expr.ActivityTest():
             return f"active({expression.address})", None
         case expr.Reference() | expr.Constant():
             return expression.address if isinstance(expression, expr.Reference) else literal(expression.value), None
@@ -337,7 +339,9 @@ def make_dotted_name(text: str) -> ast.DottedName:
     return ast.DottedName(tuple(map(make_word, text.split("."))), NO_SPAN)
 
 
-def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
+def make_value_node(
+    given: Value,
+) -> ast.Number | ast.QuotedString | ast.NamedConstant | ast.TupleLiteral | ast.DottedName:
     """Return a value as a tree node. A string that is a plain word is written without quotes."""
     match given:
         case None | bool():
@@ -345,9 +349,9 @@ def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.
         case int() | float():
             return ast.Number(given, NO_SPAN)
         case str():
-            return make_dotted_name(given) if is_bare_word(given) else ast.Text(given, NO_SPAN)
+            return make_dotted_name(given) if is_bare_word(given) else ast.QuotedString(given, NO_SPAN)
         case tuple():
-            return ast.Tuple(tuple(map(make_value, given)), NO_SPAN)
+            return ast.TupleLiteral(tuple(map(make_value_node, given)), NO_SPAN)
         case _:
             assert_never(given)
 
@@ -355,7 +359,7 @@ def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.
 def make_fixed_parameter(name: str, written: ast.Value) -> ast.FixedParameter:
     """Return a parameter that is fixed to a value; a word such as `n_features` is put in quotes."""
     if isinstance(written, ast.DottedName) and written.text in DATA_SIZE_NAMES:
-        written = ast.Text(written.text, NO_SPAN)
+        written = ast.QuotedString(written.text, NO_SPAN)
     return ast.FixedParameter(make_word(name), written, NO_SPAN)
 
 
@@ -366,4 +370,4 @@ def make_choice_test(decision: ast.DottedName, alternatives: Sequence[str]) -> a
     if len(alternatives) == 1:
         (only,) = alternatives
         return ast.IsTest(decision, None if only == "none" else ast.DottedName((make_word(only),), NO_SPAN), NO_SPAN)
-    return ast.Membership(decision, tuple(make_value(None if a == "none" else a) for a in alternatives), NO_SPAN)
+    return ast.Membership(decision, tuple(make_value_node(None if a == "none" else a) for a in alternatives), NO_SPAN)

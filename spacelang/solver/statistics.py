@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from spacelang.ir.chains import merge_constraints, with_each_use_once
 from spacelang.ir.domain_properties import is_finite
+from spacelang.ir.repeated_stages import keep_uses_only_in_longest_alternative, merge_constraints_across_uses
 from spacelang.ir.space import Hyperparameter, Node, Operator, children_of
 from spacelang.ir.walk import operator_and_fixed_operators
 from spacelang.solver.counting import Structures
@@ -92,7 +92,9 @@ def statistics(structures: Structures) -> Statistics:
     A `var` of the whole space counts in the total only.
     """
     space = structures.space
-    space = replace(space, root=with_each_use_once(space.root), constraints=merge_constraints(space))
+    space = replace(
+        space, root=keep_uses_only_in_longest_alternative(space.root), constraints=merge_constraints_across_uses(space)
+    )
     by_algorithm: dict[str, HyperparameterCounts] = {}
     total = HyperparameterCounts()
     for child in children_of(space.root):

@@ -2,7 +2,7 @@
 
 They work on encoded points (rows of floats in [0, 1]) and on numbers to be minimised. Every result is a function of
 these data, in their order, and of a random generator. It does not depend on earlier fits, nor on whether the search was
-interrupted. Callers compute proposals under `one_thread()`, which makes them reproducible to the last bit.
+interrupted. Callers compute proposals under `limit_to_one_thread()`, which makes them reproducible to the last bit.
 
     gaussian_process     Matern 5/2 kernel with a length per dimension, its fit, and updates row by row as data grow;
                          expected improvement, and the point that maximises it
@@ -38,7 +38,7 @@ MAX_DENSITY_POINTS: Final = 1_000
 """The maximum number of trials from which the densities of good and bad configurations are estimated."""
 
 
-def density_trial_indices(losses: Sequence[float | None]) -> Sequence[int]:
+def choose_trials_for_densities(losses: Sequence[float | None]) -> Sequence[int]:
     """Return the ascending indices of the trials from which densities are estimated.
 
     These are all trials if there are at most `MAX_DENSITY_POINTS`. Otherwise, one half are the trials with the smallest
@@ -54,7 +54,7 @@ def density_trial_indices(losses: Sequence[float | None]) -> Sequence[int]:
     return sorted([*best, *others[-half:]])
 
 
-def one_thread() -> AbstractContextManager[Any]:
+def limit_to_one_thread() -> AbstractContextManager[Any]:
     """Return a context in which NumPy and SciPy use one thread; the previous setting is restored afterwards."""
     limited: AbstractContextManager[Any] = _controller().limit(limits=1)
     return limited

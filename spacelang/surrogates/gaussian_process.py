@@ -164,13 +164,13 @@ def fit_kernel(points: Array, numbers: Array) -> Matern:
 
 
 def _deviance_with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
-    surprise, gradient = deviance(points, numbers, parameters)
+    surprise, gradient = deviance_and_gradient(points, numbers, parameters)
     lengths = parameters[1:-1] / LOG_LENGTH_DEVIATION
     gradient[1:-1] += 2 * lengths / LOG_LENGTH_DEVIATION
     return surprise + float(lengths @ lengths), gradient
 
 
-def deviance(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
+def deviance_and_gradient(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
     """Return the deviance log det K + y^T K^-1 y and its gradient by the logarithms of tau_0^2, tau_1 .. tau_d, s2.
 
     It is twice the negative log-likelihood, up to a constant; infinite, with gradient 0, without Cholesky factor of K.
@@ -243,7 +243,7 @@ class IncrementalGaussianProcess:
     def __init__(self) -> None:
         self._last: _FittedFactor | None = None
 
-    def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedGaussianProcess:
+    def fit(self, points: Array, numbers: Array, pending: Array) -> StandardisedGaussianProcess:
         """Return the model of n > 0 points, (n, d), their finite numbers, (n,), and `pending` points, (m, d).
 
         Pending points are assumed to have the median of all numbers, which keeps further proposals away from them (the

@@ -82,7 +82,7 @@ class KernelDensity:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DensityPair:
+class GoodAndBadDensities:
     """The densities of the good and of the bad points."""
 
     good: KernelDensity
@@ -91,7 +91,7 @@ class DensityPair:
     @classmethod
     def from_points(
         cls, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: Generator
-    ) -> "DensityPair":
+    ) -> "GoodAndBadDensities":
         """Return the model of n points, shape (n, d), and of their numbers, shape (n,).
 
         The number of a failure is infinite. The 15 % with the smallest numbers are good and the others bad, at least d

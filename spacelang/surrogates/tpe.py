@@ -26,8 +26,8 @@ FULL_WEIGHT_COUNT: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
-class ParzenSettings:
-    """The settings of tree-structured Parzen estimators.
+class TreeParzenEstimator:
+    """A tree-structured Parzen estimator, which suggests points; its fields are its settings.
 
     `startup` random points come before the first model, `gamma` determines how many points are good, `candidates`
     values are drawn for each coordinate, and `prior_weight` is the weight of the prior in each density.
@@ -38,7 +38,7 @@ class ParzenSettings:
     candidates: int = 24
     prior_weight: float = 1.0
 
-    def is_good(self, numbers: Array) -> Array:
+    def good_mask(self, numbers: Array) -> Array:
         """Return a boolean array: True for the gamma * sqrt(n) smallest of n numbers, at most `MAX_GOOD`.
 
         Of equal numbers the earlier ones are good.
@@ -56,7 +56,7 @@ class ParzenSettings:
         """
         if len(numbers) < self.startup:
             return apply_priors(dimensions, np.array([_draw_uniform(dimension, rng) for dimension in dimensions]))
-        is_good, columns = self.is_good(numbers), zip(dimensions, points.T, strict=True)
+        is_good, columns = self.good_mask(numbers), zip(dimensions, points.T, strict=True)
         return np.array([self.suggest_value(each, column[is_good], column[~is_good], rng) for each, column in columns])
 
     def suggest_value(self, dimension: Dimension, good: Array, bad: Array, rng: Generator) -> float:

@@ -44,7 +44,7 @@ class Number:
 
 
 @frozen
-class Text:
+class QuotedString:
     """A string in quotes."""
 
     value: str
@@ -60,7 +60,7 @@ class NamedConstant:
 
 
 @frozen
-class Tuple:
+class TupleLiteral:
     """Values in parentheses."""
 
     items: tuple["Value", ...]
@@ -76,7 +76,7 @@ class OperatorValue:
     span: Span = field(compare=False, repr=False)
 
 
-Value: TypeAlias = Number | Text | NamedConstant | Tuple | DottedName | OperatorValue
+Value: TypeAlias = Number | QuotedString | NamedConstant | TupleLiteral | DottedName | OperatorValue
 """A value. A bare word is a `DottedName` with a single word."""
 
 
@@ -102,7 +102,7 @@ class NumberWithUnit:
 
 
 @frozen
-class Binary:
+class BinaryOperation:
     """Two expressions joined by a comparison, an arithmetic operator, or `implies`."""
 
     operator: str
@@ -112,7 +112,7 @@ class Binary:
 
 
 @frozen
-class Logical:
+class LogicalOperation:
     """Expressions joined by `and` or by `or`."""
 
     operator: Literal["and", "or"]
@@ -121,7 +121,7 @@ class Logical:
 
 
 @frozen
-class Unary:
+class UnaryOperation:
     """An expression preceded by `not` or a minus sign."""
 
     operator: Literal["not", "-"]
@@ -158,14 +158,14 @@ class FunctionCall:
 
 Expression: TypeAlias = (
     Number
-    | Text
+    | QuotedString
     | NamedConstant
     | DottedName
-    | Tuple
+    | TupleLiteral
     | NumberWithUnit
-    | Binary
-    | Logical
-    | Unary
+    | BinaryOperation
+    | LogicalOperation
+    | UnaryOperation
     | Membership
     | IsTest
     | FunctionCall
@@ -225,13 +225,13 @@ class Parenthesised:
 class ColumnSplit:
     """A column split `columns(selector: structure, ...)`."""
 
-    parts: tuple[tuple[Word | Text, "Structure"], ...]
+    parts: tuple[tuple[Word | QuotedString, "Structure"], ...]
     annotations: tuple[Annotation, ...]
     span: Span = field(compare=False, repr=False)
 
 
 @frozen
-class Permute:
+class Permutation:
     """A permutation `permute(a, name: b, ...)`: every order of its steps. `labels` may be empty."""
 
     parts: tuple["Structure", ...]
@@ -241,7 +241,7 @@ class Permute:
 
 
 @frozen
-class Repeat:
+class Repetition:
     """A chain `repeat(stage, least, most)`: a stage used a variable number of times in a row.
 
     The parser accepts any structure as `part` and any number of `counts`; the analysis reports what is not valid.
@@ -254,7 +254,14 @@ class Repeat:
 
 
 Structure: TypeAlias = (
-    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | ColumnSplit | Permute | Repeat
+    NoneStep
+    | OperatorReference
+    | JoinedStructures
+    | OptionalStructure
+    | Parenthesised
+    | ColumnSplit
+    | Permutation
+    | Repetition
 )
 
 
@@ -367,7 +374,7 @@ class Simplex:
     """Shares of a whole, numbers in [0, 1] whose sum is 1: `simplex a, b, c = (0.5, 0.3, 0.2)`."""
 
     names: tuple[Word, ...]
-    default: Tuple | None
+    default: TupleLiteral | None
     span: Span = field(compare=False, repr=False)
 
 
@@ -408,7 +415,7 @@ class SpaceName:
     """The header of a file: `space name "title"`."""
 
     name: Word
-    title: Text | None
+    title: QuotedString | None
     span: Span = field(compare=False, repr=False)
 
 
@@ -416,7 +423,7 @@ class SpaceName:
 class Import:
     """An import of another file: `import "file" as name`."""
 
-    path: Text
+    path: QuotedString
     alias: Word | None
     span: Span = field(compare=False, repr=False)
 

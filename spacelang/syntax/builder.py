@@ -20,7 +20,7 @@ Child: TypeAlias = Any  # A token, or a node that another method returned, depen
 T = TypeVar("T")
 
 
-class Builder:
+class SyntaxTreeBuilder:
     """A builder of syntax trees, with a method for each grammar rule. It must be reset before each parse."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Builder:
         parts = part.parts if isinstance(part, ast.JoinedStructures) and part.sign == "|" else (part,)
         return ast.JoinedStructures("|", parts, self._span([bar, part]))
 
-    def columns_part(self, children: list[Child]) -> tuple[ast.Word | ast.Text, ast.Structure]:
+    def columns_part(self, children: list[Child]) -> tuple[ast.Word | ast.QuotedString, ast.Structure]:
         selector = self._text(children[0]) if children[0].type == "STRING" else self._word(children[0])
         return selector, children[2]
 
@@ -115,14 +115,14 @@ class Builder:
     def permute_part(self, children: list[Child]) -> tuple[ast.Word | None, ast.Structure]:
         return children[0] if len(children) > 1 else None, children[-1]
 
-    def permute(self, children: list[Child]) -> ast.Permute:
+    def permute(self, children: list[Child]) -> ast.Permutation:
         annotations = _of_type(children, ast.Annotation)
         labels, parts = zip(*_of_type(children, tuple), strict=True)
-        return ast.Permute(parts, annotations, self._span(children), labels if any(labels) else ())
+        return ast.Permutation(parts, annotations, self._span(children), labels if any(labels) else ())
 
-    def repeat(self, children: list[Child]) -> ast.Repeat:
+    def repeat(self, children: list[Child]) -> ast.Repetition:
         part, *counts = (child for child in _nodes(children) if not isinstance(child, ast.Annotation))
-        return ast.Repeat(part, tuple(counts), _of_type(children, ast.Annotation), self._span(children))
+        return ast.Repetition(part, tuple(counts), _of_type(children, ast.Annotation), self._span(children))
 
     def operator(self, children: list[Child]) -> ast.OperatorReference:
         body = next(iter(_of_type(children, ast.Body)), None)
@@ -154,7 +154,7 @@ class Builder:
         return ast.ParameterGroupInclusion(children[1], self._span(children))
 
     def simplex(self, children: list[Child]) -> ast.Simplex:
-        default = next(iter(_of_type(children, ast.Tuple)), None)
+        default = next(iter(_of_type(children, ast.TupleLiteral)), None)
         names = children[1::2] if default is None else children[1:-2:2]
         return ast.Simplex(tuple(map(self._word, names)), default, self._span(children))
 
@@ -205,13 +205,13 @@ class Builder:
 
     literal = number
 
-    def string(self, children: list[Child]) -> ast.Text:
+    def string(self, children: list[Child]) -> ast.QuotedString:
         return self._text(children[0])
 
     literal_string = string
 
-    def tuple_(self, children: list[Child]) -> ast.Tuple:
-        return ast.Tuple(_nodes(children), self._span(children))
+    def tuple_(self, children: list[Child]) -> ast.TupleLiteral:
+        return ast.TupleLiteral(_nodes(children), self._span(children))
 
     def annotation(self, children: list[Child]) -> ast.Annotation:
         sign = children[0]
@@ -242,26 +242,26 @@ class Builder:
 
     # ---- expressions
 
-    def disjunction(self, children: list[Child]) -> ast.Logical:
+    def disjunction(self, children: list[Child]) -> ast.LogicalOperation:
         terms = _nodes(children)
-        return self._record_height(ast.Logical("or", terms, self._span(children)), terms)
+        return self._record_height(ast.LogicalOperation("or", terms, self._span(children)), terms)
 
-    def conjunction(self, children: list[Child]) -> ast.Logical:
+    def conjunction(self, children: list[Child]) -> ast.LogicalOperation:
         terms = _nodes(children)
-        return self._record_height(ast.Logical("and", terms, self._span(children)), terms)
+        return self._record_height(ast.LogicalOperation("and", terms, self._span(children)), terms)
 
-    def negation(self, children: list[Child]) -> ast.Unary:
-        return self._record_height(ast.Unary("not", children[1], self._span(children)), children[1:])
+    def negation(self, children: list[Child]) -> ast.UnaryOperation:
+        return self._record_height(ast.UnaryOperation("not", children[1], self._span(children)), children[1:])
 
-    def negative(self, children: list[Child]) -> ast.Unary | ast.Number:
+    def negative(self, children: list[Child]) -> ast.UnaryOperation | ast.Number:
         span = self._span(children)
         if isinstance(children[1], ast.Number):
             return ast.Number(-children[1].value, span)
-        return self._record_height(ast.Unary("-", children[1], span), children[1:])
+        return self._record_height(ast.UnaryOperation("-", children[1], span), children[1:])
 
-    def comparison(self, children: list[Child]) -> ast.Binary:
+    def comparison(self, children: list[Child]) -> ast.BinaryOperation:
         left, operator, right = children
-        return self._record_height(ast.Binary(str(operator), left, right, self._span(children)), (left, right))
+        return self._record_height(ast.BinaryOperation(str(operator), left, right, self._span(children)), (left, right))
 
     arithmetic = implication = comparison
 
@@ -342,9 +342,9 @@ class Builder:
             return part
         return ast.Word(self._text(part).value, self._span([part])) if part.type == "STRING" else self._word(part)
 
-    def _text(self, token: Token) -> ast.Text:
+    def _text(self, token: Token) -> ast.QuotedString:
         value = re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), str(token)[1:-1])
-        return ast.Text(value, self._span([token]))
+        return ast.QuotedString(value, self._span([token]))
 
     def _alias(self, children: Sequence[Child]) -> ast.Word | None:
         for place, child in enumerate(children):
@@ -401,7 +401,7 @@ class ParsedItems:
     error: UnexpectedToken | None
 
 
-def read(source: Source, text: str, shift: int = 0) -> ParsedItems:
+def parse_items(source: Source, text: str, shift: int = 0) -> ParsedItems:
     """Parse `text`, which begins at offset `shift` of the source."""
     driver, builder = _driver_and_builder()
     with _LOCK:
@@ -416,6 +416,6 @@ def read(source: Source, text: str, shift: int = 0) -> ParsedItems:
 
 
 @cache
-def _driver_and_builder() -> tuple[LrDriver, Builder]:
-    builder = Builder()
+def _driver_and_builder() -> tuple[LrDriver, SyntaxTreeBuilder]:
+    builder = SyntaxTreeBuilder()
     return LrDriver(load(), builder), builder

@@ -101,13 +101,13 @@ def spell_value(value: ast.Value) -> str:
     match value:
         case ast.Number(value=number):
             return spell_number(number)
-        case ast.Text(value=text):
+        case ast.QuotedString(value=text):
             return spell_text(text)
         case ast.NamedConstant(value=constant):
             return {True: "true", False: "false", None: "none"}[constant]
         case ast.DottedName(words=words):
             return spell_text(value.text) if words[0].text in RESERVED_VALUES else spell_path(value)
-        case ast.Tuple(items=items):
+        case ast.TupleLiteral(items=items):
             inside = ", ".join(spell_value(item) for item in items)
             return f"({inside},)" if len(items) == 1 else f"({inside})"
         case ast.OperatorValue(name=name, body=body):
@@ -181,17 +181,17 @@ def spell_arithmetic(expression: ast.Expression) -> str:
 
 def _precedence(expression: ast.Expression) -> int:
     match expression:
-        case ast.Logical(operator=operator):
+        case ast.LogicalOperation(operator=operator):
             return _OR if operator == "or" else _AND
-        case ast.Unary(operator=operator):
+        case ast.UnaryOperation(operator=operator):
             return _NOT if operator == "not" else _MINUS
-        case ast.Binary(operator=operator):
+        case ast.BinaryOperation(operator=operator):
             return _BINARY.get(operator, _COMPARISON)
         case ast.Membership() | ast.IsTest():
             return _COMPARISON
         case ast.Number(value=value) if value < 0:
             return _MINUS
-        case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple():
+        case ast.Number() | ast.QuotedString() | ast.NamedConstant() | ast.DottedName() | ast.TupleLiteral():
             return _ATOM
         case ast.NumberWithUnit() | ast.FunctionCall():
             return _ATOM
@@ -201,12 +201,12 @@ def _precedence(expression: ast.Expression) -> int:
 
 def _spell_bare(expression: ast.Expression) -> str:
     match expression:
-        case ast.Logical(operator=operator, terms=terms):
+        case ast.LogicalOperation(operator=operator, terms=terms):
             tightness = _OR if operator == "or" else _AND
             return f" {operator} ".join(spell_expression(term, tightness + 1) for term in terms)
-        case ast.Unary(operator=operator, term=term):
+        case ast.UnaryOperation(operator=operator, term=term):
             return f"not {spell_expression(term, _NOT)}" if operator == "not" else f"-{spell_expression(term, _MINUS)}"
-        case ast.Binary(operator=operator, left=left, right=right):
+        case ast.BinaryOperation(operator=operator, left=left, right=right):
             tightness = _BINARY.get(operator, _COMPARISON)
             before = tightness if tightness in (_SUM, _PRODUCT) else tightness + 1
             behind = _MINUS if tightness == _POWER else tightness + 1
@@ -224,9 +224,9 @@ def _spell_atom(
     | ast.NumberWithUnit
     | ast.DottedName
     | ast.Number
-    | ast.Text
+    | ast.QuotedString
     | ast.NamedConstant
-    | ast.Tuple,
+    | ast.TupleLiteral,
 ) -> str:
     match atom:
         case ast.FunctionCall(function=function, arguments=arguments):
@@ -268,14 +268,14 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
         case ast.ColumnSplit(parts=parts, annotations=annotations):
             text = ", ".join(f"{spell_selector(selector)}: {spell_structure(part)}" for selector, part in parts)
             return f"columns({text}){spell_annotations(annotations)}"
-        case ast.Permute(parts=parts, annotations=annotations):
+        case ast.Permutation(parts=parts, annotations=annotations):
             labels = structure.labels or (None,) * len(parts)
             text = ", ".join(
                 (f"{spell_label(label)}: " if label is not None else "") + spell_structure(part)
                 for label, part in zip(labels, parts, strict=True)
             )
             return f"permute({text}){spell_annotations(annotations)}"
-        case ast.Repeat(part=part, counts=counts, annotations=annotations):
+        case ast.Repetition(part=part, counts=counts, annotations=annotations):
             inside = ", ".join((spell_structure(part), *map(spell_value, counts)))
             return f"repeat({inside}){spell_annotations(annotations)}"
         case _:
@@ -287,7 +287,7 @@ def spell_label(label: ast.Word) -> str:
     return spell_text("none") if label.text == "none" else spell_name(label)
 
 
-def spell_selector(selector: ast.Word | ast.Text) -> str:
+def spell_selector(selector: ast.Word | ast.QuotedString) -> str:
     """Return the selector of a part of `columns`."""
     return selector.text if isinstance(selector, ast.Word) else spell_text(selector.value)
 
@@ -412,9 +412,9 @@ def structure_title(structure: ast.Structure) -> str:
                 f"{each.span.text or spell_selector(each)}: {structure_title(part)}" for each, part in structure.parts
             )
             return f"columns({', '.join(columns)})"
-        case ast.Permute():
+        case ast.Permutation():
             return f"permute({', '.join(_labelled_steps(structure))})"
-        case ast.Repeat(part=part, counts=counts):
+        case ast.Repetition(part=part, counts=counts):
             return f"repeat({', '.join((structure_title(part), *map(spell_value, counts)))})"
 
 
@@ -438,7 +438,7 @@ def name_of_single_step(structure: ast.Structure) -> str | None:
             return None
 
 
-def step_labels(permutation: ast.Permute) -> tuple[str, ...]:
+def step_labels(permutation: ast.Permutation) -> tuple[str, ...]:
     """Return the name of each permuted step as used in the orders: its label or, without one, its title."""
     given = permutation.labels or (None,) * len(permutation.parts)
     return tuple(
@@ -446,7 +446,7 @@ def step_labels(permutation: ast.Permute) -> tuple[str, ...]:
     )
 
 
-def _labelled_steps(permutation: ast.Permute) -> Iterator[str]:
+def _labelled_steps(permutation: ast.Permutation) -> Iterator[str]:
     given = permutation.labels or (None,) * len(permutation.parts)
     for part, label in zip(permutation.parts, given, strict=True):
         yield (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spacelang.syntax.domain_idioms import DOMAIN_IDIOMS, OPERATOR_LIST_IDIOMS, TUPLE_IDIOMS
+from spacelang.syntax.foreign_domain_idioms import DOMAIN_IDIOMS, OPERATOR_LIST_IDIOMS, TUPLE_IDIOMS
 from spacelang.syntax.foreign_idiom import (
     BACKTICK_REMEDY,
     ForeignIdiom,

@@ -42,14 +42,14 @@ class Lexeme:
 
 
 @dataclass(frozen=True, slots=True)
-class Spaces:
+class SpaceRun:
     """Spaces between lexemes. They are dropped at the beginning and the end of a line."""
 
     width: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class LineBreak:
     """A line break if the group around it is broken, and the text `flat` otherwise."""
 
     flat: str = " "
@@ -58,7 +58,7 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LayoutGroup:
     """Parts that are broken at all of their breaks or at none."""
 
     parts: tuple["Document", ...]
@@ -67,21 +67,21 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Indented:
+class IndentedParts:
     """Parts of a document in which every new line is indented one level further."""
 
     parts: tuple["Document", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class FlatOrBroken:
     """Two versions of some parts: one if the group around it is flat, and one if it is broken."""
 
     flat: tuple["Document", ...]
     broken: tuple["Document", ...]
 
 
-Document: TypeAlias = Lexeme | Spaces | Break | Group | Indented | Either
+Document: TypeAlias = Lexeme | SpaceRun | LineBreak | LayoutGroup | IndentedParts | FlatOrBroken
 
 
 @dataclass(slots=True)
@@ -102,17 +102,17 @@ class FormattedLine:
         return self.text.startswith("#")
 
 
-def make_group(parts: Iterable[Document], *, broken: bool = False, width: int = WIDTH) -> Group:
+def make_group(parts: Iterable[Document], *, broken: bool = False, width: int = WIDTH) -> LayoutGroup:
     """Return a group of parts. It is always broken if a comment stands between its parts."""
     inside = tuple(parts)
-    return Group(inside, broken or _has_inner_comment(inside), width)
+    return LayoutGroup(inside, broken or _has_inner_comment(inside), width)
 
 
 def is_broken(parts: Iterable[Document]) -> bool:
     """Return True if the parts contain, at any depth, a group that is always broken."""
     return any(
-        (isinstance(part, Group) and (part.broken or is_broken(part.parts)))
-        or (isinstance(part, Indented) and is_broken(part.parts))
+        (isinstance(part, LayoutGroup) and (part.broken or is_broken(part.parts)))
+        or (isinstance(part, IndentedParts) and is_broken(part.parts))
         for part in parts
     )
 
@@ -131,17 +131,17 @@ def _outer_lexemes(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
     match part:
         case Lexeme():
             yield part, part
-        case Indented(parts=parts):
+        case IndentedParts(parts=parts):
             for inner in parts:
                 yield from _outer_lexemes(inner)
-        case Either(broken=parts):
+        case FlatOrBroken(broken=parts):
             for inner in parts:
                 yield from _outer_lexemes(inner)
-        case Group(parts=parts):
+        case LayoutGroup(parts=parts):
             inside = [end for inner in parts for end in _outer_lexemes(inner)]
             if inside:
                 yield inside[-1][0], inside[0][1]
-        case Spaces() | Break():
+        case SpaceRun() | LineBreak():
             pass
         case _:
             assert_never(part)
@@ -154,7 +154,7 @@ _Pending: TypeAlias = tuple[int, bool, Document]
 
 
 @dataclass(slots=True)
-class Writer:
+class DocumentWriter:
     """A writer of documents. `rows` are the lines that it has written so far."""
 
     rows: list[FormattedLine] = field(default_factory=lambda: [FormattedLine(0)])
@@ -169,16 +169,16 @@ class Writer:
             match part:
                 case Lexeme():
                     self._lexeme(part, indent)
-                case Spaces(width=width):
+                case SpaceRun(width=width):
                     self.pending_spaces = " " * max(width, len(self.pending_spaces))
-                case Break():
+                case LineBreak():
                     self._break(part, indent, flat, stack)
-                case Group(parts=inside):
+                case LayoutGroup(parts=inside):
                     flat = not part.broken and (flat or self._fits([(indent, True, part)], stack, part.width))
                     stack.extend((indent, flat, each) for each in inside[::-1])
-                case Indented(parts=inside):
+                case IndentedParts(parts=inside):
                     stack.extend((indent + INDENT, flat, each) for each in inside[::-1])
-                case Either():
+                case FlatOrBroken():
                     chosen = part.flat if flat else part.broken
                     stack.extend((indent, flat, each) for each in chosen[::-1])
                 case _:
@@ -190,7 +190,7 @@ class Writer:
         self.rows[-1] = FormattedLine(indent, comment.text, blank=blank)
         self._new_line(indent)
 
-    def _break(self, part: Break, indent: int, flat: bool, stack: list[_Pending]) -> None:
+    def _break(self, part: LineBreak, indent: int, flat: bool, stack: list[_Pending]) -> None:
         ended = bool(self.rows[-1].comments)
         if not ended and (flat or (part.fills and self._fits([], stack, WIDTH, len(part.flat)))):
             self.pending_spaces = max(self.pending_spaces, part.flat, key=len)
@@ -246,30 +246,30 @@ class Writer:
                     begun, gap = True, 0
                     if part.trailing and room >= 0:
                         return True
-                case Spaces(width=wide):
+                case SpaceRun(width=wide):
                     gap = max(gap, wide)
-                case Break(flat=text):
+                case LineBreak(flat=text):
                     if not flat:
                         return True
                     gap = max(gap, len(text))
-                case Group() | Indented() | Either():
+                case LayoutGroup() | IndentedParts() | FlatOrBroken():
                     todo.extend(_measured_parts(part, flat=flat))
                 case _:
                     assert_never(part)
         return room >= 0
 
 
-def _measured_parts(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending]:
+def _measured_parts(part: LayoutGroup | IndentedParts | FlatOrBroken, *, flat: bool) -> Iterator[_Pending]:
     """Return the inner parts of a part, last one first, to measure whether they fit.
 
     A group is flat unless always broken.
     """
     match part:
-        case Group(parts=parts, broken=broken):
+        case LayoutGroup(parts=parts, broken=broken):
             flat = not broken
-        case Indented(parts=parts):
+        case IndentedParts(parts=parts):
             pass
-        case Either():
+        case FlatOrBroken():
             parts = part.flat if flat else part.broken
         case _:
             assert_never(part)
@@ -388,7 +388,7 @@ _WORD_OPERATORS: Final = frozenset(
 _NOT_TERM_ENDS: Final = _SYMBOL_OPERATORS | _NO_SPACE_AFTER | _WORD_OPERATORS | {",", ""}
 
 
-class Cursor:
+class LexemeCursor:
     """A position in a list of lexemes."""
 
     def __init__(self, all_lexemes: list[Lexeme]) -> None:
@@ -412,7 +412,7 @@ class Cursor:
         if self.peek() == ",":
             self.place += 1
 
-    def pass_comments_on(self, dropped: Lexeme | None) -> None:
+    def keep_comments_of(self, dropped: Lexeme | None) -> None:
         """Move the comments of a dropped lexeme before the next lexeme. Do nothing for None."""
         if dropped is not None:
             behind = [Comment(text, blank=False, indented=True) for text in dropped.trailing]
@@ -437,7 +437,7 @@ class Cursor:
             before = self.lexemes[self.place - 1].text if self.place else ""
             text = self.peek()
             if not self.after_unary_minus and _needs_space(before, text) and tight not in (before, text):
-                found.append(Spaces())
+                found.append(SpaceRun())
             found.append(self.take())
             self.after_unary_minus = text == "-" and not _ends_term(before)
         return found

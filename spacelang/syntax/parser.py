@@ -10,7 +10,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.reading import MissingSeparator, TextTooLarge
 from spacelang.frozen import frozen
 from spacelang.syntax import ast
-from spacelang.syntax.builder import read
+from spacelang.syntax.builder import parse_items
 from spacelang.text import Source, Span
 
 
@@ -33,7 +33,7 @@ def parse(source: Source) -> ParseResult:
     too_large = exceeded_limit_diagnostic(source)
     if too_large is not None:
         return ParseResult(nothing, (too_large,), frozenset())
-    reading = read(source, source.text)
+    reading = parse_items(source, source.text)
     mistakes: tuple[Diagnostic, ...] = ()
     damaged = removed = frozenset[str]()
     if reading.error is not None:
@@ -43,7 +43,7 @@ def parse(source: Source) -> ParseResult:
         reading, mistakes, damaged, removed = recover(source, reading, reading.error)
     if reading.highest_expression is not None and reading.highest_expression[0] > MAX_HEIGHT:
         height = TextTooLarge(
-            reading.highest_expression[1], what="the nesting depth of this expression", limit=str(MAX_HEIGHT)
+            reading.highest_expression[1], quantity="the nesting depth of this expression", limit=str(MAX_HEIGHT)
         )
         return ParseResult(nothing, (*mistakes, height), damaged, removed)
     file = ast.File(reading.items, nothing.span)
@@ -106,7 +106,7 @@ def exceeded_limit_diagnostic(source: Source) -> TextTooLarge | None:
     """Return a diagnostic for the first limit that the text exceeds, with its place, or None."""
     text = source.text
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES):
-        return TextTooLarge(Span(source, 0, 0), what="the file", limit="1 MiB")
+        return TextTooLarge(Span(source, 0, 0), quantity="the file", limit="1 MiB")
     depth = 0
     for place, lexeme in enumerate(_LEXEME.finditer(text)):
         kind = lexeme.lastgroup
@@ -114,15 +114,15 @@ def exceeded_limit_diagnostic(source: Source) -> TextTooLarge | None:
             depth = depth + 1 if lexeme["bracket"] in "[({" else max(depth - 1, 0)
             if depth > MAX_NESTING:
                 span = Span(source, lexeme.start("bracket"), lexeme.end())
-                return TextTooLarge(span, what="the nesting depth of brackets", limit=str(MAX_NESTING))
+                return TextTooLarge(span, quantity="the nesting depth of brackets", limit=str(MAX_NESTING))
         elif kind == "number":
             what = _exceeded_number_limit(lexeme["number"])
             if what is not None:
                 span = Span(source, lexeme.start("number"), lexeme.end())
-                return TextTooLarge(span, what="this number", limit=what)
+                return TextTooLarge(span, quantity="this number", limit=what)
         if place >= MAX_TOKENS:
             span = Span(source, lexeme.start(), lexeme.end())
-            return TextTooLarge(span, what="the number of words and signs", limit=f"{MAX_TOKENS:,}")
+            return TextTooLarge(span, quantity="the number of words and signs", limit=f"{MAX_TOKENS:,}")
     return None
 
 

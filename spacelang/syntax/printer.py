@@ -11,20 +11,20 @@ from itertools import pairwise
 from typing import Final, assert_never
 
 from spacelang.syntax import ast
-from spacelang.syntax.builder import read
+from spacelang.syntax.builder import parse_items
 from spacelang.syntax.inline_printer import spell_file
 from spacelang.syntax.layout import (
     INDENT,
-    Break,
     Comment,
-    Cursor,
     Document,
-    Either,
+    DocumentWriter,
+    FlatOrBroken,
     FormattedLine,
-    Indented,
+    IndentedParts,
     Lexeme,
-    Spaces,
-    Writer,
+    LexemeCursor,
+    LineBreak,
+    SpaceRun,
     is_broken,
     lexemes,
     normalise_line_ends,
@@ -49,7 +49,7 @@ def format_file(file: ast.File) -> str:
 def format_text(text: str) -> str:
     """Return the text in the canonical layout; raise ValueError for a text with syntax errors."""
     text = normalise_line_ends(text)
-    reading = read(Source("", text), text)
+    reading = parse_items(Source("", text), text)
     if reading.error is not None:
         raise ValueError("a text with syntax errors cannot be formatted")
     layout = _Layout(lexemes(text))
@@ -78,7 +78,7 @@ def _has_several_lines(rows: Sequence[FormattedLine]) -> bool:
     return sum(not row.text.startswith("#") for row in rows) > 1
 
 
-class _Layout(Cursor):
+class _Layout(LexemeCursor):
     """A cursor that turns the nodes of a tree into documents; each method takes the lexemes of its node."""
 
     # ---- items
@@ -87,7 +87,7 @@ class _Layout(Cursor):
         """Return the lines of an item, with the comments before it and the indented comments directly after it."""
         last = self.index_at(following.span.start) if following is not None else len(self.lexemes) - 1
         tail = _take_tail_comments(self.lexemes[last])
-        writer = Writer()
+        writer = DocumentWriter()
         self.after_unary_minus = False
         writer.write(self._item(item, long=bool(tail)))
         for comment in tail:
@@ -97,7 +97,7 @@ class _Layout(Cursor):
 
     def end_comments(self) -> list[FormattedLine]:
         """Return the comments at the end of the file as lines."""
-        writer = Writer()
+        writer = DocumentWriter()
         for comment in self.lexemes[-1].leading:
             writer.comment(comment, 0, blank=comment.blank)
         return writer.rows[:-1]
@@ -107,11 +107,11 @@ class _Layout(Cursor):
             case ast.SpaceName() | ast.Import() | ast.CatalogueUse():
                 return self.take_until_offset(item.span.end)
             case ast.ParameterGroup(body=body):
-                return [*self.take_until_offset(body.span.start), Spaces(), *self._body(body, long=True)]
+                return [*self.take_until_offset(body.span.start), SpaceRun(), *self._body(body, long=True)]
             case ast.AbstractOperator(body=inside):
                 if inside is None:
                     return self.take_until_offset(item.span.end)
-                return [*self.take_until_offset(inside.span.start), Spaces(), *self._body(inside)]
+                return [*self.take_until_offset(inside.span.start), SpaceRun(), *self._body(inside)]
             case ast.Stage() | ast.Pipeline():
                 return self._assignment(item, long=long)
             case ast.ConstraintStatement() | ast.Parameter() | ast.Let():
@@ -126,42 +126,46 @@ class _Layout(Cursor):
         head = self.take_until_offset(self.sign_before(structure, "=").start + 1)
         bar = self.take() if self.peek() == "|" else None
         if not isinstance(structure, ast.JoinedStructures):
-            self.pass_comments_on(bar)
-            return [*head, Spaces(), *self._structure(structure)]
+            self.keep_comments_of(bar)
+            return [*head, SpaceRun(), *self._structure(structure)]
         if structure.sign != "|" or isinstance(item, ast.Pipeline):
-            self.pass_comments_on(bar)
+            self.keep_comments_of(bar)
             inside = self._joined(structure)
-            return [grouped([*head, Indented((Break(), *inside))], broken=is_broken(inside))]
+            return [grouped([*head, IndentedParts((LineBreak(), *inside))], broken=is_broken(inside))]
         first = self.lexemes[self.place]
         if bar is None:
             bar, first.leading, first.blank = Lexeme("|", first.start, first.leading), [], False
-        inside = [Either((), (bar,)), Spaces(), Indented((*self._structure(structure.parts[0]),))]
+        inside = [FlatOrBroken((), (bar,)), SpaceRun(), IndentedParts((*self._structure(structure.parts[0]),))]
         for part in structure.parts[1:]:
-            inside += [Break(keeps_blank=True), self.take(), Spaces(), Indented((*self._structure(part),))]
-        return [grouped([*head, Indented((Break(), *inside))], broken=long or is_broken(inside), width=MAX_STAGE_LINE)]
+            inside += [LineBreak(keeps_blank=True), self.take(), SpaceRun(), IndentedParts((*self._structure(part),))]
+        return [
+            grouped(
+                [*head, IndentedParts((LineBreak(), *inside))], broken=long or is_broken(inside), width=MAX_STAGE_LINE
+            )
+        ]
 
     def _constraint(self, rule: ast.ConstraintStatement) -> list[Document]:
-        return [self.take(), Spaces(), *self._expression(rule.expression)]
+        return [self.take(), SpaceRun(), *self._expression(rule.expression)]
 
     def _let(self, let: ast.Let) -> list[Document]:
         return [
             self.take(),
-            Spaces(),
+            SpaceRun(),
             self.take(),
-            Spaces(),
+            SpaceRun(),
             self.take(),
-            Spaces(),
+            SpaceRun(),
             *self._expression(let.expression),
         ]
 
     def _task(self, task: ast.Task) -> list[Document]:
-        head: list[Document] = [self.take(), Spaces(), self.take(), Spaces(), self.take()]
+        head: list[Document] = [self.take(), SpaceRun(), self.take(), SpaceRun(), self.take()]
         width = max((len(setting.keyword) for setting in task.settings), default=0)
         inside: list[Document] = []
         for place, setting in enumerate(task.settings):
-            inside += [Break(keeps_blank=place > 0), self.take()]
-            inside += [Spaces(), self.take()] if " " in setting.keyword else []
-            inside += [Spaces(1 + width - len(setting.keyword)), *self._setting(setting)]
+            inside += [LineBreak(keeps_blank=place > 0), self.take()]
+            inside += [SpaceRun(), self.take()] if " " in setting.keyword else []
+            inside += [SpaceRun(1 + width - len(setting.keyword)), *self._setting(setting)]
         return self._braced([*head], inside, long=True)
 
     def _setting(self, setting: ast.TaskSetting) -> list[Document]:
@@ -178,7 +182,9 @@ class _Layout(Cursor):
                 return self.take_until_offset(structure.span.end)
             case ast.OperatorReference(body=body):
                 inside = (
-                    [*self.take_until_offset(body.span.start), Spaces(), *self._body(body)] if body is not None else []
+                    [*self.take_until_offset(body.span.start), SpaceRun(), *self._body(body)]
+                    if body is not None
+                    else []
                 )
                 return [*inside, *self.take_until_offset(structure.span.end)]
             case ast.JoinedStructures():
@@ -190,34 +196,34 @@ class _Layout(Cursor):
                 return self._parenthesised([part], structure)
             case ast.ColumnSplit(parts=pairs):
                 return self._parenthesised([part for _, part in pairs], structure)
-            case ast.Permute(parts=parts):
+            case ast.Permutation(parts=parts):
                 return self._parenthesised(parts, structure)
-            case ast.Repeat(part=part, counts=counts):
+            case ast.Repetition(part=part, counts=counts):
                 return self._parenthesised([part], structure, counts)
             case _:
                 assert_never(structure)
 
     def _joined(self, joined: ast.JoinedStructures) -> list[Document]:
         # In parentheses, a leading `|` may mark this as a decision.
-        bar: list[Document] = [self.take(), Spaces()] if self.peek() == "|" else []
+        bar: list[Document] = [self.take(), SpaceRun()] if self.peek() == "|" else []
         inside = [*bar, *self._structure(joined.parts[0])]
         for part in joined.parts[1:]:
-            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Spaces(), *self._structure(part)]
+            inside += [LineBreak(keeps_blank=joined.sign == "|"), self.take(), SpaceRun(), *self._structure(part)]
         return inside
 
     def _parenthesised(
         self,
         parts: Sequence[ast.Structure],
-        structure: ast.Parenthesised | ast.ColumnSplit | ast.Permute | ast.Repeat,
+        structure: ast.Parenthesised | ast.ColumnSplit | ast.Permutation | ast.Repetition,
         counts: Sequence[ast.Number] = (),
     ) -> list[Document]:
         head: list[Document] = [self.take()] if isinstance(structure, ast.Parenthesised) else [self.take(), self.take()]
         inside: list[Document] = []
         for place, part in enumerate(parts):
-            inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
-            labels = structure.labels if isinstance(structure, ast.Permute) else ()
+            inside.append(LineBreak("" if place == 0 else " ", keeps_blank=place > 0))
+            labels = structure.labels if isinstance(structure, ast.Permutation) else ()
             is_called = isinstance(structure, ast.ColumnSplit) or any(labels[place : place + 1])
-            inside += [self.take(), self.take(), Spaces()] if is_called else []
+            inside += [self.take(), self.take(), SpaceRun()] if is_called else []
             inside += (
                 self._joined(part)
                 if isinstance(part, ast.JoinedStructures) and len(parts) == 1
@@ -226,11 +232,11 @@ class _Layout(Cursor):
             self.skip_comma()
             inside += [Lexeme(",", 0)] if place < len(parts) - 1 else []
         for _ in counts:
-            inside += [Lexeme(",", 0), Spaces(), self.take()]
+            inside += [Lexeme(",", 0), SpaceRun(), self.take()]
             self.skip_comma()
         end = self.take()
         inside += _take_closing_comments(end, inside)
-        whole = grouped([*head, Indented((*inside,)), Break(""), end], broken=is_broken(inside))
+        whole = grouped([*head, IndentedParts((*inside,)), LineBreak(""), end], broken=is_broken(inside))
         return [whole, *self.take_until_offset(structure.span.end)]
 
     # ---- bodies
@@ -243,8 +249,8 @@ class _Layout(Cursor):
         for place, member in enumerate(body.members):
             if place:
                 comma = Lexeme(",", 0)
-                inside.append(Either((comma,), (comma,) if _needs_comma(member) else ()))
-            inside += [Break(keeps_blank=place > 0), *self._member(member, widths[place])]
+                inside.append(FlatOrBroken((comma,), (comma,) if _needs_comma(member) else ()))
+            inside += [LineBreak(keeps_blank=place > 0), *self._member(member, widths[place])]
             self.skip_comma()
         searched = sum(
             isinstance(member, ast.Parameter | ast.ConstraintStatement | ast.ParameterFormula | ast.Let)
@@ -257,7 +263,7 @@ class _Layout(Cursor):
         end = self.take()
         inside = [*inside, *_take_closing_comments(end, inside)]
         space = " " if inside else ""
-        parts = [*head, Indented((*inside,)), Break(space), end]
+        parts = [*head, IndentedParts((*inside,)), LineBreak(space), end]
         return [grouped(parts, broken=(long and bool(inside)) or is_broken(inside))]
 
     def _name_widths(self, body: ast.Body) -> list[int]:
@@ -286,10 +292,10 @@ class _Layout(Cursor):
             case ast.Parameter():
                 return self._parameter(member, width)
             case ast.FixedParameter(name=name, value=value):
-                start = [self.take(), _padding(_width(name), width), self.take(), Spaces()]
+                start = [self.take(), _padding(_width(name), width), self.take(), SpaceRun()]
                 return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
             case ast.ParameterFormula(name=name, expression=expression):
-                start = [self.take(), _padding(_width(name), width), self.take(), Spaces()]
+                start = [self.take(), _padding(_width(name), width), self.take(), SpaceRun()]
                 return [*start, *self._expression(expression)]
             case ast.Let():
                 return self._let(member)
@@ -301,11 +307,11 @@ class _Layout(Cursor):
                 assert_never(member)
 
     def _parameter(self, parameter: ast.Parameter, width: int) -> list[Document]:
-        var: list[Document] = [self.take(), Spaces()] if parameter.is_var else []
-        name = [*var, self.take(), _padding(_name_width(parameter), width), self.take(), Spaces()]
+        var: list[Document] = [self.take(), SpaceRun()] if parameter.is_var else []
+        name = [*var, self.take(), _padding(_name_width(parameter), width), self.take(), SpaceRun()]
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
-            inside += [Spaces(), self.take(), Spaces(), *self._value_or_arithmetic(parameter.default)]
+            inside += [SpaceRun(), self.take(), SpaceRun(), *self._value_or_arithmetic(parameter.default)]
         return [*name, *self._conditional(inside, parameter.condition), *self.take_until_offset(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
@@ -313,20 +319,20 @@ class _Layout(Cursor):
             return inside
         when = self.index_at(condition.span.start) - 1
         before = [*inside, *self.take_until_offset(self.lexemes[when].start)]
-        behind = [Break(), self.take(), Spaces(), *self._expression(condition)]
-        return [grouped([*before, Indented((Indented((*behind,)),))])]
+        behind = [LineBreak(), self.take(), SpaceRun(), *self._expression(condition)]
+        return [grouped([*before, IndentedParts((IndentedParts((*behind,)),))])]
 
     def _domain(self, domain: ast.Domain) -> list[Document]:
         match domain:
             case ast.UnionDomain(parts=parts):
                 inside = self._domain(parts[0])
                 for part in parts[1:]:
-                    inside += [Indented((Break(), self.take(), Spaces(), *self._domain(part)))]
+                    inside += [IndentedParts((LineBreak(), self.take(), SpaceRun(), *self._domain(part)))]
                 return [grouped(inside, broken=is_broken(inside))]
             case ast.TupleDomain(least=least, greatest=greatest, element=element):
                 ends = [*self.take_until_offset(least.span.start), *self._expression(least)]
                 ends += [*self.take_until_offset(greatest.span.start), *self._expression(greatest)]
-                return [*ends, *self.take_until_offset(element.span.start), Spaces(), *self._domain(element)]
+                return [*ends, *self.take_until_offset(element.span.start), SpaceRun(), *self._domain(element)]
             case ast.Range(lower=lower, upper=upper):
                 bounds = [*self.take_until_offset(lower.span.start), *self._expression(lower)]
                 bounds += [*self.take_until_offset(upper.span.start), *self._expression(upper)]
@@ -334,12 +340,12 @@ class _Layout(Cursor):
                     return [*bounds, *self.take_until_offset(domain.span.end)]
                 step = [
                     *self.take_until_offset(domain.step.span.start),
-                    Spaces(),
+                    SpaceRun(),
                     *self._value_or_arithmetic(domain.step),
                 ]
                 return [*bounds, *step, *self.take_until_offset(domain.span.end)]
             case ast.ValueSet(values=values, ordered=ordered):
-                head: list[Document] = [self.take(), Spaces()] if ordered else []
+                head: list[Document] = [self.take(), SpaceRun()] if ordered else []
                 return [*head, *self._list(values)]
             case ast.BooleanDomain():
                 return self.take_until_offset(domain.span.end)
@@ -352,13 +358,13 @@ class _Layout(Cursor):
 
     def _value(self, value: ast.Value) -> list[Document]:
         match value:
-            case ast.Tuple(items=items):
+            case ast.TupleLiteral(items=items):
                 return self._list(items, only=len(items) == 1)
             case ast.OperatorValue(body=body):
-                return [*self.take_until_offset(body.span.start), Spaces(), *self._body(body)]
+                return [*self.take_until_offset(body.span.start), SpaceRun(), *self._body(body)]
             case ast.Number():
                 return self._number(value)
-            case ast.Text() | ast.NamedConstant() | ast.DottedName():
+            case ast.QuotedString() | ast.NamedConstant() | ast.DottedName():
                 return self.take_until_offset(value.span.end)
             case _:
                 assert_never(value)
@@ -367,16 +373,16 @@ class _Layout(Cursor):
         match given:
             case ast.Number() | ast.OperatorValue():
                 return self._value(given)
-            case ast.Tuple() if self._is_tuple_next(given):
+            case ast.TupleLiteral() if self._is_tuple_next(given):
                 return self._value(given)
             case _:
                 return self._expression(given)
 
-    def _is_tuple_next(self, value: ast.Tuple) -> bool:
+    def _is_tuple_next(self, value: ast.TupleLiteral) -> bool:
         """Return True if the next parenthesis begins the tuple itself, rather than enclosing it."""
         first: ast.Value | None = value
         depth = 0
-        while isinstance(first, ast.Tuple):
+        while isinstance(first, ast.TupleLiteral):
             first, depth = next(iter(first.items), None), depth + 1
         return self.lexemes[self.place + depth].text != "("
 
@@ -390,25 +396,28 @@ class _Layout(Cursor):
         start = self.take()
         inside: list[Document] = []
         for place, value in enumerate(values):
-            inside += [Break("" if place == 0 else " ", keeps_blank=place > 0, fills=place > 0), *self._value(value)]
+            inside += [
+                LineBreak("" if place == 0 else " ", keeps_blank=place > 0, fills=place > 0),
+                *self._value(value),
+            ]
             self.skip_comma()
             inside += [Lexeme(",", 0)] if only or place < len(values) - 1 else []
         end = self.take()
         inside += _take_closing_comments(end, inside)
-        return [grouped([start, Indented((*inside,)), Break(""), end], broken=is_broken(inside))]
+        return [grouped([start, IndentedParts((*inside,)), LineBreak(""), end], broken=is_broken(inside))]
 
     def _expression(self, expression: ast.Expression) -> list[Document]:
         """Return an expression, with the parentheses that the author wrote around it."""
         inside: list[Document] = []
         match expression:
-            case ast.Logical(terms=terms):
+            case ast.LogicalOperation(terms=terms):
                 inside = [*self.take_until_offset(terms[0].span.start), *self._expression(terms[0])]
                 for term in terms[1:]:
-                    inside += [Indented((Break(), self.take(), Spaces(), *self._expression(term)))]
+                    inside += [IndentedParts((LineBreak(), self.take(), SpaceRun(), *self._expression(term)))]
                 inside = [grouped(inside)]
-            case ast.Unary(term=term):
+            case ast.UnaryOperation(term=term):
                 inside = [*self.take_until_offset(term.span.start), *self._expression(term)]
-            case ast.Binary(left=left, right=right):
+            case ast.BinaryOperation(left=left, right=right):
                 inside = [*self.take_until_offset(left.span.start), *self._expression(left)]
                 inside += [*self.take_until_offset(right.span.start), *self._expression(right)]
             case ast.FunctionCall(arguments=arguments):
@@ -416,11 +425,16 @@ class _Layout(Cursor):
                     inside += [*self.take_until_offset(argument.span.start), *self._expression(argument)]
             case ast.Membership(item=item, values=values):
                 inside = [*self.take_until_offset(item.span.start), *self._expression(item)]
-                inside += [Spaces(), self.take(), Spaces(), *self._list(values)]
+                inside += [SpaceRun(), self.take(), SpaceRun(), *self._list(values)]
             case ast.IsTest(decision=decision):
                 inside = [*self.take_until_offset(decision.span.start), *self._expression(decision)]
             case (
-                ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple() | ast.NumberWithUnit()
+                ast.Number()
+                | ast.QuotedString()
+                | ast.NamedConstant()
+                | ast.DottedName()
+                | ast.TupleLiteral()
+                | ast.NumberWithUnit()
             ):
                 pass
             case _:
@@ -440,7 +454,7 @@ def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:
 def _take_closing_comments(closing: Lexeme, inside: Sequence[Document]) -> list[Document]:
     """Remove the comments before a closing bracket, and return them as document parts to put inside the brackets."""
     comments, closing.leading, closing.blank = closing.leading, [], False
-    return [Break(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
+    return [LineBreak(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
 
 
 def _width(name: ast.Word) -> int:
@@ -454,7 +468,7 @@ def _name_width(member: ast.Parameter | ast.FixedParameter | ast.ParameterFormul
 
 
 def _padding(own: int, width: int) -> Document:
-    return Either((Spaces(),), (Spaces(1 + width - own if width else 1),))
+    return FlatOrBroken((SpaceRun(),), (SpaceRun(1 + width - own if width else 1),))
 
 
 def _needs_comma(member: ast.Member) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.syntax.builder import ParsedItems, read
+from spacelang.syntax.builder import ParsedItems, parse_items
 from spacelang.syntax.parser_tables import UnexpectedToken
 from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, locate_mistake
 from spacelang.text import Source
@@ -133,7 +133,7 @@ def _removed_words(text: str, repaired: str) -> Iterator[str]:
 
 def _next_mistake(progress: _Progress, text: str, shift: int) -> SyntaxMistake | None:
     """Return the first mistake in a piece of text, or store its items and return None if there is none."""
-    reading = read(progress.source, text, shift)
+    reading = parse_items(progress.source, text, shift)
     if reading.error is not None:
         return locate_mistake(reading.error, text, shift)
     progress.readings.append(reading)

@@ -13,18 +13,18 @@ value is drawn from a uniform range instead. Both are reported as approximated w
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
-from spacelang.ir.chains import name_in_expressions
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
+from spacelang.ir.repeated_stages import address_to_expression_name
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, NameSharing, Questions
 from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
 from spacelang.reductions.varying_bounds import BoundedParts, VaryingRange, unfold_with_bounds
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 from spacelang.targets._random_draws import Deviation, keys_of_decisions
@@ -136,7 +136,7 @@ def names_entry(chain: Questions) -> _lowering.ReportEntry:
     """Return the entry of a report that compares the number of names in the library with that of the space."""
     space, used = chain.space, len({name for name in chain.by_name if name})
     # A use of a chain is a variable in each number of uses.
-    variables = {name_in_expressions(address, space.chains): each for address, each in space.variables.items()}
+    variables = {address_to_expression_name(address, space.chains): each for address, each in space.variables.items()}
     nodes = [each.node for each in variables.values()]
     needed = sum(1 if isinstance(node, Choice) else len(parts(node.domain)) for node in nodes)
     status = _lowering.Preservation.EXACT if used <= needed else _lowering.Preservation.REWRITTEN

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.ir.domain import NOT_FOUND, Grid, NotFound, Real, Union
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
@@ -26,7 +26,7 @@ from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.prior_draws import prior_of_address
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering
 from spacelang.targets._admm.configuration_converter import write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout, make_layout
@@ -104,7 +104,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
     @cached_property
     def default(self) -> AdmmPoint:
         """The point of the default configuration, or of the member nearest to it if constraints exclude it."""
-        return self.encode(nearest_to_default(self.structures)[1])
+        return self.encode(member_nearest_to_default(self.structures)[1])
 
     def accepts(self, point: AdmmPoint) -> bool:
         """Return True if a point satisfies everything, and False if its arrays have wrong shapes.
@@ -250,7 +250,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
             codes = ValueSampler(domain, prior_of_address(self.space, slot.address)).draw(count, rng)
-            write_values(points, slot, IntegerEncoding(domain, domain), rows, codes)
+            write_values(points, slot, MixedIntegerEncoding(domain, domain), rows, codes)
         return self.project_all(points) if count else points
 
     def weights_of(self, block: Block) -> Array | None:

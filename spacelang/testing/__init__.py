@@ -21,10 +21,10 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from spacelang.deprecation import rename_module
+from spacelang.deprecation import rename_module, warn_renamed
 
 if TYPE_CHECKING:
-    from spacelang.testing.executors import BoundingConformance, ExecutorConformance
+    from spacelang.testing.executors import ExecutorConformance, ExecutorLimitsConformance
     from spacelang.testing.minimizers import MinimizerConformance
     from spacelang.testing.objectives import ObjectiveConformance
     from spacelang.testing.optimizers import OptimizerConformance
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from spacelang.testing.targets import TargetConformance
 
 __all__ = [
-    "BoundingConformance", "ExecutorConformance", "MinimizerConformance", "ObjectiveConformance",
+    "ExecutorConformance", "ExecutorLimitsConformance", "MinimizerConformance", "ObjectiveConformance",
     "OptimizerConformance", "SelectorConformance", "TargetConformance",
 ]  # fmt: skip
 _HOMES = {
-    "BoundingConformance": "executors", "ExecutorConformance": "executors", "MinimizerConformance": "minimizers",
+    "ExecutorConformance": "executors", "ExecutorLimitsConformance": "executors", "MinimizerConformance": "minimizers",
     "ObjectiveConformance": "objectives", "OptimizerConformance": "optimizers", "SelectorConformance": "selectors",
     "TargetConformance": "targets",
 }  # fmt: skip
@@ -54,6 +54,9 @@ if (pytest := sys.modules.get("pytest")) is not None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "BoundingConformance":
+        warn_renamed(f"{__name__}.{name}", "ExecutorLimitsConformance")
+        name = "ExecutorLimitsConformance"
     # Import a suite only when it is used, so that a worker process that evaluates for a suite needs no pytest.
     if name not in _HOMES:
         raise AttributeError(f"module `spacelang.testing` has no attribute `{name}`")

@@ -69,7 +69,7 @@ class SimulatedWorkers:
                 self.running.append((request, False))
 
     @property
-    def outstanding(self) -> int:
+    def unreported_request_count(self) -> int:
         """The number of committed requests that were not reported yet."""
         return len(self.waiting) + len(self.finished_requested) + sum(is_wanted for _, is_wanted in self.running)
 
@@ -86,7 +86,7 @@ class SimulatedWorkers:
         return bool(unwanted)
 
 
-def drive(
+def drive_search(
     search: Search,
     objective: LossFunction,
     limit: int,
@@ -117,13 +117,13 @@ def drive(
             ended: Trial | None = None
             probable: Trial | None = None
             asked: Request | LazyRequest | None = None
-            if crew.outstanding and len(trials) == limit:
+            if crew.unreported_request_count and len(trials) == limit:
                 search.close()
                 return SearchLog(tuple(trials), False, tuple(early), idle)
             idle += 0 if crew.finished_requested else workers - len(crew.running)
             if crew.finished_requested:
                 ended = crew.finished_requested.popleft()
-            elif crew.outstanding:
+            elif crew.unreported_request_count:
                 request, is_wanted = crew.running.popleft()
                 ended, probable = (answer(request), None) if is_wanted else (None, answer(request))
             else:
@@ -135,10 +135,10 @@ def drive(
             if probable is not None:
                 early.append(probable)
                 crew.finished_speculative[probable.request] = probable
-            room = max(workers - crew.outstanding, 0)
+            room = max(workers - crew.unreported_request_count, 0)
             crew.accept(search.send(SearchEvent(ended, room, probable, asked)))
     except StopIteration:
-        assert not crew.outstanding, "a search that returns has no pending trials"
+        assert not crew.unreported_request_count, "a search that returns has no pending trials"
         return SearchLog(tuple(trials), True, tuple(early), idle)
 
 
@@ -163,6 +163,6 @@ def failing_loss(request: Request) -> None:
 
 
 __getattr__ = make_module_getattr(__name__, {
-    "Driven": "SearchLog", "answered": "make_trial", "arbitrary": "hash_loss", "failing": "failing_loss",
-    "moody": "flaky_loss",
+    "Driven": "SearchLog", "answered": "make_trial", "arbitrary": "hash_loss", "drive": "drive_search",
+    "failing": "failing_loss", "moody": "flaky_loss",
 })  # fmt: skip

@@ -13,6 +13,7 @@ from typing import ClassVar
 import psutil
 import pytest
 
+from spacelang.deprecation import make_module_getattr, warn_renamed
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Status, Trial
@@ -30,7 +31,7 @@ from spacelang.testing.faults import (
     successful_trial,
 )
 
-Make = Callable[..., Executor]
+MakeExecutor = Callable[..., Executor]
 
 
 class MarkedProcesses:
@@ -55,7 +56,7 @@ class MarkedProcesses:
 
 
 class ExecutorTests:
-    """Base class of the suites. A suite overrides `executor`; the fixture `make` creates executors and closes them."""
+    """Base class of the suites. A suite overrides `executor`; the fixture `make_executor` creates and closes them."""
 
     runs_apart: ClassVar[bool] = True  # True if jobs run while nobody calls `wait`; False if `wait` itself runs them
 
@@ -64,13 +65,13 @@ class ExecutorTests:
         raise NotImplementedError
 
     @pytest.fixture
-    def marked(self) -> Iterator[MarkedProcesses]:
+    def marked_processes(self) -> Iterator[MarkedProcesses]:
         """Provide the processes that the test has started."""
         with mark_processes() as found:
             yield found
 
     @pytest.fixture
-    def make(self, marked: MarkedProcesses) -> Iterator[Make]:
+    def make_executor(self, marked_processes: MarkedProcesses) -> Iterator[MakeExecutor]:
         """Provide a function that creates executors, which are closed after the test and leave no processes."""
         made: list[Executor] = []
 
@@ -81,14 +82,24 @@ class ExecutorTests:
         yield new
         for executor in made:
             executor.close()
-        assert not marked()
+        assert not marked_processes()
+
+    @pytest.fixture(name="make")
+    def _make(self, make_executor: MakeExecutor) -> MakeExecutor:
+        warn_renamed("make", "make_executor")
+        return make_executor
+
+    @pytest.fixture(name="marked")
+    def _marked(self, marked_processes: MarkedProcesses) -> MarkedProcesses:
+        warn_renamed("marked", "marked_processes")
+        return marked_processes
 
 
 class ExecutorConformance(ExecutorTests):
     """Conformance suite for executors: each job is returned once, as from a direct call, but not after a stop."""
 
-    def test_every_job_is_answered_once(self, make: Make) -> None:
-        executor = make(evaluate)
+    def test_every_job_is_answered_once(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate)
         finished = evaluate_all(executor, [make_request(number) for number in range(50)])
         assert Counter(each.job.number for each in finished) == Counter(range(1, 51))
         assert all(each.result == successful_trial(each.job.work) for each in finished)
@@ -96,7 +107,7 @@ class ExecutorConformance(ExecutorTests):
         assert {each.worker for each in finished} <= set(executor.free)
         assert executor.wait() == ()
 
-    def test_results_equal_those_of_a_direct_call(self, make: Make) -> None:
+    def test_results_equal_those_of_a_direct_call(self, make_executor: MakeExecutor) -> None:
         base = 7.5
         requests = [
             Request(Configuration({"a": number, "b": text, "c": None}), fidelity)
@@ -109,18 +120,18 @@ class ExecutorConformance(ExecutorTests):
                 request, base + size, 0.25, metrics=(("size", size),), training_loss=0.5, predictions=[1.0, size]
             )
 
-        answers = {each.job.work: each.result for each in evaluate_all(make(closure), requests)}
+        answers = {each.job.work: each.result for each in evaluate_all(make_executor(closure), requests)}
         for request in requests:
             called = closure(request)
             assert answers[request] == called
             assert answers[request].predictions == called.predictions
 
-    def test_a_lambda_can_be_evaluated(self, make: Make) -> None:
-        (finished,) = evaluate_all(make(lambda request: Trial(request, 1.5)), [make_request(0)])
+    def test_a_lambda_can_be_evaluated(self, make_executor: MakeExecutor) -> None:
+        (finished,) = evaluate_all(make_executor(lambda request: Trial(request, 1.5)), [make_request(0)])
         assert finished.result.loss == 1.5
 
-    def test_a_worker_with_a_job_is_not_free(self, make: Make) -> None:
-        executor = make(evaluate)
+    def test_a_worker_with_a_job_is_not_free(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate)
         wait_until_ready(executor)
         names = tuple(executor.free)
         assert names
@@ -137,38 +148,38 @@ class ExecutorConformance(ExecutorTests):
         expected = [(name, number) for number, name in enumerate(names)]
         assert sorted((each.worker, each.job.number) for each in finished) == expected
 
-    def test_waiting_without_jobs_returns_at_once(self, make: Make) -> None:
-        executor = make(evaluate)
+    def test_waiting_without_jobs_returns_at_once(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate)
         wait_until_ready(executor)
         assert executor.wait() == ()
         assert executor.wait(60) == ()
 
-    def test_an_input_error_of_the_evaluation_is_raised(self, make: Make) -> None:
+    def test_an_input_error_of_the_evaluation_is_raised(self, make_executor: MakeExecutor) -> None:
         def mistaken(_: Request) -> Trial:
             raise BuildError("no such thing", "ask for another")
 
-        executor = make(mistaken)
+        executor = make_executor(mistaken)
         executor.start(executor.free[0], Job(1, make_request(1)))
         with pytest.raises(BuildError, match="no such thing") as caught:
             executor.wait()
         assert caught.value.help == "ask for another"
 
-    def test_closing_twice_does_nothing(self, make: Make, marked: MarkedProcesses) -> None:
-        executor = make(evaluate)
+    def test_closing_twice_does_nothing(self, make_executor: MakeExecutor, marked_processes: MarkedProcesses) -> None:
+        executor = make_executor(evaluate)
         executor.close()
-        assert not marked()
+        assert not marked_processes()
         executor.close()
 
-    def test_closing_drops_running_jobs(self, make: Make, marked: MarkedProcesses) -> None:
-        executor = make(evaluate)
+    def test_closing_drops_running_jobs(self, make_executor: MakeExecutor, marked_processes: MarkedProcesses) -> None:
+        executor = make_executor(evaluate)
         for number, name in enumerate(executor.free):
             executor.start(name, Job(number, make_request(number, "sleep")))
         executor.close()
-        assert not marked()
+        assert not marked_processes()
         assert executor.wait() == ()
 
-    def test_stopped_jobs_are_never_returned(self, make: Make) -> None:
-        executor = make(evaluate)
+    def test_stopped_jobs_are_never_returned(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate)
         names = tuple(executor.free)
         for number, name in enumerate(names):
             executor.start(name, Job(number, make_request(number, "sleep")))
@@ -184,8 +195,8 @@ class ExecutorConformance(ExecutorTests):
         assert len(evaluate_all(executor, [make_request(7)])) == 1
         assert time.monotonic() - started < MAX_SECONDS, "a stopped job was still running"
 
-    def test_stopping_one_worker_leaves_the_others_running(self, make: Make) -> None:
-        executor = make(evaluate)
+    def test_stopping_one_worker_leaves_the_others_running(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate)
         wait_until_ready(executor)
         names = tuple(executor.free)
         stopped, *others = names
@@ -206,13 +217,13 @@ class ExecutorConformance(ExecutorTests):
         assert time.monotonic() - started < MAX_SECONDS, "a stopped job was still running"
 
 
-class BoundingConformance(ExecutorTests):
+class ExecutorLimitsConformance(ExecutorTests):
     """Conformance suite for executors with limits: a fault fails only its own trial, in time, and leaves no process."""
 
     many: ClassVar[int] = 120  # The number of trials in the longest test; a tenth of them misbehave
 
-    def test_a_job_can_have_its_own_time_limit(self, make: Make) -> None:
-        executor = make(evaluate, Limits(trial_seconds=0.1))
+    def test_a_job_can_have_its_own_time_limit(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate, Limits(trial_seconds=0.1))
         (name, *_) = executor.free
         for request, seconds in (
             (make_request(1, "share_memory_with_children"), 20.0),
@@ -227,8 +238,8 @@ class BoundingConformance(ExecutorTests):
         (finished,) = evaluate_all(executor, [make_request(3, "sleep")])
         assert finished.result.reason == "the evaluation took longer than 100ms"
 
-    def test_a_request_can_shorten_the_time_limit_but_not_extend_it(self, make: Make) -> None:
-        executor = make(evaluate, Limits(trial_seconds=0.3))
+    def test_a_request_can_shorten_the_time_limit_but_not_extend_it(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate, Limits(trial_seconds=0.3))
         sleeps = make_request(1, "sleep")
         for seconds, limit in ((0.1, "100ms"), (20.0, "300ms"), (None, "300ms")):
             (finished,) = evaluate_all(executor, [replace(sleeps, seconds=seconds)])
@@ -236,9 +247,9 @@ class BoundingConformance(ExecutorTests):
             assert finished.result.is_answer_to(sleeps) == (seconds != 0.1)
             assert finished.result.is_answer_to(replace(sleeps, seconds=0.05))
 
-    def test_a_tiny_time_limit_gives_a_timeout_and_not_a_crash(self, make: Make) -> None:
+    def test_a_tiny_time_limit_gives_a_timeout_and_not_a_crash(self, make_executor: MakeExecutor) -> None:
         """Check that limits shorter than the start of a process give timeouts, and a single attempt each."""
-        executor = make(evaluate, Limits(trial_seconds=20))
+        executor = make_executor(evaluate, Limits(trial_seconds=20))
         for number in range(10):
             limit = 1e-4 * 4 ** (number % 4)
             (finished,) = evaluate_all(executor, [replace(make_request(number, "sleep"), seconds=limit)])
@@ -246,8 +257,8 @@ class BoundingConformance(ExecutorTests):
             assert finished.result.cost >= limit
             assert finished.attempts == 1
 
-    def test_waiting_returns_after_its_timeout(self, make: Make) -> None:
-        executor = make(evaluate, Limits(trial_seconds=20))
+    def test_waiting_returns_after_its_timeout(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate, Limits(trial_seconds=20))
         wait_until_ready(executor)
         executor.start(executor.free[0], Job(1, make_request(1, "sleep")))
         assert executor.wait(0) == ()
@@ -255,9 +266,11 @@ class BoundingConformance(ExecutorTests):
         assert executor.wait(0.2) == ()
         assert 0.15 < time.monotonic() - started < MAX_SECONDS / 3
 
-    def test_closing_is_quick_whatever_jobs_do(self, make: Make, marked: MarkedProcesses) -> None:
+    def test_closing_is_quick_whatever_jobs_do(
+        self, make_executor: MakeExecutor, marked_processes: MarkedProcesses
+    ) -> None:
         for action in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "stop_own_process"):
-            executor = make(evaluate)
+            executor = make_executor(evaluate)
             wait_until_ready(executor)
             for number, name in enumerate(executor.free):
                 executor.start(name, Job(number, make_request(number, action)))
@@ -265,57 +278,61 @@ class BoundingConformance(ExecutorTests):
             started = time.monotonic()
             executor.close()
             assert time.monotonic() - started < MAX_SECONDS / 3
-            assert not marked()
+            assert not marked_processes()
 
     @pytest.mark.parametrize("faults", [FAULTS[::2], FAULTS[1::2]], ids=["even", "odd"])
     def test_a_fault_ends_only_its_own_trial(
-        self, make: Make, marked: MarkedProcesses, faults: Sequence[Fault]
+        self, make_executor: MakeExecutor, marked_processes: MarkedProcesses, faults: Sequence[Fault]
     ) -> None:
-        executor = make(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
+        executor = make_executor(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
         wait_until_ready(executor)
-        around = len(marked())
+        around = len(marked_processes())
         for fault in faults:
             started = time.monotonic()
             # Only faults that hang have a short limit; for others the speed of the machine does not matter.
             seconds = LIMITS.trial_seconds if fault.status is Status.TIMEOUT else None
             (failed,) = evaluate_all(executor, [replace(make_request(1, fault.action), seconds=seconds)])
             check_failure(failed, fault, time.monotonic() - started)
-            assert len(marked()) <= around + len(executor.free), f"`{fault.action}` left more processes than workers"
+            assert len(marked_processes()) <= around + len(executor.free), (
+                f"`{fault.action}` left more processes than workers"
+            )
             after = evaluate_all(executor, [make_request(number) for number in range(4)])
             assert [each.result.loss for each in sorted(after, key=lambda each: each.job.number)] == [0, 1, 2, 3], fault
 
     @pytest.mark.parametrize("actions", [NUISANCES[::2], NUISANCES[1::2]], ids=["even", "odd"])
     def test_a_nuisance_succeeds_and_leaves_no_processes(
-        self, make: Make, marked: MarkedProcesses, actions: Sequence[str]
+        self, make_executor: MakeExecutor, marked_processes: MarkedProcesses, actions: Sequence[str]
     ) -> None:
-        executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
+        executor = make_executor(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
         wait_until_ready(executor)
-        around = len(marked())
+        around = len(marked_processes())
         for action in actions:
             for finished in evaluate_all(executor, [make_request(number, action) for number in range(6)]):
                 assert finished.result.status is Status.SUCCESS, action
                 assert finished.result.loss == finished.job.number - 1
                 assert finished.attempts == 1, action
-            assert len(marked()) <= around + len(executor.free), action
+            assert len(marked_processes()) <= around + len(executor.free), action
 
-    def test_a_fault_does_not_affect_other_trials(self, make: Make) -> None:
-        executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
+    def test_a_fault_does_not_affect_other_trials(self, make_executor: MakeExecutor) -> None:
+        executor = make_executor(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
         actions = ["well", "segfault", "well", "exit_at_once", "leave_a_daemon", "well"] * 3
         finished = evaluate_all(executor, [make_request(number, action) for number, action in enumerate(actions)])
         for each in finished:
             failed = each.job.work.configuration["action"] in ("segfault", "exit_at_once")
             assert each.result.status is (Status.CRASH if failed else Status.SUCCESS)
 
-    def test_each_of_many_trials_ends_exactly_once(self, make: Make, marked: MarkedProcesses) -> None:
+    def test_each_of_many_trials_ends_exactly_once(
+        self, make_executor: MakeExecutor, marked_processes: MarkedProcesses
+    ) -> None:
         chance = random.Random(5)
         faults = {fault.action: fault for fault in FAULTS}
         actions = [chance.choice([*faults, *NUISANCES]) if chance.random() < 0.1 else "well" for _ in range(self.many)]
         # Only faults that hang have a short limit; for others the speed of the machine does not matter.
         hang = {action for action, fault in faults.items() if fault.status is Status.TIMEOUT}
         limits = [LIMITS.trial_seconds if action in hang else None for action in actions]
-        executor = make(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
+        executor = make_executor(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
         wait_until_ready(executor)
-        around = len(marked())
+        around = len(marked_processes())
         made = [make_request(number, action) for number, action in enumerate(actions)]
         requests = [replace(each, seconds=limit) for each, limit in zip(made, limits, strict=True)]
         finished = evaluate_all(executor, requests)
@@ -323,7 +340,7 @@ class BoundingConformance(ExecutorTests):
         for each in finished:
             fault = faults.get(str(each.job.work.configuration["action"]))
             assert each.result.status is (Status.SUCCESS if fault is None else fault.status), each
-        assert len(marked()) <= around + len(executor.free)
+        assert len(marked_processes()) <= around + len(executor.free)
 
 
 def check_failure(failed: FinishedJob[Trial], fault: Fault, seconds: float) -> None:
@@ -370,3 +387,8 @@ def mark_processes() -> Iterator[MarkedProcesses]:
             os.environ[MARK_VARIABLE] = before
         for process in marked():
             process.kill()
+
+
+__getattr__ = make_module_getattr(
+    __name__, {"BoundingConformance": "ExecutorLimitsConformance", "Make": "MakeExecutor"}
+)

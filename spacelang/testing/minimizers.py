@@ -19,7 +19,7 @@ from spacelang.minimizers import Box, Point
 from spacelang.plugins import PluginRegistry
 from spacelang.runtime.history import TrialRecord
 from spacelang.surrogates import Dimension, round_to_members
-from spacelang.testing.driving import SearchLog, drive, hash_loss, make_trial
+from spacelang.testing.driving import SearchLog, drive_search, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.search_tests import WORKERS, ConformanceSuite, check_plugin_class, run_search
 
@@ -140,7 +140,9 @@ class MinimizerConformance(ConformanceSuite):
 
     def test_with_one_worker_it_runs_one_trial_at_a_time(self) -> None:
         out: list[int] = []
-        drive(log_running_trials(self.start_minimizer(QuadraticBowl(BOXES["three"]), CALLS), out), lambda _: 1.0, CALLS)
+        drive_search(
+            log_running_trials(self.start_minimizer(QuadraticBowl(BOXES["three"]), CALLS), out), lambda _: 1.0, CALLS
+        )
         assert set(out) == {1}
 
     def test_without_dimensions_it_evaluates_only_an_unknown_start(self) -> None:
@@ -200,7 +202,7 @@ class MinimizerConformance(ConformanceSuite):
         """Run the minimizer and return its result and the log of its trials."""
         found: list[Point] = []
         search = search_appending_result(self.start_minimizer(value, calls, seconds), found)
-        driven = drive(search, value.loss, 10 * calls, workers=workers)
+        driven = drive_search(search, value.loss, 10 * calls, workers=workers)
         assert driven.returned
         return found[0], driven
 

@@ -22,7 +22,7 @@ from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, TrialRecord
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss
+from spacelang.testing.driving import LossFunction, drive_search, failing_loss, flaky_loss, hash_loss
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.search_tests import (
     EXHAUSTIVE_TRIALS,
@@ -30,7 +30,7 @@ from spacelang.testing.search_tests import (
     SIZE,
     TRIALS,
     WORKERS,
-    SearchTests,
+    OptimizerTests,
     check_plugin_class,
     configuration_prefix,
     evaluate,
@@ -59,7 +59,7 @@ from spacelang.testing.small_spaces import (
 WORKER_COUNTS = st.sampled_from((1, 2, 8))
 
 
-class ResumeTests(SearchTests):
+class ResumeTests(OptimizerTests):
     """Tests of resuming an optimizer."""
 
     one_by_one: ClassVar[bool] = False
@@ -69,24 +69,24 @@ class ResumeTests(SearchTests):
 
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_stopping_after_any_trial_and_replaying_equals_the_uninterrupted_run(self, space: Space) -> None:
-        whole = drive(self.start(space), flaky_loss, 40)
+        whole = drive_search(self.start(space), flaky_loss, 40)
         # The optimizer receives the same events wherever the run was stopped. So one stop per space, after different
         # numbers of trials, is as good as a stop after every trial; another one comes after the last trial.
         for stop in {7 * SMALL.index(space) % len(whole.trials), len(whole.trials)}:
-            assert drive(self.start(space), flaky_loss, 40, known=whole.trials[:stop]) == whole
+            assert drive_search(self.start(space), flaky_loss, 40, known=whole.trials[:stop]) == whole
 
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
         def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
             journal, log, initial = MemoryTrialStorage(), EventLog(), sample_members(space, order % 4)
-            route = configuration_prefix
+            prefix_key = configuration_prefix
             crew = ShuffledWorkers(evaluate, workers, order)
-            whole = self.run(space, crew, initial=initial, journal=journal, heard=log, route=route)
+            whole = self.run(space, crew, initial=initial, journal=journal, heard=log, prefix_key=prefix_key)
             for place, (stop, others) in enumerate(kills):
                 count = len(journal.earlier)
                 journal = journal.killed_after(min(max(stop, count), count + len(journal.appended)))
                 again, crew = EventLog(), ShuffledWorkers(evaluate, others, order + place)
-                outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
+                outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, prefix_key=prefix_key)
                 before = log.events_of_first_trials(len(journal.earlier))
                 assert again.events[: len(before)] == before
                 assert again.seconds_and_memos[: len(before)] == log.seconds_and_memos[: len(before)]
@@ -130,21 +130,23 @@ class ResumeTests(SearchTests):
     def test_a_finished_run_stays_finished(self, workers: int, trials: int) -> None:
         """Check that a finished run does nothing when it is resumed, with any number of workers or a smaller budget."""
         first = MemoryTrialStorage()
-        whole = self.run(plain_space(4, 4, 3), ShuffledWorkers(evaluate, 3), journal=first, route=configuration_prefix)
+        whole = self.run(
+            plain_space(4, 4, 3), ShuffledWorkers(evaluate, 3), journal=first, prefix_key=configuration_prefix
+        )
         second, crew = first.next_session(), ShuffledWorkers(evaluate, workers)
-        again = self.run(plain_space(4, 4, 3), crew, trials, journal=second, route=configuration_prefix)
+        again = self.run(plain_space(4, 4, 3), crew, trials, journal=second, prefix_key=configuration_prefix)
         assert not second.appended
         assert (again.records, again.ended, again.best) == (whole.records, whole.ended, whole.best)
 
     def test_the_loss_scale_does_not_depend_on_where_a_run_was_stopped(self) -> None:
         first, space = MemoryTrialStorage(), plain_space(3, 3, 2)
         crew = ShuffledWorkers(evaluate_unscaled, 3, seed=3)
-        crowd = self.run(space, crew, journal=first, scale=None, route=configuration_prefix)
+        crowd = self.run(space, crew, journal=first, scale=None, prefix_key=configuration_prefix)
         assert crowd.scale not in (None, UNIT_SCALE)
         for stop in range(1, len(first.appended), 4):
             later = first.killed_after(stop)
             resumed = self.run(
-                space, InProcess(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix
+                space, InProcess(evaluate_unscaled), journal=later, scale=None, prefix_key=configuration_prefix
             )
             if any(each.trial.loss is not None and not each.is_speculative for each in later.earlier):
                 assert resumed.scale == crowd.scale
@@ -173,7 +175,7 @@ class OptimizerConformance(ResumeTests):
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     @pytest.mark.parametrize("objective", [hash_loss, flaky_loss], ids=["arbitrary", "moody"])
     def test_requests_are_members_with_valid_fidelities(self, space: Space, objective: LossFunction) -> None:
-        driven = drive(self.start(space), objective, LIMIT)
+        driven = drive_search(self.start(space), objective, LIMIT)
         assert driven.trials
         for request in driven.requests:
             assert first_exclusion(space, request.configuration) is None
@@ -182,14 +184,14 @@ class OptimizerConformance(ResumeTests):
     @WORKERS
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_the_same_seed_and_objective_give_the_same_requests(self, space: Space, workers: int) -> None:
-        first, second = (drive(self.start(space, seed=3), hash_loss, LIMIT, workers=workers) for _ in range(2))
+        first, second = (drive_search(self.start(space, seed=3), hash_loss, LIMIT, workers=workers) for _ in range(2))
         assert first == second
 
     @pytest.mark.parametrize("workers", [1, 8])
     @pytest.mark.parametrize("space", [constrained_space(), conditional_space(), continuous_space()], ids=space_name)
     def test_initial_configurations_are_evaluated_first(self, space: Space, workers: int) -> None:
         initial = sample_members(space, 4)
-        driven = drive(self.start(space, initial=initial), flaky_loss, 60, workers=workers)
+        driven = drive_search(self.start(space, initial=initial), flaky_loss, 60, workers=workers)
         assert {*driven.requests} >= {*map(Request, initial)}
         assert self.repeats or len(set(driven.requests)) == len(driven.requests)
         if workers == 1:
@@ -199,40 +201,40 @@ class OptimizerConformance(ResumeTests):
         if not self.draws:
             pytest.skip("the optimizer draws no random numbers")
         space = plain_space(5, 5, 5)
-        runs = {drive(self.start(space, seed), hash_loss, 20, seed=seed).requests for seed in range(5)}
+        runs = {drive_search(self.start(space, seed), hash_loss, 20, seed=seed).requests for seed in range(5)}
         assert len(runs) > 1
 
     @WORKERS
     @pytest.mark.parametrize("space", FINITE, ids=space_name)
     @pytest.mark.parametrize("objective", [hash_loss, flaky_loss, failing_loss], ids=["arbitrary", "moody", "failing"])
     def test_ends_when_a_finite_space_is_exhausted(self, space: Space, objective: LossFunction, workers: int) -> None:
-        assert drive(self.start(space), objective, EXHAUSTIVE_TRIALS, workers=workers).returned
+        assert drive_search(self.start(space), objective, EXHAUSTIVE_TRIALS, workers=workers).returned
 
     @WORKERS
     @pytest.mark.parametrize("space", FINITE, ids=space_name)
     @pytest.mark.parametrize("size", [1, 7, 101])
     def test_runs_on_few_rows(self, space: Space, size: int, workers: int) -> None:
-        assert drive(self.start(space, size=size), flaky_loss, EXHAUSTIVE_TRIALS, workers=workers).returned
+        assert drive_search(self.start(space, size=size), flaky_loss, EXHAUSTIVE_TRIALS, workers=workers).returned
 
     def test_a_giant_space_needs_little_memory(self) -> None:
         space = plain_space(*[10] * 20)
-        drive(self.start(space, seed=1), hash_loss, 1)  # warm up: load modules and fill caches
+        drive_search(self.start(space, seed=1), hash_loss, 1)  # warm up: load modules and fill caches
         tracemalloc.start()
-        driven = drive(self.start(space), hash_loss, self.giant)
+        driven = drive_search(self.start(space), hash_loss, self.giant)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert len(driven.trials) == self.giant
         assert peak < 16 * 2**20
 
     def test_a_failing_objective_never_stops_a_run(self) -> None:
-        driven = drive(self.start(continuous_space()), failing_loss, 10)
+        driven = drive_search(self.start(continuous_space()), failing_loss, 10)
         space = plain_space(5, 5, 5)
         assert driven.trials
-        assert len(drive(self.start(space), failing_loss, 100).trials) == 100
+        assert len(drive_search(self.start(space), failing_loss, 100).trials) == 100
 
     def test_an_empty_space_is_exhausted_at_once(self) -> None:
         empty = make_space("empty", *plain_space(2).stages, constraints=(forbid(BranchTest("s0", ("a0", "a1"))),))
-        driven = drive(self.start(empty), hash_loss, 10)
+        driven = drive_search(self.start(empty), hash_loss, 10)
         assert driven.returned
         assert not driven.trials
 
@@ -245,7 +247,7 @@ class OptimizerConformance(ResumeTests):
         self.skip_unless_option("hyperparameters")
         tree = DiscrepancyTree(Structures(space))
         search = self.start(space, hyperparameters="default")
-        requests = drive(search, objective, EXHAUSTIVE_TRIALS, workers=workers).requests
+        requests = drive_search(search, objective, EXHAUSTIVE_TRIALS, workers=workers).requests
         assert len(set(requests)) == len(requests)
         whole = [request.configuration for request in requests if request.fidelity is None]
         assert sorted(map(str, whole)) == sorted(str(tree.complete(leaf)) for leaf in tree.iter_leaves())
@@ -253,9 +255,9 @@ class OptimizerConformance(ResumeTests):
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_sampled_hyperparameters_give_members(self, space: Space) -> None:
         self.skip_unless_option("hyperparameters")
-        driven = drive(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
+        driven = drive_search(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
         assert driven.trials
-        assert driven == drive(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
+        assert driven == drive_search(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
         for request in driven.requests:
             assert first_exclusion(space, request.configuration) is None
 
@@ -266,7 +268,7 @@ class OptimizerConformance(ResumeTests):
         space = make_space("rates", choice("s", "a", "b"), choice("e", *map(branch, "fgh", rates)))
         optimizer = self.configure(hyperparameters=rule)
         seen: dict[object, set[object]] = {}
-        for request in drive(self.start(space, hyperparameters=rule), hash_loss, LIMIT).requests:
+        for request in drive_search(self.start(space, hyperparameters=rule), hash_loss, LIMIT).requests:
             configuration = request.configuration
             seen.setdefault((configuration["s"], configuration["e"]), set()).add(configuration["e.rate"])
         match hyperparameter_mode(space, optimizer):
@@ -282,8 +284,10 @@ class OptimizerConformance(ResumeTests):
     @pytest.mark.parametrize("times", [1000, 1_000_000, 3])
     def test_the_unit_of_losses_changes_no_request(self, times: int) -> None:
         def law(space: Space, seed: int) -> None:
-            ones = drive(self.start(space, seed), stepped_loss_with_failures(1), LIMIT)
-            many = drive(self.start(space, seed), stepped_loss_with_failures(times), LIMIT, scale=LossScale(0.0, times))
+            ones = drive_search(self.start(space, seed), stepped_loss_with_failures(1), LIMIT)
+            many = drive_search(
+                self.start(space, seed), stepped_loss_with_failures(times), LIMIT, scale=LossScale(0.0, times)
+            )
             assert ones.requests == many.requests
 
         self.check_law(law, 1 / 3, space=spaces(), seed=st.integers(0, 9))
@@ -293,8 +297,10 @@ class OptimizerConformance(ResumeTests):
             steps = int(first * 1024) + 1
             ones, many = (LossScale.centered_on(steps / 1024 * times) for times in (1, 1000))
             for offset in (0, -1024):  # losses that can be negative, too
-                one = drive(self.start(space, seed), stepped_loss_with_failures(1, offset), LIMIT, scale=ones)
-                other = drive(self.start(space, seed), stepped_loss_with_failures(1000, offset), LIMIT, scale=many)
+                one = drive_search(self.start(space, seed), stepped_loss_with_failures(1, offset), LIMIT, scale=ones)
+                other = drive_search(
+                    self.start(space, seed), stepped_loss_with_failures(1000, offset), LIMIT, scale=many
+                )
                 assert one.requests == other.requests
 
         self.check_law(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
@@ -322,7 +328,7 @@ class OptimizerConformance(ResumeTests):
                 return loss
 
             with suppress(StopSearchError):
-                drive(self.start(plain_space(5, 5, 5), seed), answer, 500, scale=scale, seed=seed)
+                drive_search(self.start(plain_space(5, 5, 5), seed), answer, 500, scale=scale, seed=seed)
             return sum(full[self.opening :])
 
         assert sum(map(failed, range(5))) <= self.failures, "of 50"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
@@ -19,8 +20,8 @@ from spacelang.plugins import PluginRegistry
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Outcome, TrialStorage
-from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import PrefixKeyFunction
+from spacelang.runtime.search_loop import run
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.driving import flaky_loss, hash_loss, make_trial
@@ -57,7 +58,7 @@ TRIALS = 24  # The number of trials of a run with workers
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 8])
 
 
-class SearchTests(ConformanceSuite):
+class OptimizerTests(ConformanceSuite):
     """Base class for tests of an optimizer."""
 
     optimizer: ClassVar[Any]  # The class of the optimizer
@@ -123,11 +124,11 @@ def run_search(
     journal: TrialStorage | None = None,
     heard: EventLog | None = None,
     scale: LossScale | None = UNIT_SCALE,
-    route: PrefixKeyFunction | None = None,
+    prefix_key: PrefixKeyFunction | None = None,
 ) -> Outcome:
     """Run a search on an executor and return its outcome.
 
-    The `journal` stores the trials, `heard` logs the events, and `route` returns the prefix key of a request.
+    The `journal` stores the trials, `heard` logs the events, and `prefix_key` returns the prefix key of a request.
     """
     return run(
         search if heard is None else heard.log_search(search),
@@ -136,7 +137,7 @@ def run_search(
         clock=TickingClock(),
         training_size=SIZE,
         journal=journal,
-        route=route,
+        prefix_key=prefix_key,
         scale=scale,
     )
 
@@ -171,3 +172,6 @@ def evaluate_with_varied_cost(request: Request) -> Trial:
 def configuration_prefix(request: Request) -> tuple[str, ...]:
     """Return the prefix key of a request for tests; the evaluation of requests with equal keys shares work."""
     return tuple(request.configuration.identity[:20])
+
+
+__getattr__ = make_module_getattr(__name__, {"SearchTests": "OptimizerTests"})

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from spacelang.bench.table_search import SimulatedExecutor
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import BranchTest
 from spacelang.ir.search_protocol import Ask, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._selection import SelectionProblem, Selector, no_penalty
+from spacelang.optimizers._selection import SelectionProblem, Selector, zero_penalty
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss, make_trial
+from spacelang.testing.driving import LossFunction, drive_search, failing_loss, flaky_loss, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.search_tests import (
     EXHAUSTIVE_TRIALS,
@@ -45,18 +46,18 @@ def theta_always_one(_: Pipeline) -> int:
 
 
 @dataclass(frozen=True)
-class CallArguments:
+class SelectorCallArguments:
     """The arguments of one call of a selector: hyperparameters, penalty and limits."""
 
     theta: Theta = theta_always_zero
     iterations: int | None = 2
     start: Pipeline | None = None
     seconds: float | None = None
-    penalty: Callable[[Trial], float] = no_penalty
+    penalty: Callable[[Trial], float] = zero_penalty
     forgotten: tuple[Pipeline, ...] = ()  # Pipelines that the selector must forget before the call
 
 
-ONE, THREE, EVERY = (CallArguments(iterations=iterations) for iterations in (1, 3, None))
+ONE, THREE, EVERY = (SelectorCallArguments(iterations=iterations) for iterations in (1, 3, None))
 SEEDS, FEW_WORKERS = st.integers(0, 9), st.sampled_from([1, 3])
 
 
@@ -77,7 +78,7 @@ class SelectorCalls:
         """Return the configuration of a pipeline with its hyperparameters."""
         return Configuration({**self.tree.complete(pipeline), "theta": theta(pipeline)})
 
-    def search(self, selector: Selector, calls: Sequence[CallArguments]) -> Search:
+    def search(self, selector: Selector, calls: Sequence[SelectorCallArguments]) -> Search:
         """Return a search that consists of the calls."""
         room = (yield Ask()).idle_workers
         for number, call in enumerate(calls):
@@ -143,7 +144,7 @@ class SelectorConformance(ConformanceSuite):
     def run_calls(
         self,
         space: Space,
-        *calls: CallArguments,
+        *calls: SelectorCallArguments,
         seed: int = 0,
         objective: LossFunction = hash_loss,
         workers: int = 1,
@@ -152,7 +153,7 @@ class SelectorConformance(ConformanceSuite):
         """Run calls of a selector, by default a new one, and return their results."""
         made_of = SelectorCalls(space, seed)
         search = made_of.search(self.selector() if selector is None else selector, calls)
-        assert drive(search, objective, 4 * EXHAUSTIVE_TRIALS, workers=workers).returned, (
+        assert drive_search(search, objective, 4 * EXHAUSTIVE_TRIALS, workers=workers).returned, (
             "some calls of the selector did not return"
         )
         return made_of
@@ -160,8 +161,8 @@ class SelectorConformance(ConformanceSuite):
     @pytest.mark.parametrize("objective", [hash_loss, flaky_loss, failing_loss], ids=["arbitrary", "moody", "failing"])
     def test_it_returns_the_best_pipeline_evaluated_on_all_rows(self, objective: LossFunction) -> None:
         def law(space: Space, seed: int, iterations: int, workers: int) -> None:
-            assume(has_leaves(space))
-            call = CallArguments(iterations=iterations)
+            assume(has_pipelines(space))
+            call = SelectorCallArguments(iterations=iterations)
             made_of = self.run_calls(space, call, seed=seed, objective=objective, workers=workers)
             (found,), full = made_of.results, made_of.full_trials_of_call(0)
             assert made_of.tree.is_leaf(found)
@@ -174,15 +175,15 @@ class SelectorConformance(ConformanceSuite):
 
     @WORKERS
     def test_the_same_seed_and_objective_give_the_same_requests(self, workers: int) -> None:
-        calls = (CallArguments(), THREE, CallArguments(theta_always_one))
+        calls = (SelectorCallArguments(), THREE, SelectorCallArguments(theta_always_one))
         space = plain_space(3, 2, 3)
         once, again = (self.run_calls(space, *calls, workers=workers, objective=flaky_loss) for _ in range(2))
         assert (once.results, once.trials) == (again.results, again.trials)
 
     def test_a_sequential_selector_ignores_the_number_of_workers(self) -> None:
         def law(space: Space, seed: int, workers: int, changed: int) -> None:
-            assume(has_leaves(space))
-            calls = (CallArguments(), replace(THREE, theta=theta_differing_for_some_pipelines(changed)), ONE)
+            assume(has_pipelines(space))
+            calls = (SelectorCallArguments(), replace(THREE, theta=theta_differing_for_some_pipelines(changed)), ONE)
             alone, crowd = (
                 self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=each) for each in (1, workers)
             )
@@ -194,7 +195,7 @@ class SelectorConformance(ConformanceSuite):
 
     def test_known_trials_are_never_requested_again(self) -> None:
         def law(space: Space, seed: int, changed: int, workers: int) -> None:
-            assume(has_leaves(space))
+            assume(has_pipelines(space))
             theta = theta_differing_for_some_pipelines(changed)
             calls = (THREE, replace(THREE, theta=theta), THREE, replace(THREE, theta=theta))
             made_of = self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=workers)
@@ -208,10 +209,10 @@ class SelectorConformance(ConformanceSuite):
 
     def test_trials_with_other_hyperparameters_have_no_influence(self) -> None:
         def law(space: Space, seed: int, before: int, theta: int) -> None:
-            assume(has_leaves(space))
-            selector, earlier = self.selector(), CallArguments(theta_always_one, iterations=before)
+            assume(has_pipelines(space))
+            selector, earlier = self.selector(), SelectorCallArguments(theta_always_one, iterations=before)
             self.run_calls(space, earlier, objective=flaky_loss, selector=selector)
-            call = CallArguments(theta_differing_for_some_pipelines(theta, theta_always_zero, lambda _: 2))
+            call = SelectorCallArguments(theta_differing_for_some_pipelines(theta, theta_always_zero, lambda _: 2))
             asked = [
                 self.run_calls(space, call, seed=seed, objective=flaky_loss, selector=each)
                 for each in (selector, self.selector())
@@ -222,16 +223,16 @@ class SelectorConformance(ConformanceSuite):
 
     def test_forget_removes_only_the_given_pipelines(self) -> None:
         def law(space: Space, seed: int, place: int) -> None:
-            assume(has_leaves(space))
+            assume(has_pipelines(space))
             leaves = [*DiscrepancyTree(Structures(space)).iter_leaves()]
             leaf = leaves[place % len(leaves)]
             one = self.run_calls(space, EVERY, replace(EVERY, forgotten=(leaf,)), seed=seed)
             assert one.full_trials_of_call(1).keys() == {leaf}
             assert {one.pipeline(request) for request in {*one.requests(0)} & {*one.requests(1)}} == {leaf}
             selector = self.selector()
-            self.run_calls(space, CallArguments(), selector=selector)
+            self.run_calls(space, SelectorCallArguments(), selector=selector)
             fresh, emptied = (
-                self.run_calls(space, CallArguments(forgotten=(*leaves,)), seed=seed, selector=each)
+                self.run_calls(space, SelectorCallArguments(forgotten=(*leaves,)), seed=seed, selector=each)
                 for each in (self.selector(), selector)
             )
             assert [emptied.results, emptied.trials] == [fresh.results, fresh.trials]
@@ -240,8 +241,8 @@ class SelectorConformance(ConformanceSuite):
 
     def test_unlimited_calls_evaluate_every_pipeline_once(self) -> None:
         def law(space: Space, seed: int, workers: int) -> None:
-            assume(has_leaves(space))
-            calls = (CallArguments(), EVERY, EVERY, ONE)
+            assume(has_pipelines(space))
+            calls = (SelectorCallArguments(), EVERY, EVERY, ONE)
             made_of = self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=workers)
             assert len(made_of.full_trials_of_call(0)) + len(made_of.full_trials_of_call(1)) == made_of.tree.leaf_count
             assert made_of.full_trials_of_call(2) == made_of.full_trials_of_call(3) == {}
@@ -253,8 +254,8 @@ class SelectorConformance(ConformanceSuite):
             return exactly_summable_loss(request) + exactly_summable_penalty(make_trial(request, 0.0))
 
         def law(space: Space, seed: int, workers: int) -> None:
-            assume(has_leaves(space))
-            calls = CallArguments(), THREE
+            assume(has_pipelines(space))
+            calls = SelectorCallArguments(), THREE
             penalized = [replace(call, penalty=exactly_summable_penalty) for call in calls]
             same = exactly_summable_loss
             bearing = self.run_calls(space, *penalized, seed=seed, objective=same, workers=workers)
@@ -266,7 +267,7 @@ class SelectorConformance(ConformanceSuite):
 
     def test_a_new_penalty_changes_the_best_without_new_trials(self) -> None:
         def law(space: Space, seed: int) -> None:
-            assume(has_leaves(space))
+            assume(has_pipelines(space))
             calls = EVERY, replace(EVERY, penalty=exactly_summable_penalty)
             made_of = self.run_calls(space, *calls, objective=exactly_summable_loss, seed=seed)
             assert not made_of.full_trials_of_call(1)
@@ -281,7 +282,7 @@ class SelectorConformance(ConformanceSuite):
 
     def test_the_result_is_never_worse_than_a_known_start(self) -> None:
         def law(space: Space, seed: int) -> None:
-            assume(has_leaves(space))
+            assume(has_pipelines(space))
             calls = SelectorCalls(space)
             best, *_ = sorted(calls.tree.iter_leaves(), key=lambda leaf: hash_loss(Request(calls.configuration(leaf))))
             made_of = self.run_calls(space, EVERY, replace(ONE, start=best), seed=seed)
@@ -291,7 +292,7 @@ class SelectorConformance(ConformanceSuite):
 
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
-        calls = (CallArguments(), replace(THREE, theta=theta_always_one), THREE)
+        calls = (SelectorCallArguments(), replace(THREE, theta=theta_always_one), THREE)
 
         def session(journal: MemoryTrialStorage, heard: EventLog) -> SelectorCalls:
             made_of = SelectorCalls(plain_space(3, 2, 3))
@@ -321,14 +322,14 @@ class SelectorConformance(ConformanceSuite):
     @pytest.mark.parametrize(
         "call",
         [
-            CallArguments(iterations=0),
-            CallArguments(iterations=-1),
-            CallArguments(seconds=0.0),
-            CallArguments(seconds=float("nan")),
+            SelectorCallArguments(iterations=0),
+            SelectorCallArguments(iterations=-1),
+            SelectorCallArguments(seconds=0.0),
+            SelectorCallArguments(seconds=float("nan")),
         ],
         ids=["zero iterations", "negative iterations", "zero seconds", "nan seconds"],
     )
-    def test_a_call_with_an_invalid_limit_is_refused(self, call: CallArguments) -> None:
+    def test_a_call_with_an_invalid_limit_is_refused(self, call: SelectorCallArguments) -> None:
         with pytest.raises(ValueError, match=r"`(iterations|seconds)` is"):
             self.run_calls(plain_space(2, 2), call)
 
@@ -336,12 +337,12 @@ class SelectorConformance(ConformanceSuite):
         space = plain_space(2)
         empty = make_space("empty", *space.stages, constraints=(forbid(BranchTest("s0", ("a0", "a1"))),))
         with pytest.raises(ValueError, match="empty"):
-            self.run_calls(empty, CallArguments())
+            self.run_calls(empty, SelectorCallArguments())
         with pytest.raises(ValueError, match="`start` is"):
-            self.run_calls(space, CallArguments(start=(7,)))
+            self.run_calls(space, SelectorCallArguments(start=(7,)))
 
 
-def has_leaves(space: Space) -> bool:
+def has_pipelines(space: Space) -> bool:
     """Return True if the space has a pipeline."""
     return DiscrepancyTree(Structures(space)).leaf_count > 0
 
@@ -354,3 +355,6 @@ def theta_differing_for_some_pipelines(
     A pipeline gets `other` ones if the sum of its indices modulo 3 is less than `changed`.
     """
     return lambda pipeline: (other if sum(pipeline) % 3 < changed else usual)(pipeline)
+
+
+__getattr__ = make_module_getattr(__name__, {"CallArguments": "SelectorCallArguments", "has_leaves": "has_pipelines"})

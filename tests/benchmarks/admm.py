@@ -30,9 +30,9 @@ from spacelang.ir.search_protocol import Problem, Search, SearchEvent
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import LazyRequestRegistry
-from spacelang.surrogates import one_thread
+from spacelang.runtime.search_loop import run
+from spacelang.surrogates import limit_to_one_thread
 
 SPACE: Final = Path(__file__).parents[2] / "examples" / "admm_paper" / "artificial.space"
 PARTS: Final = (("bo", "cmab"), ("bo", "bo"), ("rbf", "cmab"), ("tpe", "cmab"), ("random", "cmab"))
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     quick = options.parse_args(arguments).quick
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}; artificial:0 over {SPACE.name}")
     print(f"\n  {'theta':<8}{'z':<8}trials    ms a trial   proposals  evaluations  bookkeeping   run   first, ms")
-    with one_thread():
+    with limit_to_one_thread():
         for theta, z in PARTS[-1:] if quick else PARTS:
             spent = measure_run(theta, z, 40 if quick else 300)
             print(f"  {theta:<8}{z:<8}{spent.format_line()}", flush=True)

@@ -207,7 +207,7 @@ def credit_values(sample: Values) -> dict[str, Any]:
 
 def read_credit() -> str:
     """Return the text of `credit.space` in README.md."""
-    return "space credit" + README.partition("```\nspace credit")[2].partition("```")[0]
+    return "space credit" + README.partition("```space\nspace credit")[2].partition("```")[0]
 
 
 CREDIT: Final = Task(

@@ -26,7 +26,7 @@ import numpy as np
 
 import spacelang
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import Dimension, cubic_rbf, one_thread
+from spacelang.surrogates import Dimension, cubic_rbf, limit_to_one_thread
 from spacelang.surrogates.gaussian_process import (
     STARTS,
     IncrementalGaussianProcess,
@@ -34,7 +34,7 @@ from spacelang.surrogates.gaussian_process import (
     make_closeness_test,
     maximise_expected_improvement,
 )
-from spacelang.surrogates.tpe import ParzenSettings
+from spacelang.surrogates.tpe import TreeParzenEstimator
 
 DIMENSIONS: Final = 10
 SEED: Final = 0
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     quick = options.parse_args(arguments).quick
     proposals, sizes = (2, (30,)) if quick else (200, (100, 1_000))
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}; means of {proposals}, processor time")
-    with one_thread():
+    with limit_to_one_thread():
         for size in sizes:
             print(f"\n{size:,} evaluations in {DIMENSIONS} dimensions")
             print("                        ms a proposal   longest   of Optuna's   least value")
@@ -103,7 +103,7 @@ def make_gaussian_process(_points: Array, _numbers: Array) -> Proposer:
     process, rng = IncrementalGaussianProcess(), np.random.default_rng(SEED)
 
     def propose(points: Array, numbers: Array) -> Array:
-        model = process.model(points, numbers, points[:0])
+        model = process.fit(points, numbers, points[:0])
         best = float(model.standardise(numbers.min()))
         return maximise_expected_improvement(
             model.process, best, points[numbers.argmin()], rng, make_closeness_test(points)
@@ -123,7 +123,7 @@ def make_tpe(_points: Array, _numbers: Array) -> Proposer:
     import hyperopt.tpe  # noqa: F401 - importing it takes longer than any proposal
 
     rng = np.random.default_rng(SEED)
-    return lambda points, numbers: ParzenSettings().suggest([Dimension()] * DIMENSIONS, points, numbers, rng)
+    return lambda points, numbers: TreeParzenEstimator().suggest([Dimension()] * DIMENSIONS, points, numbers, rng)
 
 
 def make_optuna_tpe(points: Array, numbers: Array) -> Proposer:

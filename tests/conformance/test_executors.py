@@ -12,7 +12,7 @@ from spacelang.runtime.executors import Evaluate, Executor
 from spacelang.runtime.executors.dask import Dask
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.executors.processes import Processes
-from spacelang.testing import BoundingConformance, ExecutorConformance
+from spacelang.testing import ExecutorConformance, ExecutorLimitsConformance
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
 """A worker of dask may close a connection before its handshake has ended, and then leaves the socket open."""
@@ -68,5 +68,5 @@ class TestExecutors(Named, ExecutorConformance):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDING)
-class TestBounding(Named, BoundingConformance):
+class TestBounding(Named, ExecutorLimitsConformance):
     many = 1000 if FULL else 30

@@ -10,7 +10,7 @@ from spacelang.ir.search_protocol import Problem
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, PluginRegistry
 from spacelang.testing import OptimizerConformance
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.optimizers import ResumeTests
 from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, SIZE
 from spacelang.testing.small_spaces import plain_space
@@ -69,7 +69,7 @@ def having(option: str) -> list[str]:
 @pytest.mark.parametrize("name", having("b"))
 def test_a_first_rung_beyond_the_data_is_all_of_it(name: str) -> None:
     search = OPTIMIZERS.load(name)(b=10**9).search(Problem(plain_space(2, 2), SIZE, np.random.default_rng(0)))
-    driven = drive(search, hash_loss, EXHAUSTIVE_TRIALS)
+    driven = drive_search(search, hash_loss, EXHAUSTIVE_TRIALS)
     assert driven.returned
     assert [request.fidelity for request in driven.requests] == [None] * 4
 

@@ -27,7 +27,7 @@ class TestTargets(TargetConformance):
     def loaded(self, name: str) -> None:
         self.target, self.is_lossy = TARGETS.load(name), name in LOSSY
 
-    def drawn(self) -> SearchStrategy[Space]:
+    def space_strategy(self) -> SearchStrategy[Space]:
         return finite_spaces()
 
     def members(self, space: Space) -> list[Configuration]:

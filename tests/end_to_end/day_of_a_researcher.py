@@ -40,7 +40,7 @@ class Spread:
     def search(self, problem: Problem) -> Search:
         """A new configuration for every idle worker; the best of them again, on all rows."""
         few = min(self.few, problem.size)
-        new = UniqueConfigurations(DiscrepancyTree(Structures(problem.space)), problem.rng).each_once()
+        new = UniqueConfigurations(DiscrepancyTree(Structures(problem.space)), problem.rng).each_once_in_random_order()
         told, out, best = (yield Ask()), 0, inf
         again: list[Request] = []
         while True:

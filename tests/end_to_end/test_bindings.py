@@ -36,6 +36,8 @@ def test_what_is_not_bound_is_said(folder: Path) -> None:
     counted = spacelang("stats", "data.space", "--json", "--bind", "n_features=30", folder=folder)
     assert document(counted)["symbols"] == {"n_features": 30, "n_samples": None}
     assert counted.stderr == "note: `n_samples` may be arbitrarily large; give a number with `--bind n_samples=…`\n"
+    compared = spacelang("diff", "data.space", "data.space", "--bind", "n_features=30", folder=folder)
+    assert compared.stderr == counted.stderr, "once for both spaces"
     unlimited = spacelang("check", "unlimited.space", folder=folder)
     assert unlimited.returncode == 1
     assert "error[SL406]" in unlimited.stderr

@@ -124,7 +124,7 @@ def test_all_that_is_wrong_is_told_at_its_place_and_nothing_is_kept(folder: Path
     assert "the space has no `new`" in ended.stderr
     assert "`estimator` is missing" in ended.stderr
     assert "this configuration is given twice" in ended.stderr
-    assert "this is not a configuration" in ended.stderr
+    assert "a configuration must be a JSON object" in ended.stderr
     assert "4 errors in 1 file" in ended.stderr
     assert not (folder / "d.db").exists()
     told = document(command(*RUN, "--initial", "bad.json", "--json", folder=folder), 1)
@@ -140,7 +140,7 @@ def test_all_that_is_wrong_is_told_at_its_place_and_nothing_is_kept(folder: Path
         ("empty.json", b"", "this is not JSON"),
         ("deep.json", b"[" * 100_000, "nested more than 64 levels deep"),
         ("nan.json", b'{"scaler": NaN}', "this is not JSON"),
-        ("huge.json", b'{"scaler": 1' + b"0" * 400 + b"}", "not a number of at most 300 digits"),
+        ("huge.json", b'{"scaler": 1' + b"0" * 400 + b"}", "expected a number of at most 300 digits"),
         ("surrogate.json", b'{"scaler": "\\ud800"}', "is not an alternative of `scaler`"),
         ("control.json", b'{"sca\\u001b[31mler": "none"}', "the space has no `sca"),
         ("trials.csv", b"trial,loss\n1,0.5\n", "this is not JSON"),

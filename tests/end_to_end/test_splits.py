@@ -60,7 +60,7 @@ def test_a_space_is_written_with_the_split_that_the_rows_need(folder: Path) -> N
         ("cv(5, group=patient)", "error: `visits.csv` has no column `patient`, which `group=patient` names"),
         ('cv(50, group="patient id")', "the column `patient id` forms 40 groups, but the split needs at least 50"),
         ("cv(5, by=a)", "`cv` has no option `by`, because its folds train on later rows: write `time(5, by=COLUMN)`"),
-        ("holdout(0.3, group=a, keep)", "`keep` keeps the column of `by` as a feature, and there is no `by`"),
+        ("holdout(0.3, group=a, keep)", "`keep` needs `by`, whose column it keeps as a feature"),
         ("holdout(0.3, by=sick)", "`by=sick` names the column of labels"),
     ],
 )

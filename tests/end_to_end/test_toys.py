@@ -11,7 +11,7 @@ from commands import environment
 from numpy.random import default_rng
 
 from spacelang.ir.search_protocol import Problem
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import continuous_space
 
 PLUGINS_GUIDE = (Path(__file__).parents[2] / "spacelang" / "testing" / "README.md").read_text(encoding="utf-8")
@@ -152,6 +152,6 @@ def test_the_optimizer_leaves_nobody_idle(workers: int) -> None:
     names: dict[str, object] = {"__name__": "toy"}
     exec(shown("optimizer"), names)
     search = names["BetterHalf"]().search(Problem(continuous_space(), 500, default_rng(0)))  # type: ignore[operator]
-    driven = drive(search, hash_loss, 200, workers=workers)
+    driven = drive_search(search, hash_loss, 200, workers=workers)
     assert driven.idle_count == workers, "only before the first wish there is nothing to do"
     assert {request.fidelity for request in driven.requests} == {50, None}

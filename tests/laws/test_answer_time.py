@@ -15,8 +15,8 @@ from spacelang.ir.trial import Request, Status, TestScore, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.ensembles.construction import (
     Ensemble,
+    EnsembleMember,
     EnsembleSelection,
-    Member,
     ModelMultiset,
     fit_ensemble,
     is_eligible,
@@ -32,9 +32,9 @@ from spacelang.runtime.final_fit import (
     fit_best_pipeline,
 )
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.kept_models import KeptModels
-from spacelang.runtime.loop import run
 from spacelang.runtime.run_deadline import MAX_SHARE, MIN_SEARCH_SHARE, TIME_WAS_UP, RunDeadline, WorkSizes
+from spacelang.runtime.search_loop import run
+from spacelang.runtime.trial_models import BestTrialModels
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 from .settings import LAW
@@ -72,7 +72,7 @@ class World:
     failing: float
     keeps_models: bool
     longest_fit: float = 0.0
-    models: KeptModels = field(default_factory=lambda: KeptModels(SIZE, 32))
+    models: BestTrialModels = field(default_factory=lambda: BestTrialModels(SIZE, 32))
 
     def draws(self, configuration: Configuration) -> np.random.Generator:
         return np.random.default_rng([self.seed, int(configuration["x"])])  # type: ignore[call-overload]
@@ -129,7 +129,7 @@ class Run:
         eligible = [each for each in self.outcome.records if is_eligible(each.trial, SIZE)][:32]
         order = tuple(map(int, np.random.default_rng(seed).integers(0, len(eligible), VOTES)))
         models = ModelMultiset(order, (0.1,) * VOTES)
-        members = tuple(Member(eligible[place], votes) for place, votes in models.votes.items())
+        members = tuple(EnsembleMember(eligible[place], votes) for place, votes in models.votes.items())
         choice = EnsembleSelection(members, models, len(eligible), lambda _: 0.1)
         return fit_ensemble(choice, self.outcome, Rows(0), self.executor, answer_time=self.time)
 

@@ -25,16 +25,16 @@ from spacelang.optimizers._fidelity import (
     OVERHEAD_FACTOR,
     PROBE_CANDIDATES,
     Bracket,
-    BudgetPlan,
-    TrainingCosts,
-    brackets_for_grid,
+    TimeBudgetBracketPlan,
+    TrainingCostModel,
+    hyperband_brackets,
     rungs,
 )
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
-from spacelang.testing.driving import drive, hash_loss, make_trial
+from spacelang.runtime.search_loop import run
+from spacelang.testing.driving import drive_search, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.small_spaces import plain_space
 
@@ -94,7 +94,7 @@ def test_a_bracket_is_expected_to_reach_its_last_rung_within_what_is_left(
     def fit(rows: int) -> float:
         return cost.overhead + cost.per_row * rows
 
-    plan = BudgetPlan(lambda grid: brackets_for_grid(grid, eta, "ceil"), grid, (), eta, seconds)
+    plan = TimeBudgetBracketPlan(lambda grid: hyperband_brackets(grid, eta, "ceil"), grid, (), eta, seconds)
     left, has_whole = seconds, False
     for _ in range(30):
         bracket = plan.next_bracket(())
@@ -117,7 +117,7 @@ def test_a_bracket_is_expected_to_reach_its_last_rung_within_what_is_left(
 
 @given(costs, st.lists(st.sampled_from(rungs(20_000, 100, 2.0)), min_size=2, max_size=6, unique=True))
 def test_linear_costs_are_predicted_and_their_overhead_is_found(cost: FitCost, known: list[int]) -> None:
-    seen = TrainingCosts()
+    seen = TrainingCostModel()
     for rows in known:
         seen.record(rows, cost.overhead + cost.per_row * rows)
     assert seen.overhead == pytest.approx(cost.overhead, rel=1e-6)
@@ -126,7 +126,7 @@ def test_linear_costs_are_predicted_and_their_overhead_is_found(cost: FitCost, k
 
 
 def test_results_from_memory_say_nothing_of_costs() -> None:
-    seen = TrainingCosts()
+    seen = TrainingCostModel()
     seen.record(100, 0.0)
     assert (seen.predict(100), seen.spent, seen.rows) == (0.0, 0.0, {100})
 
@@ -171,7 +171,7 @@ def test_a_run_resumes_where_it_was_stopped(name: str, workers: int) -> None:
 def test_a_finite_space_is_exhausted(name: str, seconds: float) -> None:
     """Also by a run that was resumed with a larger budget, beyond that of its problem."""
     problem = Problem(plain_space(3, 4), 800, default_rng(0), budget=TotalBudget(seconds=seconds))
-    found = drive(optimizer(name).search(problem), hash_loss, 1_000)
+    found = drive_search(optimizer(name).search(problem), hash_loss, 1_000)
     assert found.returned
     assert len({each.configuration for each in found.requests if each.fidelity is None}) == 12
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import spacelang as sl
 from spacelang.analysis import check
 from spacelang.analysis.value_intervals import interval_of
-from spacelang.ir import computed_numbers
-from spacelang.ir.computed import computed_value
+from spacelang.ir import standalone_arithmetic
+from spacelang.ir.computed_parameters import computed_value
 from spacelang.ir.domain import Grid, Real, contains
 from spacelang.ir.expr import INACTIVE, Arithmetic, Call, Constant, Expr, Reference
 from spacelang.ir.membership import first_exclusion
@@ -23,8 +23,8 @@ from spacelang.ir.space import Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, computed_parameters
 from spacelang.reductions.restriction import restrict_space
 from spacelang.report.computed_code import ComputedParameterCode
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.syntax.printer import format_text
 from spacelang.testing.small_spaces import draw_integer, draw_one
@@ -72,7 +72,8 @@ def _truth(draw: st.DrawFn, depth: int) -> Written:
     if kind == 0:
         left, right = _number(draw, depth - 1 if depth else 0), _number(draw, 0)
         sign = draw_one(draw, ("==", "!=", "<", "<=", ">", ">="))
-        return Written(f"{left.text} {sign} {right.text}", f"holds(lambda: {left.python} {sign} {right.python})")
+        python = f"is_true_if_defined(lambda: {left.python} {sign} {right.python})"
+        return Written(f"{left.text} {sign} {right.text}", python)
     if kind == 1:
         return Written("e is other", "(e == 'other')")
     one, other = _truth(draw, depth - 1), _truth(draw, depth - 1)
@@ -188,20 +189,20 @@ def test_texts_documents_and_code_keep_computed_values(drawn: Drawn) -> None:
     space = checked(drawn)
     if space is None:
         return
-    assert from_json(to_json(space.checked)) == space.checked
+    assert space_from_json(space_to_json(space.checked)) == space.checked
     assert format_text(format_text(drawn.text)) == format_text(drawn.text)
-    again = sl.parse(as_text(space.checked))
+    again = sl.parse(space_to_text(space.checked))
     before, after = with_value(space.checked), with_value(again.checked)
     assert again.counted.configuration_count == space.counted.configuration_count
     code = ComputedParameterCode.by_address(space.checked)[before.address].value(before.expression)
-    names = {name: getattr(computed_numbers, name) for name in dir(computed_numbers)}
+    names = {name: getattr(standalone_arithmetic, name) for name in dir(standalone_arithmetic)}
     for configuration in space.sample(20, seed=1):
         values = [
             computed_value(each.expression, Assignment.from_configuration(there, configuration), there.variables)
             for each, there in ((before, space.checked), (after, again.checked))
         ]
         given_values = {**names, "given": dict(configuration)}
-        written = computed_numbers.computed(lambda: {"value": eval(code, given_values)})  # noqa: B023
+        written = standalone_arithmetic.defined_arguments(lambda: {"value": eval(code, given_values)})  # noqa: B023
         assert values[0] == values[1]
         if configuration["e"] == "made":
             assert written.get("value", INACTIVE) == values[0]
@@ -285,7 +286,7 @@ def test_an_interval_contains_all_values(data: st.DataObject) -> None:
         values = {n.address: _member_at(n.domain, points[n.address]) for n in nodes}
         value = computed_value(expression, values.__getitem__, variables)
         if value is not INACTIVE:
-            number = computed_numbers.exact(value)
+            number = standalone_arithmetic.to_exact_decimal(value)
             slack = abs(number) / 2**40  # irrational steps are rounded to floats
             assert interval.lower.number - slack <= number <= interval.upper.number + slack
             assert not interval.is_integral or number.denominator == 1

@@ -11,19 +11,19 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from spacelang.encodings import row_encodings
-from spacelang.encodings.integer_codes import IntegerEncoding, UnitIntervalMapping
-from spacelang.encodings.row_encodings import DomainEncoding, RowEncoding, exact_encoding, unit_encoding
+from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding, UnitIntervalMapping
+from spacelang.encodings.row_encodings import DomainEncoding, RowEncoding, exact_encoding, unit_interval_encoding
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
 from spacelang.sampling import value_codes
-from spacelang.sampling.batch_builder import Batch, BatchBuilder, encode_values
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch, encode_values
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.sampling.unit_scale import to_unit_function
 from spacelang.sampling.value_codes import decode_values
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 
 from .settings import LAW
 from .spaces import domains, general_spaces, member
@@ -100,7 +100,7 @@ def test_the_ends_are_the_outermost_members(part: Grid | Real) -> None:
 KINDS: tuple[Callable[[Domain], DomainEncoding], ...] = (
     exact_encoding,
     lambda domain: exact_encoding(domain, has_part=True),
-    unit_encoding,
+    unit_interval_encoding,
 )
 held = st.builds(
     lambda lower, count, step: Grid(lower, lower + count * step + step // 2, step=step),
@@ -141,7 +141,7 @@ def test_values_come_back_from_their_numbers(
     assert rows.dtype == np.float64
     assert rows.shape == (len(values), coding.width)
     assert np.isfinite(rows[:, 0]).all()
-    assert kind is unit_encoding or np.isfinite(rows).all()
+    assert kind is unit_interval_encoding or np.isfinite(rows).all()
     found = decode_values(domain, coding.decode(rows))
     if kind in KINDS[:2]:
         assert list(map(identity_key, found)) == list(map(identity_key, values))
@@ -166,7 +166,7 @@ def is_near(domain: Domain, value: Value, back: Value) -> bool:
 @LAW
 @given(domain=some, seed=st.integers(0, 2**32))
 def test_every_point_of_the_cube_is_a_members(domain: Domain, seed: int) -> None:
-    coding, rng = unit_encoding(domain), np.random.default_rng(seed)
+    coding, rng = unit_interval_encoding(domain), np.random.default_rng(seed)
     points = np.concatenate(
         [rng.random((8, coding.width)), rng.integers(0, 2, (8, coding.width)), rng.normal(0.5, 2, (4, coding.width))]
     )
@@ -224,7 +224,7 @@ def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None
     index = data.draw(st.integers(0, part.last_index))
     (code,) = value_codes.codes_at(part, np.array([index])).tolist()
     assert code == part.value_at(index)
-    assert row_encodings.nearest_index(part, np.array([code])).tolist() == [index]
+    assert row_encodings.nearest_indices(part, np.array([code])).tolist() == [index]
     if part.is_integral and index < part.last_index and part.upper < 2**50:
         between = np.array([code + part.step / 2, code + part.step * 0.49])
         assert row_encodings.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
@@ -242,7 +242,7 @@ def test_rows_that_stand_for_no_value_are_not_read() -> None:
 @LAW
 @given(domain=some, data=st.data())
 def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.DataObject) -> None:
-    values, coding = values_of(domain, data), IntegerEncoding(domain, domain)
+    values, coding = values_of(domain, data), MixedIntegerEncoding(domain, domain)
     whole, numbers = coding.encode(encode_values(domain, values))
     assert (whole.dtype, {each.dtype for each in numbers}) == (np.float64, {np.dtype(float)} if numbers else set())
     assert ((whole >= coding.lower) & (whole <= coding.upper) & (whole == np.rint(whole))).all()
@@ -255,7 +255,7 @@ def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.Data
 @LAW
 @given(domain=some, shares=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Domain, shares: list[float]) -> None:
-    coding = IntegerEncoding(domain, domain)
+    coding = MixedIntegerEncoding(domain, domain)
     interval = UnitIntervalMapping(coding.pieces, integral=coding.needs_integer)
     lower, upper = (coding.lower, coding.upper) if coding.needs_integer else ends_of(parts(domain)[0])
     numbers = np.clip([lower + share * (upper - lower) for share in sorted(shares)], lower, upper)  # type: ignore[operator]
@@ -291,7 +291,7 @@ def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missi
 @given(space=general_spaces(), seed=st.integers(0, 2**32))
 def test_what_is_inactive_is_missing_and_nothing_else_is(space: Space, seed: int) -> None:
     columns = drawn_rows(space, seed)
-    coding = RowEncoding(space, unit_encoding)
+    coding = RowEncoding(space, unit_interval_encoding)
     rows = coding.encode(columns)
     for field in coding.fields:
         key, mine = field.variable.key, rows[:, field.start : field.end]
@@ -303,7 +303,7 @@ def test_what_is_inactive_is_missing_and_nothing_else_is(space: Space, seed: int
     assert ((rows >= 0) & (rows <= 1) | np.isnan(rows)).all()
 
 
-def drawn_rows(space: Space, seed: int) -> Batch:
+def drawn_rows(space: Space, seed: int) -> ConfigurationBatch:
     try:
         structures = Structures(space)
         assume(structures.count)

@@ -12,7 +12,7 @@ from commands import environment
 from equal_seeds import SPACES, evaluate_slowly, requested, searched, trace
 from trying import IS_FULL
 
-from spacelang.optimizers import OPTIMIZERS, equal_seeds_sentence
+from spacelang.optimizers import OPTIMIZERS, reproducibility_sentence
 from spacelang.testing.simulated_workers import ShuffledWorkers
 
 NAMES = sorted({*OPTIMIZERS.names()} - PARTIAL)
@@ -46,7 +46,7 @@ def test_several_workers_give_the_same_trials_by_the_optimizers_that_say_so(name
 def test_who_depends_on_the_order_says_so() -> None:
     """Those that learn from what has ended propose other trials if others end first."""
     assert INDEPENDENT == ["blds", "daub", "enumerate", "lds", "mlds", "random"]
-    assert "but not with several" in equal_seeds_sentence(OPTIMIZERS.load("auto"))
+    assert "but not with several" in reproducibility_sentence(OPTIMIZERS.load("auto"))
     alone = {*trace("bo", "pipelines", 24)}
     crowds = [searched("bo", "pipelines", ShuffledWorkers(evaluate_slowly(0), 3, order), 24) for order in range(2)]
     assert any({*requested(crowd)} != alone for crowd in crowds)

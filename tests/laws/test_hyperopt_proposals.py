@@ -225,7 +225,7 @@ def part_of(space: Space) -> ProposerPart[int]:
 
 def begun(proposing: ProposerPart[int], seed: int, loss: float | None = None) -> Configuration:
     """What a part begins, and is told of."""
-    later = proposing.lazy_request()
+    later = proposing.make_lazy_request()
     request = later.make(np.random.default_rng(seed))
     assert later.on_start is not None
     later.on_start(request)
@@ -248,7 +248,7 @@ def test_a_finite_space_is_proposed_whole_each_configuration_once(space: Space) 
 
 def test_what_is_under_way_is_not_proposed_again() -> None:
     proposing = part_of(plain_space(2, 3))
-    laters = [proposing.lazy_request() for _ in range(6)]
+    laters = [proposing.make_lazy_request() for _ in range(6)]
     found = []
     for seed, later in enumerate(laters):
         found.append(later.make(np.random.default_rng(seed)).configuration)

@@ -18,7 +18,7 @@ from spacelang.optimizers._scheduling import search_after_initial_trials
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import SearchLog, drive, hash_loss
+from spacelang.testing.driving import SearchLog, drive_search, hash_loss
 from spacelang.testing.small_spaces import plain_space, spaces
 
 SIZE = 500
@@ -52,8 +52,8 @@ def started(driven: SearchLog, count: int) -> tuple[Configuration, ...]:
 def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: int, count: int, workers: int) -> None:
     initial = drawn(space, count, seed)
     for rule in ("default", "sample"):
-        without = drive(start(name, space, (), seed, hyperparameters=rule), hash_loss, 300, workers=workers)
-        within = drive(start(name, space, initial, seed, hyperparameters=rule), hash_loss, 300, workers=workers)
+        without = drive_search(start(name, space, (), seed, hyperparameters=rule), hash_loss, 300, workers=workers)
+        within = drive_search(start(name, space, initial, seed, hyperparameters=rule), hash_loss, 300, workers=workers)
         assert within.returned == without.returned or len(within.trials) == 300
         assert set(within.requests) >= set(map(Request, initial)) or not within.returned
 
@@ -70,7 +70,7 @@ def test_their_pipelines_come_first_where_pipelines_are_selected(
     first = [*dict.fromkeys(tree.encode(each).pipeline for each in initial)]
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), {"hyperparameters": "default"})
     search = optimizer.search(Problem(space, SIZE, np.random.default_rng(seed), initial))
-    driven = drive(search, hash_loss, 60, workers=workers)
+    driven = drive_search(search, hash_loss, 60, workers=workers)
     seen = [*dict.fromkeys(tree.encode(each.configuration).pipeline for each in driven.requests)]
     shown = 1 if name in DESCENDING else min(len(first), len(seen))
     if workers == 1 or name in DESCENDING:
@@ -119,7 +119,7 @@ def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, 
     wanted += [Request(each) for each in (initial[1], others[0], initial[0], others[1])]
     wanted.append(Request(initial[0], 100))  # on fewer rows it is another trial
     optimizer = Asks(wanted, begin)
-    driven = drive(
+    driven = drive_search(
         search_after_initial_trials(optimizer, Problem(space, SIZE, np.random.default_rng(0), initial)),
         hash_loss,
         100,
@@ -141,7 +141,7 @@ def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:
     initial = drawn(space, 2)
     for workers in (1, 4):
         search = search_after_initial_trials(Asks([], 1), Problem(space, SIZE, np.random.default_rng(0), initial))
-        driven = drive(search, hash_loss, 100, workers=workers)
+        driven = drive_search(search, hash_loss, 100, workers=workers)
         assert driven.returned
         assert started(driven, 5) == initial
 
@@ -149,6 +149,6 @@ def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:
 def test_without_any_a_search_is_as_it_was() -> None:
     space = plain_space(2, 2)
     for name in EVERY:
-        assert drive(start(name, space, ()), hash_loss, 30) == drive(
+        assert drive_search(start(name, space, ()), hash_loss, 30) == drive_search(
             OPTIMIZERS.load(name)().search(Problem(space, SIZE, np.random.default_rng(0))), hash_loss, 30
         )

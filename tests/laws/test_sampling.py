@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from spacelang.ir.domain import Categorical, Grid, Real, Union
-from spacelang.ir.expr import Active, And, Arithmetic, Compare, Constant, In, Not
+from spacelang.ir.expr import ActivityTest, And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Operator, Space
 from spacelang.ir.value import Value
 from spacelang.sampling import sampler as sampler_module
-from spacelang.sampling.conditional import MAX_JOINT_MEMBERS
+from spacelang.sampling.conditional_sampling import MAX_JOINT_MEMBERS
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .crafted import CRAFTED, forbid, one, parameter, plain, require, space_of, stage, x
@@ -75,7 +75,7 @@ def test_draws_along_conditions_follow_the_joint_law(monkeypatch: pytest.MonkeyP
         Compare(">", x(0), Constant(1)),
         Not(Compare("==", x(1), Constant("a"))),
         In(x(2), (None, 2)),
-        Active("s.A.x1"),
+        ActivityTest("s.A.x1"),
     )
     parameters = [
         parameter("s", "A", f"x{place}", domain, condition)

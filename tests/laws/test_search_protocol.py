@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, Search, SearchCoroutine, SearchEvent, ask_all, gather
 from spacelang.ir.trial import Request, Trial
-from spacelang.testing.driving import drive, flaky_loss, hash_loss, make_trial
+from spacelang.testing.driving import drive_search, flaky_loss, hash_loss, make_trial
 
 from .settings import LAW
 
@@ -79,7 +79,7 @@ def test_parts_side_by_side_are_told_of_what_they_asked_for(seeds: list[int], st
         results.append((yield from gather(made)))
         yield from ask_all([request(7)])
 
-    driven = drive(search(), flaky_loss, 1_000, workers=workers)
+    driven = drive_search(search(), flaky_loss, 1_000, workers=workers)
     assert driven.returned
     assert results == [tuple(seeds)], "in their order"
     told = Counter(each.finished.request for some in heard for each in some if each.finished)
@@ -99,7 +99,7 @@ def test_rounds_side_by_side_are_as_they_are_alone(wanted: list[list[int]], work
     def search() -> Search:
         found.append((yield from gather([asks(each) for each in wanted])))
 
-    driven = drive(search(), hash_loss, 1_000, workers=workers)
+    driven = drive_search(search(), hash_loss, 1_000, workers=workers)
     assert found == [tuple(wanted)]
     assert numbers(driven.trials) == [number for each in wanted for number in each], "those first that stand first"
 

@@ -16,7 +16,7 @@ from trying import IS_FULL
 
 from spacelang.files import resource_folder
 from spacelang.syntax import ast
-from spacelang.syntax.builder import Builder
+from spacelang.syntax.builder import SyntaxTreeBuilder
 from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.parser_tables import END, LrDriver, Token, lark_parser, load
 from spacelang.syntax.printer import format_file
@@ -125,7 +125,7 @@ def test_sentences_of_the_grammar_are_read(text: str) -> None:
 class _Adapter:
     """The builder as Lark calls it, with tokens of its own."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: SyntaxTreeBuilder) -> None:
         self._builder = builder
 
     def __getattr__(self, rule: str) -> Callable[[list[Any]], Any]:
@@ -143,7 +143,7 @@ def _own(child: Any) -> Any:
     return token
 
 
-BUILDER = Builder()
+BUILDER = SyntaxTreeBuilder()
 DRIVER = LrDriver(load(), BUILDER)
 
 

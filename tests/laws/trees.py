@@ -48,7 +48,7 @@ def tuples(elements: st.SearchStrategy[T], least: int = 0, most: int = 3) -> st.
 nowhere = st.just(NO_SPAN)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 numbers = st.builds(ast.Number, st.one_of(st.integers(), st.integers(-(10**30), 10**30), finite), nowhere)
-texts = st.builds(ast.Text, st.text(max_size=8), nowhere)
+texts = st.builds(ast.QuotedString, st.text(max_size=8), nowhere)
 keywords = st.builds(ast.NamedConstant, st.sampled_from([True, False, None]), nowhere)
 names = st.none() | words()
 quoted = st.builds(ast.Word, st.text(max_size=8), nowhere)
@@ -65,7 +65,7 @@ plain_values = st.one_of(numbers, texts, keywords, dotted())
 def values(draw: st.DrawFn, depth: int) -> ast.Value:
     kind = draw(st.integers(0, 5 if depth else 3))
     if kind == 4:
-        return ast.Tuple(draw(tuples(values(depth - 1))), NO_SPAN)
+        return ast.TupleLiteral(draw(tuples(values(depth - 1))), NO_SPAN)
     if kind == 5:
         return ast.OperatorValue(draw(dotted()), draw(bodies(depth - 1)), NO_SPAN)
     return draw(plain_values)
@@ -82,7 +82,7 @@ paths = st.builds(
     words(NOT_REFERENCES) | ticked | indexed,
     st.lists(words() | quoted | ticked | indexed, max_size=2),
 )
-tuples_of_values = st.builds(ast.Tuple, tuples(plain_values), nowhere)
+tuples_of_values = st.builds(ast.TupleLiteral, tuples(plain_values), nowhere)
 atoms = st.one_of(numbers, texts, keywords, paths, quantities, tuples_of_values)
 
 
@@ -93,10 +93,10 @@ def _expressions(inner: st.SearchStrategy[ast.Expression]) -> st.SearchStrategy[
     # A minus sign before a number is a part of the number.
     negated = inner.filter(lambda term: not isinstance(term, ast.Number))
     return st.one_of(
-        st.builds(ast.Binary, st.sampled_from(SIGNS), inner, inner, nowhere),
-        st.builds(ast.Logical, st.sampled_from(["and", "or"]), tuples(inner, 2), nowhere),
-        st.builds(ast.Unary, st.just("not"), inner, nowhere),
-        st.builds(ast.Unary, st.just("-"), negated, nowhere),
+        st.builds(ast.BinaryOperation, st.sampled_from(SIGNS), inner, inner, nowhere),
+        st.builds(ast.LogicalOperation, st.sampled_from(["and", "or"]), tuples(inner, 2), nowhere),
+        st.builds(ast.UnaryOperation, st.just("not"), inner, nowhere),
+        st.builds(ast.UnaryOperation, st.just("-"), negated, nowhere),
         st.builds(ast.Membership, inner, tuples(plain_values), nowhere),
         st.builds(ast.IsTest, inner, st.none() | dotted(NOT_WORDS | {"none"}) | quoted_path, nowhere),
         st.builds(ast.FunctionCall, words(NOT_REFERENCES), tuples(inner, 1), nowhere),
@@ -144,7 +144,7 @@ def _step(draw: st.DrawFn, depth: int) -> ast.Structure:
         case _:
             parts = draw(tuples(structures(depth - 1), 1))
             labels = draw(st.just(()) | st.tuples(*(called for _ in parts)))
-            return ast.Permute(parts, draw(annotations), NO_SPAN, labels if any(labels) else ())
+            return ast.Permutation(parts, draw(annotations), NO_SPAN, labels if any(labels) else ())
 
 
 def groups(depth: int) -> st.SearchStrategy[ast.Parenthesised]:

@@ -15,8 +15,10 @@ from spacelang.ir.domain import Real
 from spacelang.ir.search_protocol import Ask, SearchEvent
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
-from spacelang.runtime.objective import identifying_settings
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.listeners import SilentListener, accept_old_methods
+from spacelang.runtime.objective import identifying_settings, prefix_key_function, recorded_columns
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.testing import driving, faults
 
 REQUEST = Request(Configuration({"a": 1}))
@@ -110,12 +112,29 @@ def test_attributes_of_plug_ins_are_found_under_both_names(plugin: Any) -> None:
         ("spacelang.ir.task", "Goal", "ScorerGoal"),
         ("spacelang.testing.optimizers", "quantized_loss_function", "stepped_loss_with_failures"),
         ("spacelang.testing.draw_functions", "draw_one", "draw_one"),
+        ("spacelang.testing", "BoundingConformance", "ExecutorLimitsConformance"),
+        ("spacelang.testing.driving", "drive", "drive_search"),
     ],
 )
 def test_pickled_objects_find_their_classes_and_functions_by_old_names(module: str, old: str, new: str) -> None:
     with pytest.warns(DeprecationWarning, match="was renamed"):
         found = pickle.loads(f"c{module}\n{old}\n.".encode())
     assert found.__name__ == new
+
+
+def test_a_listener_may_have_its_methods_under_their_old_names() -> None:
+    class OldListener(SilentListener):
+        def trial(self, record: Any, best: Any) -> None:
+            heard.append((record, best))
+
+    heard: list[Any] = []
+    with pytest.warns(DeprecationWarning, match=r"`OldListener\.trial` was renamed to `on_trial`"):
+        listener = accept_old_methods(OldListener())
+    listener.on_start(Budget())
+    listener.on_trial("record", "best")  # type: ignore[arg-type]
+    assert heard == [("record", "best")]
+    new = SilentListener()
+    assert accept_old_methods(new) is new
 
 
 def test_a_plug_in_may_override_an_attribute_under_its_old_name() -> None:
@@ -130,3 +149,19 @@ def test_a_plug_in_may_override_an_attribute_under_its_old_name() -> None:
         assert identifying_settings(OldObjective(facts)) == {"version": "2"}
     assert identifying_settings(NewObjective(facts)) == {"version": "3"}
     assert identifying_settings(BlackBoxObjective(facts)) == {}
+
+
+def test_an_objective_may_name_its_columns_and_prefix_keys_as_before() -> None:
+    class OldObjective(BlackBoxObjective):
+        recorded = ("metric.f1",)
+
+        def route(self, request: Request) -> tuple[object, ...]:
+            return (request.fidelity,)
+
+    old = OldObjective(DataFacts("box", 0, 0, "1"))
+    with pytest.warns(DeprecationWarning, match="`recorded_columns`"):
+        assert recorded_columns(old) == ("metric.f1",)
+    with pytest.warns(DeprecationWarning, match="`prefix_key`"):
+        found = prefix_key_function(old)
+    assert found is not None
+    assert found(REQUEST) == (None,)

@@ -15,8 +15,8 @@ from spacelang.errors import (
     OPTIONS_WITHOUT_VALUE,
     QUOTED_OPTIONS_PATTERN,
     UserError,
+    match_command_line_options,
     remedy_in_python,
-    split_options,
 )
 from spacelang.plugins import UnknownPluginError
 from spacelang.runtime.errors import DataError, DifferentSearchError
@@ -103,7 +103,7 @@ def test_what_remedies_name_is_there_in_python() -> None:
         (option["name"].replace("-", "_"), option["value"])
         for path in files
         for quoted in QUOTED_OPTIONS_PATTERN.finditer(path.read_text(encoding="utf-8"))
-        for option in split_options(quoted[1])
+        for option in match_command_line_options(quoted[1])
         if not option[0].startswith("--set ")
     }
     assert {"resume", "store", "test"} <= {name for name, _ in named} <= {*taken, *of_files}

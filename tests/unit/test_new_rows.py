@@ -1,5 +1,6 @@
 """Exported pipelines and predictions need only the columns that the pipeline uses; rows with labels are scored."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 
 import spacelang as sl
-from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
+from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows, share_of_fitted_rows
 from spacelang.api.search_data import TabularData
 from spacelang.api.stored_runs import ReopenedRun, reopen_run
 from spacelang.report.pipeline_module import pipeline_module_text
@@ -98,6 +99,10 @@ def test_rows_with_labels_are_scored_and_need_only_used_columns(finished: Reopen
     score, predicted = scored(new)
     assert score.loss == pytest.approx(np.mean(predicted != new[LABEL]))
     assert score.low < score.loss < score.high
+    rows = load_new_rows(str(tmp_path / "new.csv"), needed.objective.dataset, unused=unused)
+    assert share_of_fitted_rows(rows, needed.objective.dataset) == 1
+    others = replace(rows, features=rows.features.assign(age=rows.features["age"] + 0.5 * (rows.features.index < 45)))
+    assert share_of_fitted_rows(others, needed.objective.dataset) == 0.25
     some, _ = scored(new.assign(**{LABEL: new[LABEL].where(new.index < 40)}))
     assert (some.rows, some.loss) == (40, pytest.approx(np.mean(predicted[:40] != new[LABEL][:40])))
     unknown, _ = scored(new.assign(**{LABEL: "perhaps"}))

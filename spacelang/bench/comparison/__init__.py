@@ -143,6 +143,18 @@ class ComparisonResults:
         return found
 
     @cached_property
+    def has_scores(self) -> Mapping[IncumbentCandidates, npt.NDArray[np.bool_]]:
+        """True where at least one run of an optimizer has a score, of shape (data, optimizers, times)."""
+        shape = len(self.data), len(self.optimizers), len(self.seconds)
+        found = {models: np.zeros(shape, dtype=np.bool_) for models in IncumbentCandidates}
+        for run in self.runs:
+            place = self.data.index(run.key.data), self.optimizers.index(run.key.optimizer)
+            for models, curve in run.curves.items():
+                if curve.seconds:
+                    found[models][place] |= self.seconds >= curve.seconds[0]
+        return found
+
+    @cached_property
     def quartiles(self) -> Mapping[IncumbentCandidates, ranks.Array]:
         """The lower quartile, median and upper quartile over seeds, of shape (3, data, optimizers, times)."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}

@@ -1,6 +1,7 @@
 """Progress over all runs of a comparison, on standard error."""
 
 import time
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from rich import progress as bars
@@ -8,14 +9,19 @@ from rich.console import Console
 
 from spacelang.bench.comparison import RunKey, RunResult
 from spacelang.diagnostics.terminal_cells import replace_unprintable
+from spacelang.ir.trial import UNNAMED_LOSS, LossName
 from spacelang.report.progress import SECONDS_BETWEEN_LINES
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.listeners import Closeable, Listener, SilentListener
+from spacelang.text import count_with_noun
 
 
 class ComparisonListener(Listener, Protocol):
     """A listener of a comparison; between `run_started` and `run_finished` it gets the events of that run."""
+
+    def data_checked(self, formulas: Mapping[str, str]) -> None:
+        """Receive the formula of the loss on each data set, by the label of the data."""
 
     def runs_planned(self, runs: int, done: int) -> None:
         """Receive the number of all runs and of those that are already done."""
@@ -29,6 +35,9 @@ class ComparisonListener(Listener, Protocol):
 
 class SilentComparisonListener(SilentListener):
     """A listener that ignores all events."""
+
+    def data_checked(self, formulas: Mapping[str, str]) -> None:
+        """Ignore the event."""
 
     def runs_planned(self, runs: int, done: int) -> None:
         """Ignore the event."""
@@ -53,6 +62,7 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         self._task: bars.TaskID | None = None
         self._runs = self._done = self._trials = 0
         self._key: RunKey | None = None
+        self._formulas: Mapping[str, str] = {}
         self._budget = Budget()
         self._last_printed = time.monotonic()
 
@@ -60,6 +70,10 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         """Restore the terminal."""
         if self._bar is not None:
             self._bar.stop()
+
+    def data_checked(self, formulas: Mapping[str, str]) -> None:
+        """Remember the names of the scores."""
+        self._formulas = formulas
 
     def runs_planned(self, runs: int, done: int) -> None:
         """Show the bar, or print how many runs are already done."""
@@ -75,15 +89,16 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         self._key, self._trials = key, 0
         self._show("")
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """Remember the budget of the current run, which the bar shows."""
         self._budget = budget
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
-        """Show the number of trials and the best loss."""
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
+        """Show the number of trials and the best score."""
         self._trials += 1
-        loss = "" if best.trial.loss is None else f", best loss {best.trial.loss:.6g}"
-        self._show(f": {self._trials} trial{'s' if self._trials > 1 else ''}{loss}", self._share(record.finished))
+        formula = self._formulas.get("" if self._key is None else self._key.data, UNNAMED_LOSS.formula)
+        score = "" if (loss := best.trial.loss) is None else f", best {LossName.of_formula(formula).describe(loss)}"
+        self._show(f": {count_with_noun(self._trials, 'trial')}{score}", self._share(record.finished))
 
     def run_finished(self, run: RunResult) -> None:
         """Count the run, and print the reason if it has no score."""

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from html import escape
-from math import isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunResult, winner_losses
 from spacelang.bench.comparison.ranks import LEVEL, Array, Estimate, LeadInterval, RankEstimates, Ranking
@@ -31,10 +32,12 @@ class EndSummary:
 
     `losses` has the shape (data, optimizers). With test rows they are the means of the winners there, with 95 %
     intervals over the seeds; otherwise medians with quartiles, of models trained on all training rows. `ranks` are the
-    average ranks of mean losses and their differences, over all data; `place` is their last time.
+    average ranks of mean losses and their differences, over all data; `place` is their last time. `has_score`, of the
+    shape of `losses`, is False if no run has a score, so that the loss is only what ranks assume.
     """
 
     losses: Estimate
+    has_score: npt.NDArray[np.bool_]
     ranks: RankEstimates
     is_test: bool
     place: int = -1
@@ -45,15 +48,24 @@ class EndSummary:
         found: Array = self.ranks.ranks.value[:, self.place]
         return found
 
+    def scores(self, metric: LossName, data: int) -> Estimate:
+        """Return the scores of the optimizers on a data set, with ascending intervals; NaN without a score."""
+        value, low, high = (np.where(self.has_score[data], part[data], nan) for part in _parts(self.losses))
+        if metric.is_score:
+            return Estimate(value, low, high)
+        turned = (np.array([metric.score(float(loss)) for loss in part]) for part in (value, high, low))
+        return Estimate(*turned)
+
 
 def end_summary(results: ComparisonResults) -> EndSummary:
     """Return the summary of a comparison at its end; on test rows if there are any."""
     judged, models = winner_losses(results), IncumbentCandidates.FULL
     if judged is not None:
-        return EndSummary(judged.losses, judged.rank_estimates[Ranking.MEAN_LOSSES], is_test=True)
+        tested = ~np.isnan(judged.reported)
+        return EndSummary(judged.losses, tested, judged.rank_estimates[Ranking.MEAN_LOSSES], is_test=True)
     lower, median, upper = results.quartiles[models][..., -1]
     ranks = results.rank_estimates[Ranking.MEAN_LOSSES][models]
-    return EndSummary(Estimate(median, lower, upper), ranks, is_test=False)
+    return EndSummary(Estimate(median, lower, upper), results.has_scores[models][..., -1], ranks, is_test=False)
 
 
 def summary_frame(results: ComparisonResults) -> "pd.DataFrame":
@@ -61,14 +73,11 @@ def summary_frame(results: ComparisonResults) -> "pd.DataFrame":
     import pandas as pd
 
     found, columns = end_summary(results), dict[tuple[str, str], Array]()
-    parts = {"loss": found.losses.value, "low": found.losses.low, "high": found.losses.high}
     for place, data in enumerate(results.data):
         metric = LossName.of_formula(results.formulas[data])
-        if not metric.is_score:
-            columns[data, metric.score_name] = np.array(
-                [metric.score(float(loss)) for loss in found.losses.value[place]]
-            )
-        columns |= {(data, name): values[place] for name, values in parts.items()}
+        scores = found.scores(metric, place)
+        columns |= {(data, metric.score_name): scores.value, (data, "low"): scores.low, (data, "high"): scores.high}
+        columns[data, "loss"] = found.losses.value[place]
     ranks = found.ranks.ranks
     for name, values in {"rank": ranks.value, "low": ranks.low, "high": ranks.high}.items():
         columns[ALL_DATA, name] = values[:, found.place]
@@ -88,11 +97,13 @@ def summary_html(results: ComparisonResults) -> str:
 
 def summary_latex(results: ComparisonResults) -> str:
     """Return the table of `Comparison.to_latex`."""
-    found, names = end_summary(results), [_escaped(name) for name in (*results.data, "rank")]
-    losses, ranks = found.losses, found.ranks.ranks
-    rank = Estimate(*(each[:, found.place] for each in (ranks.value, ranks.low, ranks.high)))
-    columns = [_cells(Estimate(*(each[row] for each in _parts(losses))), ".4f") for row in range(len(results.data))]
-    columns.append(_cells(rank, ".2f"))
+    found, names, columns = end_summary(results), list[str](), list[list[str]]()
+    for place, data in enumerate(results.data):
+        metric = LossName.of_formula(results.formulas[data])
+        names.append(_escaped(f"{data}: {metric.score_name}"))
+        columns.append(_cells(found.scores(metric, place), ".4f", is_least_best=metric.is_score))
+    names.append("rank")
+    columns.append(_cells(Estimate(*(each[:, found.place] for each in _parts(found.ranks.ranks))), ".2f"))
     rows = zip(map(_escaped, results.optimizers), *columns, strict=True)
     lines = [
         f"\\begin{{tabular}}{{l{'r' * len(names)}}}",
@@ -110,11 +121,12 @@ def _parts(estimate: Estimate) -> tuple[Array, Array, Array]:
     return estimate.value, estimate.low, estimate.high
 
 
-def _cells(estimate: Estimate, form: str) -> list[str]:
-    """Return the cells of a column: values with intervals, the smallest ones in bold."""
-    texts = [format(value, form) for value in estimate.value]
-    least = format(np.nanmin(estimate.value), form)
-    bold = [rf"\textbf{{{text}}}" if text == least else text for text in texts]
+def _cells(estimate: Estimate, form: str, *, is_least_best: bool = True) -> list[str]:
+    """Return the cells of a column: values with intervals, the best ones in bold, and `--` for a missing value."""
+    texts = ["--" if isnan(value) else format(value, form) for value in estimate.value]
+    known = [value for value in estimate.value.tolist() if not isnan(value)]
+    best = format((min if is_least_best else max)(known), form) if known else ""
+    bold = [rf"\textbf{{{text}}}" if text == best else text for text in texts]
     bounds = zip(estimate.low, estimate.high, strict=True)
     ends = ["" if np.isnan(low) else f" [{low:{form}}, {high:{form}}]" for low, high in bounds]
     return [text + end for text, end in zip(bold, ends, strict=True)]
@@ -138,7 +150,7 @@ def verdict(results: ComparisonResults) -> str:
         return f"all optimizers have the same rank {where}"
     if results.resampling is None:
         which = f"{name} has the best average rank ({found.rank[first]:.2f})"
-        return f"{which} {where}, which are too few to tell it from noise"
+        return f"{which} {where}, which are too few to distinguish the lead from noise"
     beaten = {row: bounds for row in range(len(found.rank)) if (bounds := _lead(results, found, first, row))}
     equal = [f"`{results.optimizers[row]}`" for row in range(len(found.rank)) if row != first and row not in beaten]
     if not beaten:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from math import isnan, log10
+from math import isnan, log10, nan
 from typing import Final
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -67,13 +67,12 @@ def summary_table(results: ComparisonResults) -> TitledTable:
     for row, rank in zip(rows, zip(*ranks, strict=True), strict=True):
         row.append(_format_estimate(*rank))
     if len(results.data) <= MAX_SUMMARY_DATA:
-        losses = (found.losses.value, found.losses.low, found.losses.high)
         for place, data in enumerate(results.data):
             metric = LossName.of_formula(results.formulas[data])
             head.append(replace_unprintable(f"{data}: {metric.score_name}"))
-            for row, value, low, high in zip(rows, *(part[place] for part in losses), strict=True):
-                ends = metric.score_interval(low, high)
-                row.append(_format_estimate(metric.score(value), *ends, _format_loss))
+            scores = found.scores(metric, place)
+            for row, value, low, high in zip(rows, scores.value, scores.low, scores.high, strict=True):
+                row.append(_format_estimate(value, low, high, _format_loss))
     what = "mean score on rows that no trial saw [95 %]" if found.is_test else "median score at the end [quartiles]"
     shown = f", {what}" if len(head) > 2 else ""
     return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))
@@ -106,14 +105,15 @@ def headline(results: ComparisonResults) -> str:
 
 
 def loss_table(results: ComparisonResults, data: str, models: IncumbentCandidates) -> TitledTable:
-    """Return the table of median and quartiles of the incumbent's loss after some shares of the time."""
-    sampled = _at_table_times(results)
-    lower, median, upper = sampled.quartiles[models][:, results.data.index(data)]
+    """Return the table of median and quartiles of the incumbent's score after some shares of the time."""
+    sampled, place = _at_table_times(results), results.data.index(data)
+    metric = LossName.of_formula(results.formulas[data])
+    losses = np.where(sampled.has_scores[models][place], sampled.quartiles[models][:, place], nan)
     rows = tuple(
-        (replace_unprintable(name), *map(_format_estimate, *bounds, repeat(_format_loss)))
-        for name, *bounds in zip(results.optimizers, median, lower, upper, strict=True)
+        (replace_unprintable(name), *(_format_score(metric, *cell) for cell in zip(*by_time, strict=True)))
+        for name, *by_time in zip(results.optimizers, *losses, strict=True)
     )
-    title = f"{data}: {results.formulas[data]}, {MODEL_LABELS[models]}, median [quartiles]"
+    title = f"{data}: {_name_of_score(metric)}, {MODEL_LABELS[models]}, median [quartiles]"
     return TitledTable(replace_unprintable(title), ("after", *map(format_seconds, sampled.seconds)), rows)
 
 
@@ -158,7 +158,7 @@ def interval_note(results: ComparisonResults) -> str:
     if found.unit is ResamplingUnit.SEEDS:
         data = count_with_noun(len(results.data), ResamplingUnit.DATA)
         lines.append(
-            f"The intervals say nothing about other data: {data} {'is' if len(results.data) == 1 else 'are'} too few."
+            f"The intervals do not hold for other data: {data} {'is' if len(results.data) == 1 else 'are'} too few."
         )
     return " ".join(lines)
 
@@ -200,7 +200,18 @@ def _format_estimate(value: float, low: float, high: float, to_text: Callable[[f
     return to_text(value) if isnan(low) else f"{to_text(value)} [{to_text(low)}, {to_text(high)}]"
 
 
+def _format_score(metric: LossName, low: float, loss: float, high: float) -> str:
+    """Return a score with its interval as text, for a loss with its interval."""
+    return _format_estimate(metric.score(loss), *metric.score_interval(low, high), _format_loss)
+
+
+def _name_of_score(metric: LossName) -> str:
+    return metric.score_name if metric.is_score else f"{metric.score_name} (the loss is {metric.formula})"
+
+
 def _format_loss(number: float) -> str:
+    if isnan(number):
+        return "-"
     return f"{number:.4f}" if abs(number) < 10 else f"{number:.5g}"
 
 
@@ -251,7 +262,7 @@ def _longest_leader(results: ComparisonResults, models: IncumbentCandidates) -> 
 
 def _test_row_parts(results: ComparisonResults, judged: WinnerLosses) -> list[TitledTable | Text]:
     found: list[TitledTable | Text] = [winner_loss_table(results, judged, data) for data in results.data]
-    found.append(Text("\noptimism: the loss on rows that no trial saw, minus the reported loss"))
+    found.append(Text("\noptimism: how much better the reported score is than the score on rows that no trial saw"))
     if len(results.optimizers) == 1:
         return found
     found.append(winner_rank_table(results, judged))
@@ -276,20 +287,21 @@ def _test_row_parts(results: ComparisonResults, judged: WinnerLosses) -> list[Ti
 
 
 def winner_loss_table(results: ComparisonResults, judged: WinnerLosses, data: str) -> TitledTable:
-    """Return the table of the winners' losses on rows that no trial saw, with reported losses and optimism."""
-    place = results.data.index(data)
-    columns = (judged.losses.value, judged.losses.low, judged.losses.high, judged.reported, judged.optimism)
+    """Return the table of the winners' scores on rows that no trial saw, with reported scores and optimism."""
+    place, metric = results.data.index(data), LossName.of_formula(results.formulas[data])
+    columns = (judged.losses.low, judged.losses.value, judged.losses.high, judged.reported, judged.optimism)
     by_optimizer = zip(results.optimizers, *(column[place] for column in columns), strict=True)
     rows = tuple(
         (
             replace_unprintable(name),
-            _format_estimate(mean, low, high, _format_loss),
-            *("-" if isnan(each) else _format_loss(each) for each in others),
+            "-" if isnan(reported) else _format_score(metric, *mean),
+            _format_loss(metric.score(reported)),
+            _format_loss(optimism),
         )
-        for name, mean, low, high, *others in by_optimizer
+        for name, *mean, reported, optimism in by_optimizer
     )
     seeds = count_with_noun(len(results.seeds), "seed")
-    title = f"{data}: {results.formulas[data]} of the winners, mean over {seeds} [95 % interval]"
+    title = f"{data}: {_name_of_score(metric)} of the winners, mean over {seeds} [95 % interval]"
     return TitledTable(replace_unprintable(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
 
 

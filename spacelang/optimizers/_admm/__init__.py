@@ -33,7 +33,7 @@ PenaltyUnits: TypeAlias = Literal["unit", "raw"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Iterate:
+class AdmmState:
     """The state that one iteration of ADMM passes to the next. Do not write to its arrays.
 
     `point` has z, the orders, theta_c and, as theta_d, theta~ (D,), whose entries need not be integers. `delta` (D,) is
@@ -54,7 +54,7 @@ class Iterate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Splitting:
+class AdmmUpdateSteps:
     """The steps of an iteration that evaluate nothing.
 
     `widths` (D,) is the unit of each variable in the penalty. The steps of one iteration are, in this order:
@@ -69,16 +69,16 @@ class Splitting:
     widths: Array
 
     @classmethod
-    def from_box(cls, box: ThetaCoordinates, rho: float, weighed: PenaltyUnits = "unit") -> "Splitting":
+    def from_box(cls, box: ThetaCoordinates, rho: float, weighed: PenaltyUnits = "unit") -> "AdmmUpdateSteps":
         """Return the splitting of theta_d in its box, with rho > 0."""
         return cls(box, rho, box.penalty_scales if weighed == "unit" else np.ones(len(box)))
 
-    def initial_state(self, point: AdmmPoint) -> Iterate:
+    def initial_state(self, point: AdmmPoint) -> AdmmState:
         """Return the first state: delta is the projection P_D of theta; no multipliers and no constraints yet."""
         empty = np.zeros(0)
-        return Iterate(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
+        return AdmmState(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
 
-    def theta_with_least_penalty(self, state: Iterate) -> Array:
+    def theta_with_least_penalty(self, state: AdmmState) -> Array:
         """Return b = delta - lambda / rho, shape (D,): the theta~ with the smallest penalty in theta-min."""
         return np.asarray(state.delta - state.multipliers * self.widths / self.rho)
 
@@ -86,7 +86,7 @@ class Splitting:
         """Return rho / 2 times the squared distance of theta~ (..., D) from b over the owned variables, shape (...)."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
-    def with_theta(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
+    def with_theta(self, state: AdmmState, found: AdmmPoint, owned: Mask) -> AdmmState:
         """Return the state after theta-min: the owned variables have the values of `found`.
 
         All other variables of theta~ become b, where their penalty is 0, and those of theta_c stay as they are. theta~
@@ -96,12 +96,12 @@ class Splitting:
         relaxed = self.box.clip(np.where(owned.theta_d, found.theta_d, self.theta_with_least_penalty(state)))
         return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
 
-    def with_delta(self, state: Iterate) -> Iterate:
+    def with_delta(self, state: AdmmState) -> AdmmState:
         """Return the state after delta-min: delta is the member of D nearest to theta~ + lambda / rho."""
         wanted = state.relaxed_integers + state.multipliers * self.widths / self.rho
         return replace(state, delta=self.box.nearest(wanted))
 
-    def restarted_at(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
+    def restart_at(self, state: AdmmState, found: AdmmPoint, owned: Mask) -> AdmmState:
         """Return the state restarted at a point.
 
         z, the orders and the owned variables of theta_c and theta~ are those of `found`. The owned variables of delta
@@ -117,7 +117,7 @@ class Splitting:
             multipliers=np.where(mine, 0.0, state.multipliers),
         )
 
-    def with_multipliers(self, state: Iterate) -> Iterate:
+    def with_multipliers(self, state: AdmmState) -> AdmmState:
         """Return the state after the update of the multipliers: lambda + rho (theta~ - delta)."""
         step = self.rho * (state.relaxed_integers - state.delta) / self.widths
         return replace(state, multipliers=state.multipliers + step)
@@ -316,7 +316,9 @@ class TrialCache:
         """The number of trials so far that provided new information."""
         self.idle_workers = 1
 
-    def run(self, part: SearchCoroutine[T], note: Callable[[Trial], None] = lambda _: None) -> SearchCoroutine[T]:
+    def run_with_cached_trials(
+        self, part: SearchCoroutine[T], note: Callable[[Trial], None] = lambda _: None
+    ) -> SearchCoroutine[T]:
         """Run a part of the search, and answer its requests from the cache where possible.
 
         A request that stands for no member of the space is answered with a failed trial. `note` is called with every

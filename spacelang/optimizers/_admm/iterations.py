@@ -15,11 +15,11 @@ from spacelang.ir.space import SKIPPED_STEP, Choice
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer
 from spacelang.optimizers._admm import (
+    AdmmState,
+    AdmmUpdateSteps,
     ConstraintResiduals,
-    Iterate,
     NearestMemberCache,
     PipelineTrials,
-    Splitting,
     ThetaCube,
     TrialCache,
 )
@@ -93,7 +93,7 @@ def _sort_key(trial: Trial) -> tuple[float, float]:
     return trial.excess, trial.normalized_loss
 
 
-class Iterations:
+class AdmmIterations:
     """The ADMM iterations of one run, with their current state.
 
     `state` belongs to the current z. `iteration` counts from 0, and starts again at 0 after every restart.
@@ -104,7 +104,7 @@ class Iterations:
         method: AdmmIterationSettings,
         problem: Problem,
         form: AdmmForm,
-        splitting: Splitting,
+        splitting: AdmmUpdateSteps,
         residuals: ConstraintResiduals,
     ) -> None:
         self._method, self._problem, self._form = method, problem, form
@@ -113,13 +113,15 @@ class Iterations:
         self._members = NearestMemberCache(form)
         self._cache = TrialCache()
         self._pipeline_trials = PipelineTrials()
-        self._random_configurations = UniqueConfigurations(DiscrepancyTree(form.structures), problem.rng).each_once()
+        self._random_configurations = UniqueConfigurations(
+            DiscrepancyTree(form.structures), problem.rng
+        ).each_once_in_random_order()
         start = splitting.initial_state(starting_point_of_search(form, problem.initial))
         self.state = replace(start, slack=residuals.initial_multipliers, mu=residuals.initial_multipliers)
         self.iteration = 0
         self._current_trial: Trial | None = None
         """The trial of the current z at the current theta on all rows; None if there is none."""
-        self._best: tuple[Trial, Iterate] | None = None
+        self._best: tuple[Trial, AdmmState] | None = None
         """The best trial at the end of an iteration, with its state."""
         self._tuned_pipelines: set[Pipeline] = set()
         """The pipelines that were tuned, or are about to be."""
@@ -177,11 +179,11 @@ class Iterations:
             if len(problem.trials) > getattr(self._method.theta, "most_modelled", inf):
                 self._problem.remark(SUBSAMPLING_NOTE)
 
-        best = yield from self._cache.run(asking, note)
+        best = yield from self._cache.run_with_cached_trials(asking, note)
         self._tuned_pipelines.add(pipeline)
         self._pipeline_trials.record(pipeline, problem.new_trials)
         before = self._members(self.state.point)
-        self.state = self._splitting.with_multipliers(self._splitting.with_delta(problem.state_after(best)))
+        self.state = self._splitting.with_multipliers(self._splitting.with_delta(problem.updated_state(best)))
         self._current_trial = problem.trials.get(best)
         self._store_state(pipeline, is_other=self._members(self.state.point) != before)
 
@@ -198,11 +200,11 @@ class Iterations:
         problem = ZSubproblem(self._members, self._choice_tree, self._thetas, self._residuals, self.state)
         if self._current_trial is None:  # with `first="z"`, the result must be no worse than the start
             request = problem.request(self._current_pipeline)
-            (self._current_trial,) = yield from self._cache.run(ask_all([request]), self._record)
+            (self._current_trial,) = yield from self._cache.run_with_cached_trials(ask_all([request]), self._record)
         selection = problem.selection_problem(self._problem, self._cache.idle_workers)
         asking = self._method.z.select(selection, calls, self._current_pipeline)
-        found = yield from self._cache.run(asking, self._record)
-        (trial,) = yield from self._cache.run(ask_all([problem.request(found)]), self._record)
+        found = yield from self._cache.run_with_cached_trials(asking, self._record)
+        (trial,) = yield from self._cache.run_with_cached_trials(ask_all([problem.request(found)]), self._record)
         if selection.sort_key(trial) < selection.sort_key(self._current_trial):
             self._current_trial = trial
             self.state = self._thetas.state_of(found, self.state)
@@ -221,10 +223,10 @@ class Iterations:
         request = next((each for each in drawn if each not in self._cache.trials), None)
         if request is None:
             return False
-        (self._current_trial,) = yield from self._cache.run(ask_all([request]))
+        (self._current_trial,) = yield from self._cache.run_with_cached_trials(ask_all([request]))
         point = self._form.encode(request.configuration)
         pipeline, owned = self._choice_tree.pipeline_of(point), self._form.variables_of_selected_alternatives(point)
-        self.state = self._splitting.restarted_at(self._thetas.state_of(pipeline, self.state), point, owned)
+        self.state = self._splitting.restart_at(self._thetas.state_of(pipeline, self.state), point, owned)
         self._store_state(pipeline, is_other=True)
         return True
 
@@ -241,13 +243,15 @@ class Iterations:
         near = [each for each in around if each not in self._tuned_pipelines]
         for place in self._problem.rng.permutation(len(near)):
             owned = self._form.variables_of_selected_alternatives(best.point)
-            state = self._splitting.restarted_at(self._thetas.state_of(pipeline, self.state), best.point, owned)
+            state = self._splitting.restart_at(self._thetas.state_of(pipeline, self.state), best.point, owned)
             state = self._thetas.state_of(near[place], state)
             self._tuned_pipelines.add(near[place])
             member = self._members(state.point)
             if member is not None:
                 self.state = state  # set before the request, because trials are recorded at its theta
-                (self._current_trial,) = yield from self._cache.run(ask_all([Request(member)]), self._record)
+                (self._current_trial,) = yield from self._cache.run_with_cached_trials(
+                    ask_all([Request(member)]), self._record
+                )
                 self._store_state(near[place], is_other=False)
                 return True
         return False
@@ -274,7 +278,7 @@ def starting_point_of_search(form: AdmmForm, initial: Sequence[Configuration] = 
     structures, taken = form.structures, dict[str, str]()
     for stage in form.space.stages:
         for branch in _simple_alternatives(stage):
-            if structures.existence_solver.condition({**taken, stage.address: branch}).exists:
+            if structures.existence_solver.condition({**taken, stage.address: branch}).has_structures:
                 taken[stage.address] = branch
                 break
     return form.encode(DefaultCompleter(structures).complete(structures.nearest_structure(taken)))

@@ -21,15 +21,15 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Box, Point
 from spacelang.optimizers._admm import (
     NO_MEMBER_KEY,
+    AdmmState,
+    AdmmUpdateSteps,
     ConstraintResiduals,
-    Iterate,
     NearestMemberCache,
-    Splitting,
     Theta,
     ThetaCube,
     constraint_values,
 )
-from spacelang.optimizers._selection import SelectionProblem, no_penalty
+from spacelang.optimizers._selection import SelectionProblem, zero_penalty
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.surrogates import Dimension
@@ -55,9 +55,9 @@ class ThetaSubproblem:
     def __init__(
         self,
         form: AdmmForm,
-        splitting: Splitting,
+        splitting: AdmmUpdateSteps,
         residuals: ConstraintResiduals,
-        state: Iterate,
+        state: AdmmState,
         rng: Generator,
         *,
         room: int = 1,
@@ -125,7 +125,7 @@ class ThetaSubproblem:
         self._largest_penalty = max(self._largest_penalty, penalty)
         return trial.normalized_loss + penalty
 
-    def state_after(self, best: Point) -> Iterate:
+    def updated_state(self, best: Point) -> AdmmState:
         """Return the state with theta and the slacks of the best point; a failed trial changes no slacks."""
         state = self._splitting.with_theta(self._state, self._decode(best), self._owned)
         trial = self.trials.get(best)
@@ -249,16 +249,16 @@ Scope: TypeAlias = Literal["algorithm", "pipeline"]
 class ThetaStateStore:
     """The state of theta of each pipeline: shared by all pipelines, or one for each of them."""
 
-    def __init__(self, scope: Scope, choosing: PipelineChoiceTree, start: Iterate) -> None:
+    def __init__(self, scope: Scope, choosing: PipelineChoiceTree, start: AdmmState) -> None:
         self._scope, self._choosing, self._start = scope, choosing, start
-        self._state_by_pipeline: dict[Pipeline, Iterate] = {}
+        self._state_by_pipeline: dict[Pipeline, AdmmState] = {}
 
-    def state_of(self, pipeline: Pipeline, present: Iterate) -> Iterate:
+    def state_of(self, pipeline: Pipeline, present: AdmmState) -> AdmmState:
         """Return the state of a pipeline, with the slacks and constraint multipliers of the `present` state."""
         found = present if self._scope == "algorithm" else self._state_by_pipeline.get(pipeline, self._start)
         return replace(found, point=self._choosing.point_of(pipeline, found.point), slack=present.slack, mu=present.mu)
 
-    def store(self, pipeline: Pipeline, state: Iterate) -> None:
+    def store(self, pipeline: Pipeline, state: AdmmState) -> None:
         """Store the state of a pipeline; does nothing if all pipelines share one state."""
         if self._scope == "pipeline":
             self._state_by_pipeline[pipeline] = state
@@ -273,7 +273,7 @@ class ZSubproblem:
         choosing: PipelineChoiceTree,
         thetas: ThetaStateStore,
         residuals: ConstraintResiduals,
-        state: Iterate,
+        state: AdmmState,
     ) -> None:
         self._members, self._choosing, self._thetas, self._residuals = members, choosing, thetas, residuals
         self._state = state
@@ -282,7 +282,7 @@ class ZSubproblem:
     def selection_problem(self, problem: Problem, room: int) -> SelectionProblem:
         """Return the selection problem; losses are augmented by the constraint penalty at the current slacks."""
         augmented = partial(self._residuals.trial_penalty, slack=self._state.slack, mu=self._state.mu)
-        penalty = augmented if len(self._residuals) else no_penalty
+        penalty = augmented if len(self._residuals) else zero_penalty
         pipelines = self._choosing.tree, self.configuration, problem.size, problem.rng
         return SelectionProblem(*pipelines, penalty, room, admits=self.admits, remark=problem.remark)
 

@@ -64,7 +64,11 @@ class EnsembleError(InputError):
     """An error of a run from which no ensemble can be built."""
 
 
-class BestPredictions(NullTrialStorage):
+class NoEligibleTrialError(EnsembleError):
+    """No trial can be a member: none succeeded within all bounds on all training rows."""
+
+
+class BestPredictionsStorage(NullTrialStorage):
     """A trial storage that keeps only predictions: those of at most `LIBRARY_SIZE` best trials, by trial number."""
 
     stores_predictions = True
@@ -88,7 +92,7 @@ class BestPredictions(NullTrialStorage):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class EnsembleMember:
     """A trial whose pipeline has `votes` votes in an ensemble.
 
     `seconds` is the time of its fit on all rows, 0 before that fit. If `is_trial_model`, there was no time for it, and
@@ -109,10 +113,10 @@ class EnsembleSelection:
     rows.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[EnsembleMember, ...]
     models: ModelMultiset
     library: int
-    loss_of: Callable[[Sequence[Member]], float] = field(compare=False, repr=False)
+    loss_of: Callable[[Sequence[EnsembleMember]], float] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ class Ensemble:
     """
 
     choice: EnsembleSelection
-    members: tuple[Member, ...]
+    members: tuple[EnsembleMember, ...]
     loss: float | None
     rows: int
     seconds: float
@@ -159,8 +163,9 @@ def select_members(
 
     records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
-        what = f"no trial within all bounds was trained on all {objective.training_size} rows"
-        raise EnsembleError(f"an ensemble cannot be built: {what}", "give the search more time")
+        within = " within all bounds" if outcome.infeasible else ""
+        what = f"no trial{within} was trained on all {objective.training_size} rows"
+        raise NoEligibleTrialError(f"an ensemble cannot be built: {what}", "give the search more time")
     held_out = objective.held_out
     shape = (len(held_out.target), len(held_out.classes)) if held_out.classes else (len(held_out.target),)
     known: dict[int, Predictions] = {}
@@ -173,7 +178,7 @@ def select_members(
         return True
 
     losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
-    places = indices_of_lowest(losses, LIBRARY_SIZE, has_predictions)
+    places = indices_of_lowest_losses(losses, LIBRARY_SIZE, has_predictions)
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
@@ -182,11 +187,11 @@ def select_members(
     bag = select_models([known[place] for place in places], losses_of, size, may_continue)
     if not np.isfinite(bag.losses).all():
         raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
-    members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
+    members = [EnsembleMember(records[places[model]], votes) for model, votes in bag.votes.items()]
     of_trial = {records[place].index: known[place] for place in places}
     judged = pipeline_scorer.make_prediction_loss_function(held_out, objective.metric)
 
-    def loss_of(some: Sequence[Member]) -> float:
+    def loss_of(some: Sequence[EnsembleMember]) -> float:
         found = [of_trial[each.record.index] for each in some]
         return judged(average_predictions(found, [each.votes for each in some]))
 
@@ -217,7 +222,8 @@ def fit_ensemble(
     time = enforced_deadline(answer_time)
     needed = is_wanted or objective.test_rows > 0
     limit = {
-        each.record.index: final_fit.allowed_seconds(each.record, outcome, objective, limits) for each in choice.members
+        each.record.index: final_fit.allowed_fit_seconds(each.record, outcome, objective, limits)
+        for each in choice.members
     }
     fits = _fit_members(choice.members, limit, executor, form, needed, time)
     if needed:
@@ -229,7 +235,7 @@ def fit_ensemble(
         index, fit = member.record.index, fits[member.record.index]
         if fit.status is Status.SUCCESS:
             fitted.append((replace(member, seconds=fit.cost, is_trial_model=index in models), fit))
-        elif time is not None and final_fit.is_out_of_time(fit, limit[index]):
+        elif time is not None and final_fit.was_cut_off_by_run_deadline(fit, limit[index]):
             late += 1
         else:
             failed.append(SkippedTrial(member.record, fit.status, fit.reason))
@@ -241,10 +247,12 @@ def fit_ensemble(
         found = replace(found, note=_time_note(found, late, objective, time))
     if not (needed and members):
         return found
-    from spacelang.runtime.ensembles.voting import make_fitted_vote
+    from spacelang.runtime.ensembles.voting import as_fitted_voting_estimator
 
-    pipelines = [fit.value.open() for _, fit in fitted if fit.value is not None]
-    estimator = make_fitted_vote(make_unfitted(objective, members, form), pipelines, objective.held_out.classes)
+    pipelines = [fit.value.unpickle() for _, fit in fitted if fit.value is not None]
+    estimator = as_fitted_voting_estimator(
+        make_unfitted_vote(objective, members, form), pipelines, objective.held_out.classes
+    )
     first, payload = members[0].record.trial.request.configuration, final_fit.SerializedPayload(estimator)
     scoring, most = final_fit.UnseenScoreWork(first, form, payload), max(*limit.values(), final_fit.MIN_SECONDS)
     if time is not None:
@@ -260,7 +268,7 @@ _Fits: TypeAlias = "dict[int, final_fit.WorkResult[final_fit.SerializedPayload]]
 
 
 def _fit_members(
-    members: Sequence[Member],
+    members: Sequence[EnsembleMember],
     limit: Mapping[int, float],
     executor: Executor,
     form: PipelineInput,
@@ -283,12 +291,12 @@ def _fit_members(
         if time is None
         else lambda job: time.allowed_fit_seconds(trials[job.number], time.seconds_left_for_members)
     )
-    fits = final_fit.run_jobs(executor, *jobs, admit=admit)
+    fits = final_fit.run_final_jobs(executor, *jobs, admit=admit)
     return {each.record.index: fit for each, fit in zip(ordered, fits, strict=True)}
 
 
 def _take_trial_models(
-    members: Sequence[Member],
+    members: Sequence[EnsembleMember],
     fits: _Fits,
     limit: Mapping[int, float],
     executor: Executor,
@@ -296,7 +304,11 @@ def _take_trial_models(
     time: RunDeadline,
 ) -> _Fits:
     """Return the models of the trials of members whose fits did not end in time, those with many votes first."""
-    late = [each for each in members if final_fit.is_out_of_time(fits[each.record.index], limit[each.record.index])]
+    late = [
+        each
+        for each in members
+        if final_fit.was_cut_off_by_run_deadline(fits[each.record.index], limit[each.record.index])
+    ]
     found = [(each, time.find_model(each.record.trial)) for each in sorted(late, key=lambda each: -each.votes)]
     known = [(each, model) for each, model in found if model is not None]
     jobs = [
@@ -309,7 +321,9 @@ def _take_trial_models(
         )
         for place, (each, model) in enumerate(known)
     ]
-    taken = final_fit.run_jobs(executor, *jobs, admit=lambda _: time.seconds_left if time.seconds_left > 0 else None)
+    taken = final_fit.run_final_jobs(
+        executor, *jobs, admit=lambda _: time.seconds_left if time.seconds_left > 0 else None
+    )
     read = map(final_fit.replace_unreadable_by_failure, taken)
     return {each.record.index: fit for (each, _), fit in zip(known, read, strict=True) if fit.status is Status.SUCCESS}
 
@@ -337,15 +351,15 @@ def _describe_models(models: int, members: int) -> str:
     return f"{which} members of the ensemble are the models of their trials"
 
 
-def make_unfitted(
-    objective: EnsembleObjective, members: Sequence[Member], form: PipelineInput = PipelineInput.TABLE
+def make_unfitted_vote(
+    objective: EnsembleObjective, members: Sequence[EnsembleMember], form: PipelineInput = PipelineInput.TABLE
 ) -> Any:
     """Return the vote of the members as an estimator that is not fitted yet; it takes input of the kind `form`."""
-    from spacelang.runtime.ensembles.voting import make_vote
+    from spacelang.runtime.ensembles.voting import make_voting_estimator
 
     trials = {f"trial_{each.record.index}": each.record.trial for each in members}
     made = {name: objective.make_member(trial.request.configuration, form) for name, trial in trials.items()}
-    return make_vote(made, [each.votes for each in members], is_classifier=bool(objective.held_out.classes))
+    return make_voting_estimator(made, [each.votes for each in members], is_classifier=bool(objective.held_out.classes))
 
 
 def is_eligible(trial: Trial, training_size: int) -> bool:
@@ -358,7 +372,9 @@ def _is_finite(predictions: Predictions | None) -> bool:
     return predictions is not None and bool(np.isfinite(predictions).all())
 
 
-def indices_of_lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:
+def indices_of_lowest_losses(
+    losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True
+) -> list[int]:
     """Return the ascending indices of the `most` lowest losses for which `usable` returns True.
 
     Of equal losses the first ones are taken. `usable` is called only as often as needed.

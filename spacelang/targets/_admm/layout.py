@@ -11,16 +11,16 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
-from spacelang.ir.expr import Active, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
+from spacelang.ir.expr import ActivityTest, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
 from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import Array
-from spacelang.serialization.syntax_nodes import expression_speller, show_expression
+from spacelang.serialization.syntax_nodes import expression_speller, format_expression
 from spacelang.targets._admm.points import Coordinate, Owner, ThetaCoordinates
 
 MAX_ENUMERATED_MEMBERS: Final = 4_096
@@ -73,7 +73,7 @@ class ThetaColumns:
     """The columns of theta_d and theta_c that encode one hyperparameter or one decision nested in an alternative."""
 
     address: str
-    coding: IntegerEncoding
+    coding: MixedIntegerEncoding
     integer_column: int | None
     number_columns: tuple[int, ...]
 
@@ -87,7 +87,7 @@ class Indicator:
     branch_index: int
     case: BranchCase
     columns: tuple[ThetaColumns, ...]
-    restrictions: tuple[tuple[str, IntegerEncoding | None], ...] = ()
+    restrictions: tuple[tuple[str, MixedIntegerEncoding | None], ...] = ()
     """The restricted domains of hyperparameters in it, by address; None for those that are not active."""
 
 
@@ -174,7 +174,9 @@ class _LayoutBuilder:
                 name = f"{branch.name}[{settled.label}]" if settled.label else branch.name
                 slots = self.add_columns(context, (stage.key, name), settled)
                 whole = {a: self._space.variables[a].hyperparameter.domain for a in settled.domains}
-                kept = ((a, None if d is None else IntegerEncoding(d, whole[a])) for a, d in settled.domains.items())
+                kept = (
+                    (a, None if d is None else MixedIntegerEncoding(d, whole[a])) for a, d in settled.domains.items()
+                )
                 yield Indicator(name, branch.name, place, settled, slots, tuple(kept))
 
     def add_columns(
@@ -194,13 +196,13 @@ class _LayoutBuilder:
 
     def _add_decision(self, choice: Choice, owner: Owner, condition: str) -> ThetaColumns:
         domain = Categorical(tuple(choice.branch_indices))
-        coding = IntegerEncoding(domain, domain)
+        coding = MixedIntegerEncoding(domain, domain)
         found = Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
         self.integers.append(found)
         return ThetaColumns(choice.address, coding, len(self.integers) - 1, ())
 
     def _add_hyperparameter(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> ThetaColumns:
-        coding, integer = IntegerEncoding(domain, node.domain), None
+        coding, integer = MixedIntegerEncoding(domain, node.domain), None
         given = domain.find(node.default)
         default = domain.representative if isinstance(given, NotFound) else given
         whole, numbers = coding.encode(encode_values(node.domain, [default]))
@@ -222,18 +224,22 @@ class _LayoutBuilder:
         tests: list[Expr] = [BranchTest(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
         if variable.condition is not None:
             tests += [] if variable.address in settled.decided_conditions else [variable.condition]
-        return "" if not tests else show_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
+        return (
+            "" if not tests else format_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
+        )
 
     @cached_property
     def _to_syntax(self) -> Callable[[Expr], Expr]:
         return expression_speller(self._space)
 
-    def _excluded_codes(self, address: str, coding: IntegerEncoding) -> frozenset[int]:
+    def _excluded_codes(self, address: str, coding: MixedIntegerEncoding) -> frozenset[int]:
         """Return the codes that constraints on this hyperparameter alone exclude, or none if that is all of them."""
         excluded = self._excluded.get(address)
         if not excluded:
             return frozenset()
-        finite = ((p, code) for p in coding.pieces if not p.is_continuous for code in range(p.first, p.last_number + 1))
+        finite = (
+            (p, code) for p in coding.pieces if not p.is_continuous for code in range(p.first, p.last_integer + 1)
+        )
         found = {code for piece, code in finite if identity_key(piece.value_of(code)) in excluded}
         return frozenset(found) if len(found) <= coding.upper - coding.lower else frozenset()
 
@@ -243,7 +249,7 @@ def _excluded_values(space: Space) -> Iterable[tuple[str, frozenset[tuple[object
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
         test = rule.expression
-        if len(rule.scope) != 1 or decisions_in_tests(test) or any(isinstance(n, Active) for n in nodes(test)):
+        if len(rule.scope) != 1 or decisions_in_tests(test) or any(isinstance(n, ActivityTest) for n in nodes(test)):
             continue
         node = space.variables[rule.scope[0]].hyperparameter
         for part in parts(node.domain):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spacelang.encodings.integer_codes import EncodedDomainPart, UnitIntervalMapping
+from spacelang.encodings.mixed_integer_encoding import EncodedDomainPart, UnitIntervalMapping
 from spacelang.encodings.row_encodings import round_half_up
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
 from spacelang.ir.prior import Prior
@@ -51,7 +51,7 @@ class Coordinate:
         The bounds are codes, or values if it is continuous (`integral=False`). `values` are those of a set.
         """
         document: dict[str, object] = {"name": self.name, "owner": self.owner and list(self.owner)}
-        document |= {"lower": self.pieces[0].first, "upper": self.pieces[-1].last_number, "log": self.log}
+        document |= {"lower": self.pieces[0].first, "upper": self.pieces[-1].last_integer, "log": self.log}
         if not integral:
             part = self.pieces[0].part
             assert isinstance(part, Real)
@@ -61,7 +61,7 @@ class Coordinate:
         elif len(self.pieces) == 1:
             document |= _piece_to_json(self.pieces[0])
         else:
-            document["parts"] = [{"lower": p.first, "upper": p.last_number, **_piece_to_json(p)} for p in self.pieces]
+            document["parts"] = [{"lower": p.first, "upper": p.last_integer, **_piece_to_json(p)} for p in self.pieces]
         if self.excluded:
             document["excluded"] = sorted(self.excluded)
         document |= {"condition": self.condition} if self.condition else {}
@@ -81,7 +81,7 @@ def _piece_to_json(piece: EncodedDomainPart) -> dict[str, object]:
             return {"range": [part.lower, part.upper], **scale}
         case Grid() if part.is_consecutive and piece.first == part.lower:
             return {}
-    start, step = piece.start_and_step()
+    start, step = piece.first_value_and_step()
     return {"start": start, "step": step, **scale}
 
 
@@ -102,7 +102,7 @@ class ThetaCoordinates:
         self.default: Array = np.array([each.default for each in coordinates], float)
         self.log: Array = np.array([each.log for each in coordinates], bool)
         codes = {
-            c: range(e.pieces[0].first, e.pieces[-1].last_number + 1) for c, e in enumerate(coordinates) if e.excluded
+            c: range(e.pieces[0].first, e.pieces[-1].last_integer + 1) for c, e in enumerate(coordinates) if e.excluded
         }
         self.lattice: dict[int, Array] = {
             c: np.array([code for code in every if code not in coordinates[c].excluded], float)
@@ -198,7 +198,7 @@ class ThetaCoordinates:
 
 def _bounds_of(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
     if integral:
-        return coordinate.pieces[0].first, coordinate.pieces[-1].last_number
+        return coordinate.pieces[0].first, coordinate.pieces[-1].last_integer
     part = coordinate.pieces[0].part
     assert isinstance(part, Real)
     return part.least, part.greatest

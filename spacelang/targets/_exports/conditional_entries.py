@@ -8,7 +8,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, BranchTest, mentioned_addresses
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value
-from spacelang.ir.walk import assemble, structure_of
+from spacelang.ir.walk import assemble_configuration, structure_of
 from spacelang.reductions.space_questions import Questions
 from spacelang.reductions.unfolding import FreeHyperparameter, Guard
 from spacelang.targets._exports import python_nodes as py
@@ -34,7 +34,9 @@ class ConditionalEntries:
             return Configuration(drawn)
         structure = structure_of(self._questions.space, Configuration(drawn))
         names = self.names
-        return assemble(self._questions.space, structure, lambda node: drawn[names.get(node.address, node.key)])
+        return assemble_configuration(
+            self._questions.space, structure, lambda node: drawn[names.get(node.address, node.key)]
+        )
 
     def source(self, result: str) -> str:
         """Return the source of `configuration(sample)`, which returns `result`, with the values in `found`."""

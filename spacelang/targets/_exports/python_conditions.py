@@ -43,7 +43,7 @@ class FoundValueTests:
                 return combined("and" if isinstance(condition, expr.And) is truth else "or", several)
             case expr.BranchTest():
                 return self._branch_test(condition, known, truth=truth)
-            case expr.Active():
+            case expr.ActivityTest():
                 return self._activity(condition.address, known, truth=truth)
             case _:
                 return self._atom(condition, known, truth=truth)

@@ -194,7 +194,7 @@ class RConditions:
     def _atom(self, atom: Expr) -> str:
         if isinstance(atom, expr.BranchTest):
             return self._branch_test(atom)
-        if isinstance(atom, expr.Active):
+        if isinstance(atom, expr.ActivityTest):
             return self._activity(atom.address)
         addresses = expr.references(atom)
         if not self._frees.keys() >= {*addresses}:

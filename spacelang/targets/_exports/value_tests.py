@@ -10,7 +10,7 @@ from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, contains, memb
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
-from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_points_of, distinguished_cells, join_pieces
+from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_at_atoms, cut_points_of, join_cells
 
 
 def is_testable(condition: Expr, space: Space) -> bool:
@@ -19,9 +19,9 @@ def is_testable(condition: Expr, space: Space) -> bool:
 
 
 def _is_testable_atom(atom: Expr, space: Space) -> bool:
-    if isinstance(atom, expr.BranchTest | expr.Active):
+    if isinstance(atom, expr.BranchTest | expr.ActivityTest):
         return True
-    if any(isinstance(node, expr.BranchTest | expr.Active) for node in expr.nodes(atom)):
+    if any(isinstance(node, expr.BranchTest | expr.ActivityTest) for node in expr.nodes(atom)):
         return False
     domains = [space.variables[address].hyperparameter.domain for address in expr.references(atom)]
     if len(domains) <= 1:
@@ -81,9 +81,9 @@ def true_parts(domain: Domain, atom: Expr, truth: bool) -> tuple[TruePart, ...]:
 
     found = []
     for part in parts(domain):
-        cells = distinguished_cells(part, (atom,))
+        cells = cut_at_atoms(part, (atom,))
         wanted = [cell for cell in cells if is_wanted(cell.representative)]
-        found.append(TruePart(part, parts(join_pieces(part, wanted)) if wanted else ()))
+        found.append(TruePart(part, parts(join_cells(part, wanted)) if wanted else ()))
     return tuple(found)
 
 

@@ -10,12 +10,12 @@ from spelled import checked, decision, found, space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value, are_same_value
-from spacelang.ir.walk import value_name
-from spacelang.runtime.pipelines.build import build
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.space_text import as_text
+from spacelang.ir.walk import unique_value_name
+from spacelang.runtime.pipelines.build import build_pipeline
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.defaults import default_configuration
-from spacelang.text import forbidden_character
+from spacelang.text import first_forbidden_character
 
 INIT = "stage estimator = GradientBoostingClassifier {{ learning_rate : {{0.1, 0.2}}, init : {} }}"
 ADDRESS = "estimator.GradientBoostingClassifier.init"
@@ -83,15 +83,17 @@ def test_a_range_among_operators_is_an_alternative_with_a_value() -> None:
 )
 def test_what_is_built_has_the_value(taken: dict[str, str | int], value: int | None) -> None:
     document = Configuration({"reducer": "Birch", "reducer.threshold": 0.2, "estimator": "GaussianNB"} | taken)
-    assert build(space(BIRCH.format(CLUSTERS)), document).steps[0][1].n_clusters == value
+    assert build_pipeline(space(BIRCH.format(CLUSTERS)), document).steps[0][1].n_clusters == value
 
 
 def test_what_is_built_has_the_word_or_the_operator() -> None:
     whole = space(INIT.format("{zero} | LogisticRegression { C : {1, 10} }"))
     before = {"estimator": "GradientBoostingClassifier", "estimator.learning_rate": 0.1}
-    word = build(whole, Configuration(before | {"estimator.init": "zero"}))
+    word = build_pipeline(whole, Configuration(before | {"estimator.init": "zero"}))
     assert word.steps[0][1].init == "zero"
-    inner = build(whole, Configuration(before | {"estimator.init": "LogisticRegression", "estimator.init.C": 10}))
+    inner = build_pipeline(
+        whole, Configuration(before | {"estimator.init": "LogisticRegression", "estimator.init.C": 10})
+    )
     assert inner.steps[0][1].init.C == 10
 
 
@@ -150,9 +152,9 @@ def test_values_that_are_no_words_are_compared(test: str, count: int) -> None:
 @pytest.mark.parametrize("text", [MANY, BIRCH.format(CLUSTERS)])
 def test_a_mixture_is_told_again(text: str) -> None:
     whole = space(text)
-    assert members(as_text(whole)) == members(text)
-    assert default_configuration(space(as_text(whole))) == default_configuration(whole)
-    assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
+    assert members(space_to_text(whole)) == members(text)
+    assert default_configuration(space(space_to_text(whole))) == default_configuration(whole)
+    assert space_from_json(json.loads(json.dumps(space_to_json(whole)))) == whole
 
 
 @pytest.mark.parametrize(
@@ -215,8 +217,8 @@ def test_values_that_read_like_each_other_are_told_apart(test: str, count: int) 
 def test_the_default_is_the_value_that_is_written(written: str, usual: str) -> None:
     whole = space(ALIKE.format(f" = {written}"))
     assert default_configuration(whole)["thing.base"] == usual
-    assert default_configuration(space(as_text(whole))) == default_configuration(whole)
-    assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
+    assert default_configuration(space(space_to_text(whole))) == default_configuration(whole)
+    assert space_from_json(json.loads(json.dumps(space_to_json(whole)))) == whole
 
 
 @pytest.mark.parametrize("written", ['"7"', '"none"', '"range"', "one"])
@@ -238,8 +240,8 @@ PLAIN = st.one_of(
 @given(values=st.tuples(*[st.one_of(PLAIN, st.tuples(PLAIN, PLAIN))] * 2))
 def test_two_values_have_two_names(values: tuple[Value, Value]) -> None:
     first, second = values
-    names = {value_name(first), value_name(second)}
+    names = {unique_value_name(first), unique_value_name(second)}
     assert "range" not in names
-    assert all(forbidden_character(name) is None for name in names)
+    assert all(first_forbidden_character(name) is None for name in names)
     # 0.0 and -0.0, 1 and 1.0 are one value, which a decision has once.
     assert (len(names) == 1) <= are_same_value(first, second)

@@ -186,7 +186,7 @@ def test_a_stage_that_is_left_out_is_read_with_its_own_names() -> None:
 def test_nothing_else_may_speak_of_a_stage_that_is_left_out() -> None:
     text = "stage spare = PCA\nstage estimator = GaussianNB\npipeline = estimator\nforbid spare is PCA"
     assert found(text) == ["SL221 spare", "SL203 spare"]
-    assert checked(text).diagnostics[1].label == "this stage is not part of the pipeline"
+    assert checked(text).diagnostics[1].label == "the stage `spare` is not part of the pipeline"
 
 
 @pytest.mark.parametrize("name", ["none", "true", "false"])

@@ -7,7 +7,7 @@ import pytest
 
 from spacelang.analysis import declarations
 from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
-from spacelang.analysis.values import OperatorFinder
+from spacelang.analysis.literal_values import OperatorFinder
 from spacelang.catalog import packages
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -216,7 +216,7 @@ def test_unused() -> None:
         del report.found[:]
         declarations.check_unused_catalogues(written, names, catalogues, report)
         assert sorted(problem.primary.text for problem in report.found) == sorted(unused)
-        assert {problem.label for problem in report.found} <= {"none of the package's operators is used"}
+        assert {problem.label for problem in report.found} <= {"the space uses none of the package's operators"}
 
 
 def test_nothing_is_imported_without_permission_or_need() -> None:

@@ -119,7 +119,7 @@ def test_intervals_are_about_their_figures_and_within_what_can_be(losses: np.nda
         if choose_resampling(losses.shape[0], losses.shape[2]) is None:
             assert np.isnan(estimate.low).all()
             assert np.isnan(estimate.high).all()
-            assert estimate.within_noise.all()
+            assert estimate.is_within_noise.all()
         else:
             assert (estimate.low <= estimate.value).all()
             assert (estimate.value <= estimate.high).all()
@@ -149,7 +149,7 @@ def test_the_same_losses_are_always_within_noise(losses: np.ndarray, ranking: Ra
     same = losses[:, data.draw(st.integers(0, losses.shape[1] - 1))]
     ranks = found(np.concatenate([losses, same[:, None], same[:, None]], axis=1), ranking)
     assert (ranks.differences.value[-1] == 0).all()
-    assert ranks.differences.within_noise[-1].all()
+    assert ranks.differences.is_within_noise[-1].all()
 
 
 @given(losses(), st.sampled_from(Ranking))
@@ -215,7 +215,7 @@ def test_intervals_over_data_have_the_truth_in_them(count: int, data: int) -> No
     different = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 1.0)]
     equal = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 0.0)]
     assert np.mean([(each.low <= truth) & (truth <= each.high) for each in different]) > 0.92
-    assert np.mean([each.within_noise for each in equal]) > 0.93, "equals are seldom called different"
+    assert np.mean([each.is_within_noise for each in equal]) > 0.93, "equals are seldom called different"
 
 
 @pytest.mark.parametrize(("data", "noise"), [(3, True), (5, True), (6, False), (19, False)])
@@ -224,7 +224,7 @@ def test_all_on_one_side_are_evidence_from_six_on(data: int, noise: bool) -> Non
     losses = np.full((data, 2, 3, 1), 0.5)
     losses[:, 0] = 0.1
     for ranking in Ranking:
-        assert found(losses, ranking).differences.within_noise.all() == noise
+        assert found(losses, ranking).differences.is_within_noise.all() == noise
 
 
 def test_the_interval_of_a_mean_loss_is_below_0_only_where_losses_are() -> None:
@@ -237,7 +237,7 @@ def test_the_interval_of_a_mean_loss_is_below_0_only_where_losses_are() -> None:
 
 def test_what_is_much_better_is_beyond_noise_even_on_few_data_sets() -> None:
     losses = repeated(5, 4, 20.0, 20)
-    assert not any(found(each, Ranking.MEAN_LOSSES).differences.within_noise[3] for each in losses), "first and last"
+    assert not any(found(each, Ranking.MEAN_LOSSES).differences.is_within_noise[3] for each in losses), "first and last"
 
 
 def test_intervals_over_seeds_have_the_truth_in_them() -> None:

@@ -164,7 +164,7 @@ def test_tables_say_what_the_arrays_say() -> None:
     )
     assert one["seconds"].tolist() == results.seconds.tolist()
     assert one["difference"].tolist() == expected.differences.value[1].tolist()
-    assert one["within_noise"].tolist() == expected.differences.within_noise[1].tolist()
+    assert one["within_noise"].tolist() == expected.differences.is_within_noise[1].tolist()
     assert Comparison(results).runs["loss_any"].tolist() == [
         each.curves[IncumbentCandidates.ANY].losses[-1] for each in results.runs
     ]
@@ -187,7 +187,7 @@ def test_the_document_is_json_with_the_same_numbers() -> None:
         told = found["differences"][ranking]["any"][0]
         assert told["optimizers"] == ["alpha", "beta"]
         assert told["difference"][-1] == pytest.approx(ranked.differences.value[0, -1])
-        assert told["within_noise"][-1] is bool(ranked.differences.within_noise[0, -1])
+        assert told["within_noise"][-1] is bool(ranked.differences.is_within_noise[0, -1])
     assert found["intervals"] == {"level": 0.95, "over": "seed", "number": 4}
     assert found["ahead"]["full"]["mean_losses"][-1]["end"] == 60.0
     assert [each["optimizers"] for each in found["apart"]["full"]] == [list(pair) for pair in results.pairs]
@@ -245,10 +245,10 @@ def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
     assert judged.optimism == pytest.approx(np.array([[0.21, 0.09]] * 6))
     for ranking in Ranking:
         assert judged.rank_estimates[ranking].ranks.value[:, 0].tolist() == [2.0, 1.0]
-        assert not judged.rank_estimates[ranking].differences.within_noise.any()
+        assert not judged.rank_estimates[ranking].differences.is_within_noise.any()
     text = shown(results)
     assert "Optimizers are judged by test rows that no trial saw" in text
-    assert "a  0.3100 [0.2831, 0.3369]    0.1000    0.2100" in text
+    assert "a  0.6900 [0.6631, 0.7169]    0.9000    0.2100" in text
     assert "a and b: b ahead, 1.00 [0.08, 1.00]" in text
 
 
@@ -305,7 +305,7 @@ def test_one_seed_has_no_intervals_of_its_losses() -> None:
     assert judged is not None
     assert np.isnan(judged.losses.low).all()
     lines = [line.split() for line in shown(judged_by_others(data=1, seeds=1)).splitlines()]
-    assert ["a", "0.3000", "0.1000", "0.2000"] in lines
+    assert ["a", "0.7000", "0.9000", "0.2000"] in lines
 
 
 CURVE_MOMENTS = st.floats(0, 100, allow_nan=False)

@@ -1,5 +1,6 @@
 """The summary of a comparison: its table as numbers and LaTeX, its figures, and its verdict."""
 
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from comparisons import made, run
 from rich.console import Console
 
-from spacelang.bench.comparison import ComparisonResults, RunKey
+from spacelang.bench.comparison import ComparisonResults, Curve, IncumbentCandidates, RunKey
 from spacelang.bench.comparison.text_report import MAX_SUMMARY_DATA, print_comparison
 from spacelang.bench.run_comparison import Comparison
 
@@ -61,9 +62,10 @@ def test_the_table_has_losses_and_ranks_at_the_end() -> None:
     table = found.to_frame()
     quartiles = found.quartiles.query("models == 'full'").groupby(["data", "optimizer"]).last()
     for data in ("first", "second"):
-        for ours, theirs in {"loss": "median", "low": "lower", "high": "upper"}.items():
-            assert table[data, ours].to_dict() == quartiles.loc[data, theirs].to_dict()
-        assert (table[data, "roc_auc"] == 1 - table[data, "loss"]).all()
+        assert table[data, "loss"].to_dict() == quartiles.loc[data, "median"].to_dict()
+        for ours, theirs in {"roc_auc": "median", "low": "upper", "high": "lower"}.items():
+            assert table[data, ours].to_dict() == (1 - quartiles.loc[data, theirs]).to_dict()
+        assert [*table[data].columns] == ["roc_auc", "low", "high", "loss"]
     ranks = found.ranks.query("models == 'full' and ranking == 'mean_losses'").groupby("optimizer").last()
     assert table["all data", "rank"].to_dict() == ranks["rank"].to_dict()
 
@@ -73,13 +75,31 @@ def test_the_table_is_latex() -> None:
     assert text.splitlines() == [
         r"\begin{tabular}{lrr}",
         r"\toprule",
-        r"optimizer & d0 & rank \\",
+        r"optimizer & d0: r2 & rank \\",
         r"\midrule",
-        r"a\_b & \textbf{0.2500} [0.2500, 0.2500] & \textbf{1.00} \\",
+        r"a\_b & \textbf{0.7500} [0.7500, 0.7500] & \textbf{1.00} \\",
         r"c \& d & 0.5000 [0.5000, 0.5000] & 2.00 \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
+
+
+def test_without_a_score_no_score_is_shown() -> None:
+    """Ranks assume a loss of 1 for it, but nobody has measured that."""
+    whole = ended({"a": [0.25, 0.25], "b": [0.5, 0.5]}, 1)
+    none = {IncumbentCandidates.FULL: Curve()}
+    runs = [replace(run, curves={**run.curves, **none}) if run.key.optimizer == "b" else run for run in whole.runs]
+    found = Comparison(replace(whole, runs=tuple(runs)))
+    table = found.to_frame()
+    assert table["d0", "r2"].isna().tolist() == [False, True]
+    assert table["d0", "loss"].tolist() == [0.25, 1.0]
+    assert r"b & -- & 2.00 \\" in found.to_latex()
+    for verbose in (False, True):
+        stream = StringIO()
+        print_comparison(found.results, Console(file=stream, width=200, highlight=False), verbose=verbose)
+        row = next(line for line in stream.getvalue().splitlines() if line.startswith("b "))
+        assert row.endswith(" -")
+    assert repr(found) == f"Comparison: {found.verdict}"
 
 
 def test_figures_are_drawn() -> None:

@@ -27,11 +27,13 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     text = shown(results)
     lines = text.splitlines()
     assert lines[0] == "blds_table1: 3 optimizers, 2 data sets, 4 seeds; 24 runs of 60 s"
-    at = lines.index("first: 1 - roc_auc, models trained on all training rows, median [quartiles]")
+    at = lines.index(
+        "first: roc_auc (the loss is 1 - roc_auc), models trained on all training rows, median [quartiles]"
+    )
     table = lines[at + 1 : at + 5]
     assert len({len(line) for line in table}) == 1
     lower, median, upper = results.quartiles[IncumbentCandidates.FULL][:, 0, 0, -1]
-    assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
+    assert table[1].endswith(f"{1 - median:.4f} [{1 - upper:.4f}, {1 - lower:.4f}]")
     ranked = {ranking: found[IncumbentCandidates.ANY].ranks for ranking, found in results.rank_estimates.items()}
     at = lines.index(
         "ranks of mean losses, averaged over 2 data sets, losses that differ by at most 0.001 share a rank; "
@@ -52,13 +54,13 @@ def test_a_terminal_gets_colours_and_the_same_numbers() -> None:
     results = made()
     text = shown(results, terminal=True)
     assert "\x1b[" in text
-    assert f"{results.quartiles[IncumbentCandidates.FULL][1, 0, 0, -1]:.4f} [" in text
+    assert f"{1 - results.quartiles[IncumbentCandidates.FULL][1, 0, 0, -1]:.4f} [" in text
 
 
 def test_names_that_are_markup_or_escape_sequences_are_shown_as_they_are() -> None:
     results = made(data=("[red]x[/red]", "a\x1b[31mb"), optimizers=("alpha", "beta"))
     text = shown(results)
-    assert "[red]x[/red]: 1 - roc_auc" in text
+    assert "[red]x[/red]: roc_auc (the loss is 1 - roc_auc)" in text
     assert "\x1b" not in text
 
 
@@ -74,13 +76,13 @@ def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
         (4, 2, "up to 60% of other data sets may behave as none of these"),
         (1, 5, "by bootstrap over 5 seeds, without correction for multiple comparisons"),
         (1, 5, "up to 52% of other seeds may behave as none of these"),
-        (1, 5, "The intervals say nothing about other data: 1 data set is too few."),
-        (2, 3, "The intervals say nothing about other data: 2 data sets are too few."),
+        (1, 5, "The intervals do not hold for other data: 1 data set is too few."),
+        (2, 3, "The intervals do not hold for other data: 2 data sets are too few."),
         (1, 2, "1 data set and 2 seeds are too few for intervals: every difference of ranks may be noise."),
     ):
         text = shown(made(data=[f"d{place}" for place in range(data)], seeds=seeds, trials=10))
         assert told in text
-        assert ("nothing about other data" in text) is (data < 3 and seeds > 2)
+        assert ("do not hold for other data" in text) is (data < 3 and seeds > 2)
         assert ("\ndifferences of ranks of mean losses" in text) is (seeds > 2 or data > 2)
 
 
@@ -153,20 +155,21 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
     stream = StringIO()
     record = TrialRecord(1, Trial(Request(Configuration({})), 0.25), 0.0, 1.0)
     with ComparisonProgress(Console(file=stream, width=40)) as listener:
+        listener.data_checked({"x": "1 - r2"})
         listener.runs_planned(6, 2)
         for seed in range(2):
             listener.run_started(RunKey("x", "blds", seed))
-            listener.started(Budget(60.0))
+            listener.on_start(Budget(60.0))
             for _ in range(40):
                 now[0] += 1.0
-                listener.trial(record, record)
+                listener.on_trial(record, record)
             listener.run_finished(
                 run(RunKey("x", "blds", seed), [], reason="boom") if seed else run(RunKey("x", "a", 0), [(1, 0.5)])
             )
     assert stream.getvalue().splitlines() == [
         "2 of 6 runs were already done",
-        "2 of 6 runs; x, blds, seed 0: 30 trials, best loss 0.25",
-        "3 of 6 runs; x, blds, seed 1: 20 trials, best loss 0.25",
+        "2 of 6 runs; x, blds, seed 0: 30 trials, best r2 0.75",
+        "3 of 6 runs; x, blds, seed 1: 20 trials, best r2 0.75",
         "x, blds, seed 1: boom",
     ]
 
@@ -177,8 +180,8 @@ def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
     with ComparisonProgress(Console(file=stream, force_terminal=True, width=100)) as listener:
         listener.runs_planned(1, 0)
         listener.run_started(RunKey("x", "blds", 0))
-        listener.started(Budget(None, 10))
-        listener.trial(record, record)
+        listener.on_start(Budget(None, 10))
+        listener.on_trial(record, record)
         assert "seed 0: 1 trial" in str(listener._bar.tasks[0].description)
         listener.run_finished(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
         assert listener._bar.finished

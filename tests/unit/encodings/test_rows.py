@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from spacelang.encodings.integer_codes import IntegerEncoding
-from spacelang.encodings.row_encodings import DomainEncoding, exact_encoding, unit_encoding
+from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
+from spacelang.encodings.row_encodings import DomainEncoding, exact_encoding, unit_interval_encoding
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.domain_properties import unencodable_domains
 from spacelang.ir.space import Hyperparameter, Operator, Space
@@ -19,7 +19,7 @@ VALUES = (None, 1, 10, 100)
     ("coding", "rows"),
     [
         (exact_encoding(DOMAIN), [(0, 0), (1, 1), (1, 10), (1, 100)]),
-        (unit_encoding(DOMAIN), [(0, np.nan), (1, 0), (1, 0.5), (1, 1)]),
+        (unit_interval_encoding(DOMAIN), [(0, np.nan), (1, 0), (1, 0.5), (1, 1)]),
     ],
     ids=["selected", "parted"],
 )
@@ -29,13 +29,15 @@ def test_the_example(coding: DomainEncoding, rows: list[tuple[float, ...]]) -> N
 
 
 def test_the_place_among_all_members() -> None:
-    whole, numbers = IntegerEncoding(DOMAIN, DOMAIN).encode(encode_values(DOMAIN, VALUES))
+    whole, numbers = MixedIntegerEncoding(DOMAIN, DOMAIN).encode(encode_values(DOMAIN, VALUES))
     assert (whole.tolist(), numbers) == ([0, 1, 10, 100], [])
 
 
 def test_what_lies_between_members_is_the_nearest_the_upper_one_of_two() -> None:
     few = Grid(0, 4)
-    assert decode_values(few, unit_encoding(few).decode(np.array([[0.124], [0.125], [0.9], [-3.0], [7.0]]))) == [
+    assert decode_values(
+        few, unit_interval_encoding(few).decode(np.array([[0.124], [0.125], [0.9], [-3.0], [7.0]]))
+    ) == [
         0,
         1,
         4,
@@ -43,7 +45,7 @@ def test_what_lies_between_members_is_the_nearest_the_upper_one_of_two() -> None
         4,
     ]
     open_ = Real(0.0, 1.0, lower_open=True, upper_open=True)
-    least, greatest = decode_values(open_, unit_encoding(open_).decode(np.array([[0.0], [1.0]])))
+    least, greatest = decode_values(open_, unit_interval_encoding(open_).decode(np.array([[0.0], [1.0]])))
     assert (least, greatest) == (5e-324, 0.9999999999999999)
 
 

@@ -1,6 +1,7 @@
 """The features of the language server, called without a process; `tests/end_to_end/test_editor_session.py` has one."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from spacelang.language_server.cursor import find_cursor
 from spacelang.language_server.documents import Document, Documents, PositionEncoding
 from spacelang.language_server.names import SymbolKind
 from spacelang.solver.counting import Structures
-from spacelang.syntax.builder import Builder
+from spacelang.syntax.builder import SyntaxTreeBuilder
 from spacelang.syntax.parser_tables import LrDriver, load
 from spacelang.syntax.sources import bundled_names
 from spacelang.text import Source
@@ -95,6 +96,13 @@ def test_decorations_of_bundled_spaces_are_within_their_text(name: str) -> None:
         assert symbol.range.start <= symbol.selection_range.start <= symbol.selection_range.end <= symbol.range.end
 
 
+def test_the_path_of_an_import_is_one_token(tmp_path: Path) -> None:
+    (tmp_path / "shared.space").write_text("stage s = PCA\n", encoding="utf-8")
+    _, document = opened('import "shared.space" as x\n', tmp_path)
+    data = whole_document.semantic_tokens(document, UTF16)
+    assert data[2::5][:2] == [len("import"), len('"shared.space"')]
+
+
 def test_counts_of_branches_add_up_to_all_structures() -> None:
     for name in ("mosaic", "blds_table1", "admm_table_a2"):
         structures = check(Source(name, BUNDLED[name])).structures
@@ -130,7 +138,7 @@ def test_no_text_makes_a_feature_fail() -> None:
 @pytest.mark.parametrize("name", ["mosaic", "tabular_classification"])
 def test_keywords_are_offered_where_a_space_has_them(name: str) -> None:
     text, keywords = BUNDLED[name], {*load().keywords.values()}
-    tokens, _, mistake = LrDriver(load(), Builder()).read_beginning(text)
+    tokens, _, mistake = LrDriver(load(), SyntaxTreeBuilder()).read_beginning(text)
     assert mistake is None
     first = {token.type: token.start_pos for token in reversed(tokens) if token.type in keywords}
     assert len(first) > 10
@@ -177,12 +185,58 @@ def test_keywords_that_the_grammar_accepts_are_offered(text: str, words: set[str
         (SPACE + "use ¦", {"xgboost"}),
         (SPACE + "stage more = SVC @¦", {"@default", "@weight"}),
         (SPACE + 'import "¦', {"mosaic"}),
+        (SPACE + "task classification { validate ¦", {"cv", "holdout", "time"}),
+        (SPACE + "stage more = VotingClassifier { estimators : (SVC? & ¦", {"GaussianNB", "scaler"}),
     ],
 )
 def test_completion(text: str, expected: set[str]) -> None:
     found = set(labels(text))
     assert expected <= found, expected - found
     assert "C = 1,\n" not in text or "C" not in found, "parameters that the body has already are not offered"
+
+
+LISTS = """\
+stage estimator =
+  | VotingClassifier { estimators : (SVC { C : float[1, 9] }? & GaussianNB?), require count(estimators) >= 1 }
+  | PCA { n_components := 2, require ¦ }
+"""
+
+
+def test_members_of_lists_are_named_as_short_as_expressions_may_name_them() -> None:
+    space = LISTS.replace(" ¦ }", " true }")
+    inside = "estimator.VotingClassifier.estimators"
+    whole = {item for item in labels(f"{space}forbid ¦") if item.startswith(inside)}
+    assert whole == {inside, f"{inside}.SVC", f"{inside}.SVC.C", f"{inside}.GaussianNB"}
+    assert set(labels(f"{space}forbid {inside}.¦")) == {"SVC", "GaussianNB"}
+    body = "estimators : (SVC? & GaussianNB?)\n  forbid estimators.¦"
+    assert set(labels(f"stage e = VotingClassifier {{\n  {body}\n}}\n")) == {"SVC", "GaussianNB"}
+    for name in whole - {inside}:
+        text = f"{space}forbid {name} {'> 2' if name.endswith('C') and '.C' in name else 'is none'}\n"
+        assert not [each for each in check(Source("a", text)).diagnostics if each.code.startswith("SL3")], name
+
+
+def test_legal_operators_come_first_and_a_member_does_not_name_itself() -> None:
+    _, document = opened("stage e = VotingClassifier { estimators : (SVC & ")
+    assert document.names is not None
+    end = UTF16.position(document.source, len(document.source.text))
+    ranks = {item.label: item.sort_text or "" for item in completions.complete(document, end, UTF16)}
+    assert ranks["GaussianNB"] < ranks["ARDRegression"]
+    assert ranks["SVR"] > ranks["SVC"]
+    assert "n_components" not in labels(LISTS.replace(":= 2, require ¦", ":= ¦"))
+
+
+def test_files_and_groups_are_offered_where_they_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / "shared.space").write_text("params knn { p = 2 }\nstage s = PCA\n", encoding="utf-8")
+
+    def completed(text: str) -> list[str]:
+        _, document = opened(text, tmp_path)
+        end = UTF16.position(document.source, len(text))
+        return [item.label for item in completions.complete(document, end, UTF16)]
+
+    assert {"shared.space", "mosaic"} <= {*completed('import "')}
+    beginning = 'import "shared.space" as shared\n'
+    assert completed(f"{beginning}stage e = SVC {{ include shared.") == ["knn"]
+    assert completed(f"{beginning}pipeline = shared.") == ["s"]
 
 
 def test_shares_of_a_simplex_are_members_of_their_body() -> None:
@@ -223,7 +277,7 @@ def test_hover_shows_comments_ranges_defaults_and_structures() -> None:
     [
         ("tuple[", "a tuple of variable length"),
         ("simplex a", "whose sum is 1"),
-        ("repeat(", "so many times in a row"),
+        ("repeat(", "times in a row"),
         ("count(", "how many members a list has"),
         ("length(", "the number of elements of a tuple"),
         ("tuple of words", None),
@@ -246,6 +300,26 @@ pipeline = repeat(step, 0, 2) -> model
     assert text in shown if text is not None else "tuple" not in shown and "times" not in shown
 
 
+@pytest.mark.parametrize(
+    ("mark", "expected", "missing"),
+    [
+        ("units :", "`tuple[1, 2] of int[1, 4]`, default `(2,)`", "int[1, 2]"),
+        ("units[1]", "int[1, 4]", "active when"),
+        ("size :=", "computed as `2 ** bits`", "default"),
+        ("small :=", "computed as `3`", "default"),
+        ("var bits", "for expressions only", "default"),
+        ("let small", "a name for an expression", "default"),
+    ],
+)
+def test_hover_shows_tuples_and_formulas(mark: str, expected: str, missing: str) -> None:
+    _, document = opened(CHAIN)
+    found = hovers.hover(document, place(CHAIN, mark), UTF16)
+    assert found is not None
+    assert isinstance(found.contents, types.MarkupContent)
+    assert expected in found.contents.value
+    assert missing not in found.contents.value
+
+
 def test_definitions_lead_to_declarations_in_other_files(tmp_path: Path) -> None:
     (tmp_path / "shared.space").write_text(
         "params knn { n_neighbors : int[1, 9] = 3 }\nstage s = PCA\n", encoding="utf-8"
@@ -265,6 +339,13 @@ def test_definitions_lead_to_declarations_in_other_files(tmp_path: Path) -> None
         "a.space": 1,
         "shared.space": 1,
     }
+    documents.close(shared.uri)
+    for mark, name in (("knn }", "neighbours"), ("s -> e", "reducer")):
+        edit = navigation.rename(document, documents, place(text, mark), name, UTF16)
+        assert len(edit.changes or {}) == 2, "also from the importing file, whether the other one is open or not"
+    with pytest.raises(navigation.RenameError, match="cannot be the new name"):
+        navigation.rename(document, documents, place(text, "shared."), "e", UTF16)
+    shared = documents.open(shared.uri, 1, shared.source.text)
     documents.change(shared.uri, 2, "params other { n_neighbors : int[1, 9] = 3 }\nstage s = PCA\n")
     refreshed = documents.get(document.uri)
     assert refreshed is not None
@@ -342,6 +423,28 @@ def test_names_that_clash_or_belong_to_a_library_are_not_renamed() -> None:
             navigation.rename(document, documents, place(SPACE, mark), "power", UTF16)
 
 
+def test_names_of_an_imported_bundled_space_are_not_renamed() -> None:
+    text = 'import "mosaic" as m\nstage e = SVC { include m.balancing }\n'
+    documents, document = opened(text)
+    with pytest.raises(navigation.RenameError, match="the bundled space `mosaic` declares it"):
+        navigation.rename(document, documents, place(text, "balancing"), "weights", UTF16)
+
+
+def test_symbols_are_inside_the_parameters_that_contain_them() -> None:
+    _, document = opened(LISTS.replace("¦", "true") + "abstract mix { simplex a, b }\n")
+
+    def names(symbols: Sequence[types.DocumentSymbol] | None) -> dict[str, object]:
+        return {each.name: names(each.children) for each in symbols or ()}
+
+    assert names(whole_document.document_symbols(document, UTF16)) == {
+        "estimator": {
+            "VotingClassifier": {"estimators": {"SVC": {"C": {}}, "GaussianNB": {}}},
+            "PCA": {"n_components": {}},
+        },
+        "mix": {"a": {}, "b": {}},
+    }
+
+
 def test_quick_fixes_solve_their_problem() -> None:
     text = SPACE.replace("when kernel == poly", "when kernal == poly")
     _, document = opened(text)
@@ -371,7 +474,7 @@ def test_hints_show_the_structures_with_each_alternative() -> None:
     assert [hint.label for hint in hints] == [" 2 structures"] * 4
 
 
-CHAIN = """\
+USES = """\
 stage step = StandardScaler | SelectPercentile { percentile : int[10, 100] = 50 }
 stage estimator = MLPClassifier {
   beta_1 : float[0, 0.9]
@@ -383,7 +486,7 @@ pipeline = repeat(step, 0, 2) -> estimator
 
 
 def test_counts_of_a_chain_are_those_of_its_uses() -> None:
-    _, document = opened(CHAIN)
+    _, document = opened(USES)
     hints = hovers.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
     assert sorted(hint.label for hint in hints) == [
         " 1 | 2 | 4 structures",  # no use, one use, two uses
@@ -392,7 +495,7 @@ def test_counts_of_a_chain_are_those_of_its_uses() -> None:
         " 7 structures",
         " 7 structures",
     ]
-    hovered = hovers.hover(document, place(CHAIN, "step", 0), UTF16)
+    hovered = hovers.hover(document, place(USES, "step", 0), UTF16)
     assert hovered is not None
     assert "in 6 | 4 structures" in hovered.contents.value  # type: ignore[union-attr]
 
@@ -400,11 +503,11 @@ def test_counts_of_a_chain_are_those_of_its_uses() -> None:
 @pytest.mark.parametrize(
     ("text", "expected", "missing"),
     [
-        (f"{CHAIN}forbid step[1] is ¦", {"StandardScaler", "SelectPercentile"}, {"estimator"}),
-        (f"{CHAIN}forbid ¦", {"estimator.MLPClassifier.hidden_layer_sizes[1]", "step[2]", "step"}, {"`step[2]`"}),
-        (f"{CHAIN.rpartition('pipeline')[0]}pipeline = repeat(¦", {"step"}, {"PCA"}),
-        (CHAIN.replace("float[0.9", "float[¦"), {"beta_1", "n_features"}, {"beta_2", "step"}),
-        (CHAIN.replace("beta_1 : float[0, 0.9]", "simplex ¦"), {"momentum"}, {"SVC"}),
+        (f"{USES}forbid step[1] is ¦", {"StandardScaler", "SelectPercentile"}, {"estimator"}),
+        (f"{USES}forbid ¦", {"estimator.MLPClassifier.hidden_layer_sizes[1]", "step[2]", "step"}, {"`step[2]`"}),
+        (f"{USES.rpartition('pipeline')[0]}pipeline = repeat(¦", {"step"}, {"PCA"}),
+        (USES.replace("float[0.9", "float[¦"), {"beta_1", "n_features"}, {"beta_2", "step"}),
+        (USES.replace("beta_1 : float[0, 0.9]", "simplex ¦"), {"momentum"}, {"SVC"}),
     ],
 )
 def test_relations_are_completed(text: str, expected: set[str], missing: set[str]) -> None:

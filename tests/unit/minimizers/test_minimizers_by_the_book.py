@@ -13,7 +13,7 @@ from spacelang.ir.trial import Request
 from spacelang.minimizers import MINIMIZERS, Box, Dimension, Point, direct
 from spacelang.plugins import OptionError, PluginRegistry
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.testing.driving import SearchLog, drive
+from spacelang.testing.driving import SearchLog, drive_search
 from spacelang.testing.memory_storage import MemoryTrialStorage
 from spacelang.testing.minimizers import QuadraticBowl, memos, points_from_memo, search_appending_result
 from spacelang.testing.search_tests import run_search
@@ -28,7 +28,7 @@ def found(
     """The best point, and what was asked for."""
     best: list[Point] = []
     asking = MINIMIZERS.load(name)(**options).minimise(value, value.box, calls, start)
-    driven = drive(search_appending_result(asking, best), value.loss, 10 * calls, workers=workers)
+    driven = drive_search(search_appending_result(asking, best), value.loss, 10 * calls, workers=workers)
     return best[0], driven
 
 

@@ -11,12 +11,12 @@ import pytest
 import spacelang
 from spacelang.ir.membership import first_exclusion
 from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
-from spacelang.optimizers._admm import ConstraintResiduals, Splitting
+from spacelang.optimizers._admm import AdmmUpdateSteps, ConstraintResiduals
 from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
-from spacelang.testing.driving import SearchLog, drive, flaky_loss
+from spacelang.testing.driving import SearchLog, drive_search, flaky_loss
 from spacelang.testing.minimizers import points_from_memo, search_appending_result
 
 STRUCTURES = Structures(spacelang.load("admm_table_a3").checked)
@@ -32,7 +32,7 @@ def sub_problem(seed: int | None) -> ThetaSubproblem:
     """theta-min at the default, which has no hyperparameters, or at a configuration that is drawn."""
     drawn = () if seed is None else tuple(Sampler(STRUCTURES).configurations(1, np.random.default_rng(seed)))
     point = form().encode(drawn[0]) if drawn else form().default
-    splitting = Splitting.from_box(form().theta_d, 1.0)
+    splitting = AdmmUpdateSteps.from_box(form().theta_d, 1.0)
     residuals = ConstraintResiduals.from_bounds((), 1.0)
     return ThetaSubproblem(form(), splitting, residuals, splitting.initial_state(point), np.random.default_rng(0))
 
@@ -42,7 +42,7 @@ def minimised(minimizer: Minimizer, value: ThetaSubproblem) -> tuple[Point, Sear
     asked: PointObjective = value
     best: list[Point] = []
     asking = minimizer.minimise(asked, (Dimension(),) * value.cube.variable_count, CALLS, value.start_point)
-    driven = drive(search_appending_result(asking, best), flaky_loss, 10 * CALLS)
+    driven = drive_search(search_appending_result(asking, best), flaky_loss, 10 * CALLS)
     return best[0], driven
 
 

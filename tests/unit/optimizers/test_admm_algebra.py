@@ -18,7 +18,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
-from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting, ThetaCube, nearest_members
+from spacelang.optimizers._admm import AdmmState, AdmmUpdateSteps, ConstraintResiduals, ThetaCube, nearest_members
 from spacelang.optimizers._admm.iterations import CallSchedule
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaCoordinates
@@ -41,20 +41,20 @@ def box_of(*domains: Grid) -> ThetaCoordinates:
 TEN = box_of(Grid(0, 10))
 
 
-def state(delta: float, multiplier: float, relaxed: float = 0.0) -> Iterate:
+def state(delta: float, multiplier: float, relaxed: float = 0.0) -> AdmmState:
     point = AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([float(relaxed)]))
-    blank = Splitting.from_box(TEN, 1.0).initial_state(point)
+    blank = AdmmUpdateSteps.from_box(TEN, 1.0).initial_state(point)
     return replace(blank, delta=np.array([float(delta)]), multipliers=np.array([float(multiplier)]))
 
 
-def iterated(splitting: Splitting, before: Iterate, found: float | None) -> Iterate:
+def iterated(splitting: AdmmUpdateSteps, before: AdmmState, found: float | None) -> AdmmState:
     """The algebra of an iteration in which theta-min finds a number, or does not own the variable."""
     owned = Mask(np.zeros(0, bool), np.array([found is not None]))
     given = replace(before.point, theta_d=np.array([np.nan if found is None else found]))
     return splitting.with_multipliers(splitting.with_delta(splitting.with_theta(before, given, owned)))
 
 
-def numbers(found: Iterate) -> tuple[float, float, float]:
+def numbers(found: AdmmState) -> tuple[float, float, float]:
     return found.relaxed_integers.item(), found.delta.item(), found.multipliers.item()
 
 
@@ -62,7 +62,7 @@ def numbers(found: Iterate) -> tuple[float, float, float]:
 
 
 def test_the_algebra_of_two_iterations() -> None:
-    splitting, first = Splitting.from_box(TEN, 1.0, "raw"), state(3, 0)
+    splitting, first = AdmmUpdateSteps.from_box(TEN, 1.0, "raw"), state(3, 0)
     assert splitting.theta_with_least_penalty(first).item() == 3
     second = iterated(splitting, first, 3.4)
     assert numbers(second) == pytest.approx((3.4, 3, 0.4))
@@ -75,7 +75,7 @@ def test_the_algebra_of_two_iterations() -> None:
 @pytest.mark.parametrize(("a", "delta"), [(11.7, 10), (-3, 0), (2.5, 3), (2.49, 2)])
 def test_delta_is_clipped_then_rounded(a: float, delta: float) -> None:
     within = min(max(a, 0), 10)
-    found = Splitting.from_box(TEN, 1.0, "raw").with_delta(state(0, a - within, relaxed=within))
+    found = AdmmUpdateSteps.from_box(TEN, 1.0, "raw").with_delta(state(0, a - within, relaxed=within))
     assert found.delta.tolist() == [delta]
 
 
@@ -86,7 +86,7 @@ def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: lis
     gaps = {code for code in range(members[0], members[-1]) if code not in kept}
     (coordinate,) = box_of(Grid(members[0], members[-1])).coordinates
     box = ThetaCoordinates((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
-    splitting, start = Splitting.from_box(box, rho, weighed), state(0, 0)
+    splitting, start = AdmmUpdateSteps.from_box(box, rho, weighed), state(0, 0)
     width = splitting.widths.item()
     multiplier = np.array([(a - start.relaxed_integers.item()) * rho / width])
     delta = splitting.with_delta(replace(start, multipliers=multiplier)).delta.item()
@@ -104,7 +104,7 @@ def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: lis
     ],
 )
 def test_what_is_not_active(before: tuple[float, float], after: tuple[float, float, float]) -> None:
-    assert numbers(iterated(Splitting.from_box(TEN, 1.0, "raw"), state(*before), None)) == pytest.approx(
+    assert numbers(iterated(AdmmUpdateSteps.from_box(TEN, 1.0, "raw"), state(*before), None)) == pytest.approx(
         after, abs=1e-12
     )
 
@@ -120,7 +120,7 @@ def test_the_dual_identity_holds(
     weighed: Any, drawn: list[tuple[int, int]], found: list[list[float]], owned: list[bool], rho: float
 ) -> None:
     box = box_of(*(Grid(lower, lower + more) for lower, more in drawn))
-    splitting, count = Splitting.from_box(box, rho, weighed), len(box)
+    splitting, count = AdmmUpdateSteps.from_box(box, rho, weighed), len(box)
     before = splitting.initial_state(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), box.default))
     counts = Mask(np.zeros(0, bool), np.array(owned[:count]))
     for shares in found:
@@ -144,7 +144,7 @@ def test_unit_is_raw_on_the_grid_in_0_to_1(
 ) -> None:
     """The same numbers as if the variable took 0, 1 / (u - l), ..., 1 and nothing were divided."""
     box, code = box_of(Grid(7, 7 + length)), round(share * length)
-    splitting = Splitting.from_box(box, rho)
+    splitting = AdmmUpdateSteps.from_box(box, rho)
     before = replace(
         splitting.initial_state(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([7.0 + code]))),
         multipliers=np.array([multiplier]),
@@ -161,12 +161,12 @@ def test_the_penalty_is_that_of_what_is_owned() -> None:
     b = np.array([3.0, 40.0, 5.0])
     theta = np.array([[3.5, 60.0, 5.0], [3.0, 40.0, 5.0]])
     owned = np.array([True, True, True])
-    assert Splitting.from_box(box, 2.0, "raw").penalty(theta, b, owned) == pytest.approx([400.25, 0])
-    assert Splitting.from_box(box, 2.0, "unit").penalty(theta, b, owned) == pytest.approx([0.0425, 0])
-    assert Splitting.from_box(box, 2.0, "unit").penalty(theta, b, ~owned).tolist() == [0, 0]
-    assert Splitting.from_box(box, 2.0, "unit").penalty(theta[0], b, np.array([True, False, False])) == pytest.approx(
-        0.0025
-    )
+    assert AdmmUpdateSteps.from_box(box, 2.0, "raw").penalty(theta, b, owned) == pytest.approx([400.25, 0])
+    assert AdmmUpdateSteps.from_box(box, 2.0, "unit").penalty(theta, b, owned) == pytest.approx([0.0425, 0])
+    assert AdmmUpdateSteps.from_box(box, 2.0, "unit").penalty(theta, b, ~owned).tolist() == [0, 0]
+    assert AdmmUpdateSteps.from_box(box, 2.0, "unit").penalty(
+        theta[0], b, np.array([True, False, False])
+    ) == pytest.approx(0.0025)
 
 
 # ---- schedules
@@ -220,7 +220,10 @@ def test_owned_is_what_conditions_switch_off_too() -> None:
 
 def test_what_a_condition_switches_off_is_moved_and_costs() -> None:
     form = conditioned()
-    owned, splitting = form.variables_of_selected_alternatives(form.default), Splitting.from_box(form.theta_d, 1.0)
+    owned, splitting = (
+        form.variables_of_selected_alternatives(form.default),
+        AdmmUpdateSteps.from_box(form.theta_d, 1.0),
+    )
     before = splitting.initial_state(form.default)
     theta = form.theta_d.default.copy()
     theta[form.theta_d.names.index("e.f.leaves")] = 6.5
@@ -244,7 +247,7 @@ class Toy:
 
     form: AdmmForm
     loss: Loss
-    splitting: Splitting
+    splitting: AdmmUpdateSteps
     residuals: ConstraintResiduals
 
     def run(self, iterations: int) -> list[tuple[float, ...]]:
@@ -265,7 +268,7 @@ class Toy:
             found.append(tuple(told[best].tolist()))
         return found
 
-    def theta_min(self, state: Iterate) -> Iterate:
+    def theta_min(self, state: AdmmState) -> AdmmState:
         owned, b = (
             self.form.variables_of_selected_alternatives(state.point),
             self.splitting.theta_with_least_penalty(state),
@@ -288,7 +291,9 @@ class Toy:
 
 
 def losses(form: AdmmForm, loss: Loss, rho: float, weighed: Any, iterations: int) -> list[float]:
-    toy = Toy(form, loss, Splitting.from_box(form.theta_d, rho, weighed), ConstraintResiduals.from_bounds((), rho))
+    toy = Toy(
+        form, loss, AdmmUpdateSteps.from_box(form.theta_d, rho, weighed), ConstraintResiduals.from_bounds((), rho)
+    )
     return [found[0] for found in toy.run(iterations)]
 
 
@@ -338,7 +343,7 @@ def limited(unit: float) -> Loss:
 def constrained(counted: Any, unit: float, epsilon: float, iterations: int) -> list[tuple[float, ...]]:
     form = separable()
     residuals = ConstraintResiduals.from_bounds([FunctionBound("g", epsilon * unit)], 0.1, counted)
-    return Toy(form, limited(unit), Splitting.from_box(form.theta_d, 0.1), residuals).run(iterations)
+    return Toy(form, limited(unit), AdmmUpdateSteps.from_box(form.theta_d, 0.1), residuals).run(iterations)
 
 
 def test_multipliers_lead_to_the_best_that_keeps_to_the_bound() -> None:

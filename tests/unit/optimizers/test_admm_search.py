@@ -28,8 +28,8 @@ from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.minimizers import Box, Point, PointObjective
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm import ConstraintResiduals, Splitting, ThetaCube, nearest_members
-from spacelang.optimizers._admm.iterations import Iterations
+from spacelang.optimizers._admm import AdmmUpdateSteps, ConstraintResiduals, ThetaCube, nearest_members
+from spacelang.optimizers._admm.iterations import AdmmIterations
 from spacelang.optimizers._admm.subproblems import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import PRESETS, Admm
@@ -39,7 +39,7 @@ from spacelang.runtime.history import Outcome
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 from spacelang.targets.blds import Pipeline
-from spacelang.testing.driving import drive, flaky_loss, hash_loss
+from spacelang.testing.driving import drive_search, flaky_loss, hash_loss
 from spacelang.testing.memory_storage import MemoryTrialStorage
 from spacelang.testing.search_tests import run_search
 from spacelang.testing.small_spaces import (
@@ -260,8 +260,8 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
     bounds = (BOUND,) if bounded else ()
     states, problem = [], Problem(table_space(), 100, np.random.default_rng(0), bounds=bounds)
     form = Target(conditions).lower(Structures(problem.space)).form
-    splitting = Splitting.from_box(form.theta_d, rho, chosen.penalty)
-    iterations = Iterations(
+    splitting = AdmmUpdateSteps.from_box(form.theta_d, rho, chosen.penalty)
+    iterations = AdmmIterations(
         chosen.iteration_settings(), problem, form, splitting, ConstraintResiduals.from_bounds(bounds, rho)
     )
 
@@ -313,7 +313,7 @@ def started(optimizer: Admm, space: Space, seed: int = 0, **told: Any) -> Search
 def test_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any) -> None:
     z = InTurn()
     optimizer = replace(admm(conditions=conditions, i0=4, adaptive="false"), z=NestedPlugin("in_turn", z))
-    driven = drive(started(optimizer, plain_space(2, 3)), hash_loss, 5)
+    driven = drive_search(started(optimizer, plain_space(2, 3)), hash_loss, 5)
     assert z.seen[0] == 4
     assert len(set(driven.requests)) == len(driven.requests) == 5
 
@@ -383,7 +383,9 @@ def test_patience_is_an_iteration_at_least(patience: int) -> None:
 def test_where_selection_comes_first_it_does_not_leave_what_is_better() -> None:
     seed = next(each for each in range(99) if 0 not in in_turn(3, each)[:2])
     optimizer = replace(admm(first="z", i0=2, adaptive="false"), z=NestedPlugin("in_turn", InTurn(seed)))
-    requests = drive(started(optimizer, x_of()), lambda request: float(request.configuration["c"] != "a"), 4).requests
+    requests = drive_search(
+        started(optimizer, x_of()), lambda request: float(request.configuration["c"] != "a"), 4
+    ).requests
     assert [each.configuration["c"] for each in requests if each.memo] == ["a"]
     assert len(set(requests)) == 4
 
@@ -407,7 +409,7 @@ def tied() -> Space:
 def test_all_that_is_evaluated_is_a_member(first: int, z: str, conditions: Any) -> None:
     for space in (*SMALL, stuck_space(), tied())[first::3]:
         optimizer = admm(z=z, conditions=conditions, i0=4, factor=4)
-        for request in drive(started(optimizer, space), flaky_loss, 60 if IS_FULL else 30).requests:
+        for request in drive_search(started(optimizer, space), flaky_loss, 60 if IS_FULL else 30).requests:
             assert first_exclusion(space, request.configuration) is None
 
 
@@ -415,7 +417,7 @@ def test_z_without_a_member_at_the_present_theta_is_as_bad_as_a_failure() -> Non
     """At the default of `low` no pipeline scales before f: it is not evaluated, nor taken for another one."""
     z = InTurn()
     optimizer = replace(admm(i0=8, adaptive="false"), z=NestedPlugin("in_turn", z))
-    driven = drive(started(optimizer, tied()), hash_loss, 60)
+    driven = drive_search(started(optimizer, tied()), hash_loss, 60)
     assert driven.returned
     values = [dict(request.configuration) for request in driven.requests]
     assert {"s": "scale", "e": "f", "low": 2} in values
@@ -504,7 +506,7 @@ class Noting(InTurn):
 def test_who_has_what_was_tuned(scope: str) -> None:
     noting = Noting()
     optimizer = replace(admm(hp_scope=scope, i0=8, first="z"), z=NestedPlugin("noting", noting))
-    drive(started(optimizer, x_of()), separable_loss, 60)
+    drive_search(started(optimizer, x_of()), separable_loss, 60)
     for before, after in zip(noting.configured, noting.configured[1:], strict=False):
         changed = {leaf for leaf in before if before[leaf] != after[leaf]}
         assert len(changed) in ({0, 1} if scope == "pipeline" else {0, 3})
@@ -517,7 +519,7 @@ def test_who_has_what_was_tuned(scope: str) -> None:
 
 
 def test_a_space_without_hyperparameters_is_selected_from_until_it_is_exhausted() -> None:
-    driven = drive(started(admm(), plain_space(3, 3, 2)), hash_loss, 1000)
+    driven = drive_search(started(admm(), plain_space(3, 3, 2)), hash_loss, 1000)
     assert driven.returned
     assert len(driven.trials) == len(set(driven.requests)) == 18
 
@@ -525,22 +527,24 @@ def test_a_space_without_hyperparameters_is_selected_from_until_it_is_exhausted(
 def test_a_single_pipeline_is_tuned() -> None:
     rate = hyperparameter("e.f.rate", Real(0.0, 1.0), 0.5)
     space = make_space("one", choice("e", branch("f", rate)))
-    requests = drive(started(admm(), space), hash_loss, 50).requests
+    requests = drive_search(started(admm(), space), hash_loss, 50).requests
     assert len(requests) == 50
     assert len(set(requests)) > 45
-    assert drive(started(admm(), make_space("none", rate)), hash_loss, 50).trials
+    assert drive_search(started(admm(), make_space("none", rate)), hash_loss, 50).trials
 
 
 def test_a_single_configuration_is_evaluated_once() -> None:
     for space in (single_member_space(), plain_space(1), plain_space(1, 1)):
-        driven = drive(started(admm(), space), hash_loss, 50)
+        driven = drive_search(started(admm(), space), hash_loss, 50)
         assert (len(set(driven.requests)), driven.returned) == (1, True)
 
 
 def test_the_first_given_configuration_is_where_it_begins() -> None:
     space = continuous_space()
     given = Configuration({"s": "scale", "e": "f", "e.f.rate": 0.25})
-    driven = drive(started(admm(), space, initial=(given, Configuration({"s": "none", "e": "g"}))), hash_loss, 20)
+    driven = drive_search(
+        started(admm(), space, initial=(given, Configuration({"s": "none", "e": "g"}))), hash_loss, 20
+    )
     assert driven.requests[0] == Request(given)
 
 
@@ -584,7 +588,7 @@ def test_orders_of_steps_are_selected(z: str, conditions: Any) -> None:
     space = permuted()
     choosing = PipelineChoiceTree(Target(conditions).lower(Structures(space)).form)
     assert choosing.tree.leaf_count == 3 * (2 + 1)
-    driven = drive(started(admm(z=z, conditions=conditions, i0=4, factor=4), space), flaky_loss, 5000)
+    driven = drive_search(started(admm(z=z, conditions=conditions, i0=4, factor=4), space), flaky_loss, 5000)
     assert driven.returned
     whole = {request for request in driven.requests if request.fidelity is None}
     assert len(whole) == 3 * (2 * 4 + 1)
@@ -601,7 +605,7 @@ def test_a_finite_space_is_evaluated_as_a_whole(space: Space, conditions: Any, s
         for configuration in brute_force_members(space, structure)
     }
     optimizer = admm(conditions=conditions, hp_scope=scope, i0=4, factor=0)
-    driven = drive(started(optimizer, space), flaky_loss, 5000)
+    driven = drive_search(started(optimizer, space), flaky_loss, 5000)
     assert driven.returned
     assert set(driven.requests) == everything
 
@@ -635,7 +639,7 @@ def test_f_hat_is_that_of_who_selects() -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_run(preset: str) -> None:
     chosen = admm(preset=preset, theta="random")
-    assert drive(
+    assert drive_search(
         started(replace(chosen, z=admm(z=BO).z) if chosen.z.name == "bo" else chosen, stuck_space()), stuck_loss, 30
     ).trials
 
@@ -657,7 +661,7 @@ def test_presets_are_those_of_the_papers() -> None:
 def test_after_tuning_the_selector_knows_all_but_the_tuned_pipeline() -> None:
     """BLDS under ADMM with the scope of a pipeline: what is asked for again is that pipeline's alone."""
     optimizer = admm(preset="admm_bo_blds1", theta="random", z="blds(b=20)", i0=4)
-    driven = drive(started(optimizer, stuck_space()), stuck_loss, 120)
+    driven = drive_search(started(optimizer, stuck_space()), stuck_loss, 120)
     tuned = {way(each) for each in driven.requests if each.memo}
     others = [each for each in driven.requests if way(each) not in tuned]
     assert len(set(others)) == len(others) > 0
@@ -700,14 +704,14 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
     problem = Problem(table_space(), 100, np.random.default_rng(0))
     form = Target().lower(Structures(problem.space)).form
     chosen = admm(hp_scope=scope, i0=3, factor=0)
-    iterations = Iterations(
+    iterations = AdmmIterations(
         chosen.iteration_settings(),
         problem,
         form,
-        Splitting.from_box(form.theta_d, chosen.rho),
+        AdmmUpdateSteps.from_box(form.theta_d, chosen.rho),
         ConstraintResiduals.from_bounds((), 1.0),
     )
-    drive(iterations.run(), flaky_loss, 150)
+    drive_search(iterations.run(), flaky_loss, 150)
     choosing, looked_at = PipelineChoiceTree(form), 0
     for pipeline in choosing.tree.iter_leaves():
         point = choosing.point_of(pipeline, form.default)
@@ -741,6 +745,7 @@ def test_models_find_what_is_best() -> None:
         return 0.9 if not isinstance(rate, float) else abs(np.log10(rate) + 1.7) / 4
 
     best = [
-        min(t.loss or 0 for t in drive(started(Admm(), continuous_space(), seed), loss, 30).trials) for seed in range(2)
+        min(t.loss or 0 for t in drive_search(started(Admm(), continuous_space(), seed), loss, 30).trials)
+        for seed in range(2)
     ]
     assert max(best) < 0.02

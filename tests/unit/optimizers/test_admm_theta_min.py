@@ -13,11 +13,11 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.minimizers import MINIMIZERS, Minimizer
-from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting
+from spacelang.optimizers._admm import AdmmState, AdmmUpdateSteps, ConstraintResiduals
 from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space
 
 BOUND = FunctionBound("g", 0.1)
@@ -36,16 +36,18 @@ def toy(*rules: object) -> AdmmForm:
     return form_of(make_space("toy", *stages, constraints=rules))  # type: ignore[arg-type]
 
 
-def begun(form: AdmmForm, rho: float = 1.0, *bounds: FunctionBound, taken: dict[str, object] | None = None) -> Iterate:
+def begun(
+    form: AdmmForm, rho: float = 1.0, *bounds: FunctionBound, taken: dict[str, object] | None = None
+) -> AdmmState:
     point = form.default if taken is None else form.encode(Configuration(taken))  # type: ignore[arg-type]
-    state = Splitting.from_box(form.theta_d, rho).initial_state(point)
+    state = AdmmUpdateSteps.from_box(form.theta_d, rho).initial_state(point)
     return replace(state, slack=np.zeros(len(bounds)), mu=np.zeros(len(bounds)))
 
 
 def theta_min(
-    form: AdmmForm, state: Iterate, *bounds: FunctionBound, rho: float = 1.0, **options: object
+    form: AdmmForm, state: AdmmState, *bounds: FunctionBound, rho: float = 1.0, **options: object
 ) -> ThetaSubproblem:
-    splitting, residuals = Splitting.from_box(form.theta_d, rho), ConstraintResiduals.from_bounds(bounds, rho)
+    splitting, residuals = AdmmUpdateSteps.from_box(form.theta_d, rho), ConstraintResiduals.from_bounds(bounds, rho)
     return ThetaSubproblem(form, splitting, residuals, state, np.random.default_rng(0), **options)  # type: ignore[arg-type]
 
 
@@ -72,7 +74,7 @@ def test_between_integers_the_nearest_is_evaluated_and_the_distance_costs() -> N
     assert trial.request.configuration["e.f.trees"] == 4
     assert trial.request.configuration["e.f.rate"] == pytest.approx(0.1)
     assert minimised.value((1.0, 0.37), trial, ()) == pytest.approx(0.25 + 0.07**2 / 2)
-    after = minimised.state_after((1.0, 0.37))
+    after = minimised.updated_state((1.0, 0.37))
     assert after.relaxed_integers[form.theta_d.names.index("e.f.trees")] == pytest.approx(3.7)
     assert after.point.theta_c.tolist() == pytest.approx([0.1])
 
@@ -93,7 +95,7 @@ def test_a_pipeline_without_hyperparameters_has_nothing_to_move() -> None:
     minimised = theta_min(form, state)
     assert (minimised.cube.variable_count, minimised.start_point) == (0, ())
     minimised.value((), ended(minimised, (), 0.5), ())
-    after = minimised.state_after(())
+    after = minimised.updated_state(())
     assert (after.relaxed_integers == state.relaxed_integers).all()
     assert (after.point.theta_c == state.point.theta_c).all()
 
@@ -125,15 +127,15 @@ def test_constraints_cost_by_their_best_slack_and_leave_it() -> None:
     start = minimised.start_point
     near = minimised.value(start, ended(minimised, start, 0.25, 0.04), ())
     assert near == pytest.approx(0.25 + (-0.6 + 0.9) ** 2 / 2)
-    assert minimised.state_after(start).slack.tolist() == [0]
+    assert minimised.updated_state(start).slack.tolist() == [0]
     free = theta_min(form, begun(form, 1.0, BOUND), BOUND)
     assert free.value(start, ended(free, start, 0.25, 0.04), ()) == pytest.approx(0.25)
-    assert free.state_after(start).slack == pytest.approx([0.6])
+    assert free.updated_state(start).slack == pytest.approx([0.6])
     # What failed leaves the slack of before.
     kept = replace(begun(form, 1.0, BOUND), slack=np.array([0.125]))
     other = theta_min(form, kept, BOUND)
     other.value(start, ended(other, start, None), ())
-    assert other.state_after(start).slack.tolist() == [0.125]
+    assert other.updated_state(start).slack.tolist() == [0.125]
 
 
 def test_earlier_points_are_judged_anew() -> None:
@@ -172,9 +174,9 @@ def test_minimizers_take_it(name: str) -> None:
         assert isinstance(trees, int)
         return abs(trees - 7) / 10
 
-    driven = drive(search(), loss, 12)
+    driven = drive_search(search(), loss, 12)
     assert len(driven.trials) == 12
-    after = minimised.state_after(found[0])
+    after = minimised.updated_state(found[0])
     value = minimised.value(found[0], ended(minimised, found[0], loss(minimised.request(found[0]))), ())  # type: ignore[arg-type]
     assert value <= loss(driven.trials[0].request)
     assert form.theta_d.contains(form.theta_d.nearest(after.relaxed_integers))

@@ -22,7 +22,7 @@ from spacelang.optimizers._improvement_per_second import (
     MODEL_SHARE,
     SECONDS,
     SECONDS_PER_TRIAL,
-    ImprovementPerSecond,
+    ImprovementPerSecondModel,
     clip_losses,
     encode_for_distances,
     log_transform_losses,
@@ -33,11 +33,11 @@ from spacelang.plugins import OptionError
 from spacelang.runtime.archives.creation import Evaluation, choose_portfolio
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.serialization.portfolio import Portfolio, read_portfolio, write_portfolio
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 
 SPACE = sl.parse("""space learners
 abstract tree
@@ -91,7 +91,7 @@ def test_rungs(size: int, b: int, expected: tuple[int, ...]) -> None:
 def test_fidelities_that_are_given_are_the_rungs() -> None:
     given = Problem(SPACE.checked, 81, default_rng(0), fidelities=(1, 10, 81))
     for b, expected in ((0, {1, 10, None}), (2, {10, None}), (999, {None})):
-        log = drive(Auto(b=b).search(given), loss_of, 40)
+        log = drive_search(Auto(b=b).search(given), loss_of, 40)
         assert {each.request.fidelity for each in log.trials} == expected
 
 
@@ -141,7 +141,7 @@ def test_the_best_third_is_promoted_and_failures_never() -> None:
         race.start(each, 0)
         race.record(0, trial(each, None if place < 2 else place / 10))
     promoted = []
-    while (found := race.promotion()) is not None:
+    while (found := race.next_promotion()) is not None:
         race.start(*found)
         promoted.append(found)
     assert promoted == [(configurations[place], 1) for place in (2, 3, 4)]
@@ -154,7 +154,7 @@ def test_what_violates_a_bound_comes_after_everything_else() -> None:
         race.start(each, 0)
         bad = (slow,) if place < 2 else ()
         race.record(0, Trial(Request(each), place / 10, 1.0, constraints=bad))
-    found = race.promotion()
+    found = race.next_promotion()
     assert found is not None
     assert found[0] == configurations[2]
 
@@ -164,7 +164,7 @@ def test_three_are_trained_on_all_rows_early() -> None:
     for place, each in enumerate(numbered(9)):
         race.start(each, 0)
         race.record(0, trial(each, place / 10))
-        if (found := race.promotion()) is not None:
+        if (found := race.next_promotion()) is not None:
             race.start(*found)
             on_all.append((place, found[1]))
     assert [place for place, rung in on_all if rung == 2] == [2, 5, 8]
@@ -175,15 +175,15 @@ def test_what_would_not_end_in_time_is_not_promoted() -> None:
     for place, each in enumerate(numbered(3)):
         race.start(each, 0)
         race.record(0, trial(each, place / 10, 5.0))
-    assert race.promotion() is None
+    assert race.next_promotion() is None
 
 
 def test_no_evaluation_is_hopeless_before_some_results() -> None:
     race = Race((900,), 3.0, TotalBudget())
     for place, each in enumerate(numbered(8)):
-        assert race.hopeless_loss() is None
+        assert race.pruning_threshold() is None
         race.record(0, trial(each, place / 10))
-    assert race.hopeless_loss() == pytest.approx(0.7)
+    assert race.pruning_threshold() == pytest.approx(0.7)
 
 
 # ---- the model
@@ -210,13 +210,13 @@ def test_decisions_are_coded_without_an_order() -> None:
 @pytest.mark.parametrize("kind", ["forest", "gp"])
 def test_the_model_prefers_what_is_better_and_cheaper(kind: str) -> None:
     tree = StructuralTree(Structures(SPACE.checked))
-    model = ImprovementPerSecond(tree, 0, kind)  # type: ignore[arg-type]
-    assert not model.fitted_count
+    model = ImprovementPerSecondModel(tree, 0, kind)  # type: ignore[arg-type]
+    assert not model.fitted_trial_count
     for each in SPACE.sample(40, seed=0):
         configuration = Configuration(dict(each))
         cost = 50.0 if each["estimator"] == "net" else 1.0
         model.record(trial(configuration, loss_of(Request(configuration)), cost), 1.0, 1.0)
-    assert model.fitted_count
+    assert model.fitted_trial_count
     best = model.ranked_configurations()[:10]
     assert Counter(str(each["estimator"]) for each in best).most_common(1)[0][0] == "tree"
     assert model.ranked_configurations()[:10] == best
@@ -224,11 +224,11 @@ def test_the_model_prefers_what_is_better_and_cheaper(kind: str) -> None:
 
 @pytest.mark.parametrize("cost", [0.01, 1.0, 100.0])
 def test_models_take_a_small_share_of_the_time(cost: float) -> None:
-    model, count = ImprovementPerSecond(StructuralTree(Structures(SPACE.checked)), 0, "forest"), 200
+    model, count = ImprovementPerSecondModel(StructuralTree(Structures(SPACE.checked)), 0, "forest"), 200
     fitted = []
     for number, each in enumerate(SPACE.sample(count, seed=0)):
         model.record(trial(Configuration(dict(each)), number / count, cost), 1.0, 1.0)
-        fitted.append(model.fitted_count)
+        fitted.append(model.fitted_trial_count)
     made = sorted({*fitted} - {0})
     doubled = sum(after >= 2 * before for before, after in pairwise(made))
     seconds = sum(SECONDS + SECONDS_PER_TRIAL * each for each in made)
@@ -246,7 +246,7 @@ def problem(seed: int = 0, **budget: float) -> Problem:
 
 
 def test_all_parts_take_part_and_the_best_is_found() -> None:
-    log = drive(Auto().search(problem(seconds=400.0)), loss_of, 60)
+    log = drive_search(Auto().search(problem(seconds=400.0)), loss_of, 60)
     parts = Counter(each.request.memo[0] for each in log.trials)
     assert set(parts) == {"portfolio", "race", "model", "chance"}
     on_all = [each for each in log.trials if each.request.fidelity is None]
@@ -257,7 +257,7 @@ def test_all_parts_take_part_and_the_best_is_found() -> None:
 
 
 def test_every_fourth_new_configuration_is_drawn() -> None:
-    log = drive(Auto(race=False).search(problem()), loss_of, 60 if IS_FULL else 40)
+    log = drive_search(Auto(race=False).search(problem()), loss_of, 60 if IS_FULL else 40)
     parts = [each.request.memo[0] for each in log.trials]
     new = [part for part in parts if part != "portfolio"]
     assert new[:4] == ["chance"] * 1 + new[1:4], "there is no model before there are enough successes"
@@ -283,10 +283,10 @@ def test_the_model_proposes_until_the_end(budget: dict[str, float]) -> None:
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.parametrize("budget", [{}, {"seconds": 400.0}])
 def test_a_resumed_search_makes_the_same_requests(workers: int, budget: dict[str, float]) -> None:
-    whole = drive(Auto(model="forest").search(problem(**budget)), loss_of, 30, workers=workers)
+    whole = drive_search(Auto(model="forest").search(problem(**budget)), loss_of, 30, workers=workers)
     for stop in (9, 24) if IS_FULL else (24,):
         search = Auto(model="forest").search(problem(**budget))
-        again = drive(search, loss_of, 30, known=whole.trials[:stop], workers=workers)
+        again = drive_search(search, loss_of, 30, known=whole.trials[:stop], workers=workers)
         assert again.trials == whole.trials
 
 
@@ -331,7 +331,7 @@ def test_the_first_list_that_fits_is_used(tmp_path: Path) -> None:
 
 def test_a_search_starts_with_its_portfolio(tmp_path: Path) -> None:
     write_and_load(tmp_path / "p.json", [{"estimator": "net"}, {"estimator": "tree", "estimator.depth": 7}])
-    log = drive(Auto(portfolio=str(tmp_path / "p.json")).search(problem()), loss_of, 4)
+    log = drive_search(Auto(portfolio=str(tmp_path / "p.json")).search(problem()), loss_of, 4)
     first = [each.request for each in log.trials][:2]
     assert [each.configuration["estimator"] for each in first] == ["net", "tree"]
     assert [each.memo for each in first] == [("portfolio",)] * 2

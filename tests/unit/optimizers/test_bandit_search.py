@@ -21,7 +21,7 @@ from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import LossFunction, drive, flaky_loss, hash_loss
+from spacelang.testing.driving import LossFunction, drive_search, flaky_loss, hash_loss
 from spacelang.testing.small_spaces import constrained_space, continuous_space, nested_space, plain_space, spaces
 
 PAPER = plain_space(8, 8, 6, 8)
@@ -169,7 +169,7 @@ def test_trainings_of_a_pipeline_grow_and_the_space_is_exhausted(space: Space, o
 def test_ends_under_every_rule_for_the_bounds(width: str, collapse: bool) -> None:
     settings = Blds(disc=2, width=width, collapse_at_full=collapse, until_rule="local_optimum")  # type: ignore[arg-type]
     search = settings.search(Problem(plain_space(3, 3, 2), 300, np.random.default_rng(5)))
-    driven = drive(search, hash_loss, 10_000)
+    driven = drive_search(search, hash_loss, 10_000)
     assert driven.returned
     assert len(driven.trials) == 18 * 3
 
@@ -200,7 +200,7 @@ def test_on_a_single_rung_a_descent_ends_in_a_local_optimum_as_those_of_lds_do(
     """The paper's rule would end it at its first improvement, which is fully trained."""
     searches = (Lds(disc=disc), Mlds(disc=disc), Blds(disc=disc), Blds(disc=disc, until_rule="paper"))
     lds, *others = (
-        drive(each.search(Problem(space, 100, np.random.default_rng(seed))), objective, 100) for each in searches
+        drive_search(each.search(Problem(space, 100, np.random.default_rng(seed))), objective, 100) for each in searches
     )
     assert all(other == lds for other in others)
 
@@ -230,7 +230,7 @@ def test_a_failed_trial_counts_as_the_worst_loss() -> None:
 
 def test_hyperparameters_keep_their_defaults() -> None:
     search = Blds().search(Problem(continuous_space(), 100, np.random.default_rng(0)))
-    found = {trial.configuration.get("e.f.rate") for trial in drive(search, hash_loss, 100).requests}
+    found = {trial.configuration.get("e.f.rate") for trial in drive_search(search, hash_loss, 100).requests}
     assert found == {0.1, None}
 
 

@@ -18,7 +18,7 @@ from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 from spacelang.testing.small_spaces import nested_space, plain_space
 
 
@@ -44,7 +44,7 @@ def selected(
         selection = SelectionProblem(tree, tree.complete, 100, default_rng(seed), admits=admits)
         yield from optimizer.selector().select(selection, iterations)
 
-    return [trial.loss for trial in drive(search(), loss, 1000, seed=seed).trials if trial.loss is not None]
+    return [trial.loss for trial in drive_search(search(), loss, 1000, seed=seed).trials if trial.loss is not None]
 
 
 def test_each_alternative_of_each_decision_is_a_coordinate_and_what_is_not_reached_is_0_in_all() -> None:
@@ -62,7 +62,7 @@ def test_each_alternative_of_each_decision_is_a_coordinate_and_what_is_not_reach
 def test_of_few_leaves_each_that_is_new_may_be_next() -> None:
     tree = tree_of(3, 2, 3)
     known = dict.fromkeys(list(tree.iter_leaves())[:3], 0.5) | {(2, 1, 2): 0.1}
-    ranked = list(PipelineRanking(tree).ranked(known, [(2, 0, 0)], default_rng(0)))
+    ranked = list(PipelineRanking(tree).rank_unevaluated(known, [(2, 0, 0)], default_rng(0)))
     assert len(ranked) == len({*ranked}) == 18 - 5
     assert not {*ranked} & {*known, (2, 0, 0)}
 
@@ -72,7 +72,7 @@ def test_of_many_those_are_that_are_drawn_and_the_neighbours_of_the_best_and_at_
     best = (1, 2, 3, 4)
     known = {best: 0.1, (5, 5, 5, 5): 0.7}
     assert tree.leaf_count > MAX_RANKED_LEAVES
-    ranked = PipelineRanking(tree).ranked(known, [(1, 2, 3, 5)], default_rng(0))
+    ranked = PipelineRanking(tree).rank_unevaluated(known, [(1, 2, 3, 5)], default_rng(0))
     first = [next(ranked) for _ in range(SAMPLE_SIZE)]
     near = {leaf for leaf in tree.walk(best, 1) if leaf not in {best, (1, 2, 3, 5)}}
     assert len({*first}) == len(first)
@@ -83,7 +83,7 @@ def test_of_many_those_are_that_are_drawn_and_the_neighbours_of_the_best_and_at_
 def test_what_promises_most_has_what_was_good() -> None:
     tree = tree_of(4, 4, 4)
     known = {leaf: 0.2 if leaf[1] == 2 else 0.8 for leaf in list(tree.iter_leaves())[::3]}
-    first, *_ = PipelineRanking(tree).ranked(known, (), default_rng(0))
+    first, *_ = PipelineRanking(tree).rank_unevaluated(known, (), default_rng(0))
     assert first[1] == 2
 
 

@@ -27,11 +27,11 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets.boasf import Boasf
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.search_tests import SIZE, evaluate
 from spacelang.testing.small_spaces import (
     branch,
@@ -273,7 +273,7 @@ def test_what_proposals_took_is_told_again_and_not_measured_again() -> None:
     def told(known: Sequence[Trial], step: float) -> tuple[Trial, ...]:
         clock = count(step=step)
         problem = Problem(arms(4), SIZE, np.random.default_rng(0), budget=TotalBudget(seconds=60.0))
-        return drive(drawing(clock=lambda: next(clock)).search(problem), hash_loss, 70, known=known).trials
+        return drive_search(drawing(clock=lambda: next(clock)).search(problem), hash_loss, 70, known=known).trials
 
     whole = told((), 0.5)
     assert told(whole, 99.0) == whole
@@ -387,7 +387,7 @@ def forests() -> Space:
 
 def told(name: str, space: Space, trials: int, workers: int = 1, **options: Any) -> list[Configuration]:
     search = OPTIMIZERS.load(name)(**options).search(Problem(space, SIZE, np.random.default_rng(1)))
-    return [each.configuration for each in drive(search, hash_loss, trials, workers=workers, seed=4).requests]
+    return [each.configuration for each in drive_search(search, hash_loss, trials, workers=workers, seed=4).requests]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -414,7 +414,7 @@ def test_the_undivided_space_by_tpe_is_boasf_with_one_piece_and_one_round(seed: 
     space = forests()
     problem = Problem(space, SIZE, np.random.default_rng(seed))
     found = [
-        drive(optimizer.search(problem), hash_loss, 26, seed=seed).requests
+        drive_search(optimizer.search(problem), hash_loss, 26, seed=seed).requests
         for optimizer in (
             OPTIMIZERS.load("tpe")(),
             OPTIMIZERS.load("boasf")(arms="subspaces", k=1, rounds=1, resource="evaluations", total=26.0),
@@ -427,7 +427,7 @@ def test_the_undivided_space_by_tpe_is_boasf_with_one_piece_and_one_round(seed: 
 @given(spaces(), st.sampled_from((1, 3)))
 def test_select_best_tries_every_model_once_with_its_defaults(space: Space, workers: int) -> None:
     structures = Structures(space)
-    driven = drive(
+    driven = drive_search(
         OPTIMIZERS.load("select_best")().search(Problem(space, SIZE, np.random.default_rng(0))),
         hash_loss,
         50,
@@ -438,7 +438,9 @@ def test_select_best_tries_every_model_once_with_its_defaults(space: Space, work
         assert not driven.trials
         return
     models = Boasf().lower(structures).form.arms
-    assert [each.configuration for each in driven.requests] == [nearest_to_default(arm.structures)[1] for arm in models]
+    assert [each.configuration for each in driven.requests] == [
+        member_nearest_to_default(arm.structures)[1] for arm in models
+    ]
 
 
 # ---- workers

@@ -17,12 +17,12 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, sort_key
-from spacelang.optimizers._fidelity import brackets_for_grid
-from spacelang.optimizers.bohb import Bohb, LazyCandidate, ModelMemory, dimensions_of
+from spacelang.optimizers._fidelity import hyperband_brackets
+from spacelang.optimizers.bohb import Bohb, DensityModelMemory, LazyCandidate, dimensions_of
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.driving import SearchLog, drive, flaky_loss, hash_loss, make_trial
+from spacelang.testing.driving import SearchLog, drive_search, flaky_loss, hash_loss, make_trial
 from spacelang.testing.small_spaces import (
     branch,
     brute_force_members,
@@ -56,7 +56,7 @@ def mixed() -> Space:
 def run(space: Space, trials: int, seed: int = 0, size: int = 2_700, objective=hash_loss, **how) -> SearchLog:  # type: ignore[no-untyped-def]
     workers = how.pop("workers", 1)
     search = Bohb(**how).search(Problem(space, size, default_rng(seed)))
-    return drive(search, objective, trials, workers=workers, seed=seed)
+    return drive_search(search, objective, trials, workers=workers, seed=seed)
 
 
 def kinds(driven: SearchLog) -> Counter[str]:
@@ -71,7 +71,7 @@ def test_the_brackets_with_a_twenty_seventh_of_the_rows() -> None:
     expected = ((27, 9, 3, 1), (9, 3, 1), (6, 2), (4,))
     grid = Bohb().rungs(2_700)
     assert grid == (100, 300, 900, 2_700)
-    for bracket, counts in zip(brackets_for_grid(grid, 3.0, "floor"), expected, strict=True):
+    for bracket, counts in zip(hyperband_brackets(grid, 3.0, "floor"), expected, strict=True):
         assert (bracket.candidates, *bracket.survivor_counts(3.0)[:-1]) == counts
         assert bracket.sizes == grid[4 - len(counts) :]
     requests = run(line(), 2 * 65).requests
@@ -127,7 +127,7 @@ def test_a_third_is_drawn_in_any_case() -> None:
 
 def test_the_model_is_that_of_the_most_rows_on_which_there_are_enough() -> None:
     """Of one number two good ones and two bad ones are enough; those on few rows are as good as none then."""
-    observed = ModelMemory(VectorEncoding(line()), 2_700)
+    observed = DensityModelMemory(VectorEncoding(line()), 2_700)
 
     def told(fidelity: int | None, *losses: float | None) -> None:
         for place, loss in enumerate(losses):
@@ -135,7 +135,7 @@ def test_the_model_is_that_of_the_most_rows_on_which_there_are_enough() -> None:
             observed.record(LazyCandidate(configuration), make_trial(Request(configuration, fidelity), loss))
 
     def points() -> tuple[list[float], list[float]] | None:
-        model = observed.model(default_rng(0))
+        model = observed.fit_model(default_rng(0))
         return None if model is None else (sorted(model.good.points[:, 0]), sorted(model.bad.points[:, 0]))
 
     told(100, 0.4, 0.3, 0.2)
@@ -188,7 +188,7 @@ def test_nothing_is_asked_for_twice_and_all_of_a_finite_space_at_last(workers: i
 def test_what_it_begins_with_is_known_to_the_model() -> None:
     initial = tuple(Configuration({"x": (place + 0.5) / 20}) for place in range(20))
     search = Bohb(random_fraction=0.0, b=2_700).search(Problem(line(), 2_700, default_rng(0), initial))
-    requests = drive(search, lambda each: abs(float(each.configuration["x"]) - 0.6), 21).requests  # type: ignore[arg-type]
+    requests = drive_search(search, lambda each: abs(float(each.configuration["x"]) - 0.6), 21).requests  # type: ignore[arg-type]
     assert [request.configuration for request in requests[:20]] == list(initial)
     assert requests[20].memo[0] == "model"
 

@@ -16,11 +16,11 @@ from trying import few
 
 from spacelang.ir.search_protocol import Problem, SearchEvent
 from spacelang.ir.space import Space
-from spacelang.optimizers.cmab import Bandit, Cmab, reward
+from spacelang.optimizers.cmab import Bandit, Cmab, reward_of_loss
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive, failing_loss, hash_loss, make_trial
+from spacelang.testing.driving import drive_search, failing_loss, hash_loss, make_trial
 from spacelang.testing.small_spaces import plain_space, spaces
 
 
@@ -33,7 +33,7 @@ def bandit_over(space: Space, seed: int = 0, options: Cmab | None = None) -> Ban
     [(0.35, 0.7, 0.5), (0.14, 0.7, 0.8), (0.7, 0.7, 0.0), (0.9, 0.7, 0.0), (-0.1, 0.7, 1.0), (0.15, 0.3, 0.5)],
 )
 def test_rewards(loss: float, f_hat: float, expected: float) -> None:
-    assert reward(loss, f_hat) == pytest.approx(expected)
+    assert reward_of_loss(loss, f_hat) == pytest.approx(expected)
 
 
 def test_the_posterior_counts_successes_and_failures() -> None:
@@ -135,7 +135,7 @@ def test_it_finds_the_best_pipeline_early() -> None:
 
 @pytest.mark.parametrize("objective", [hash_loss, failing_loss])
 def test_every_pipeline_is_asked_for_once_and_then_it_ends(objective) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(Cmab().search(Problem(plain_space(4, 4, 4), 100, default_rng(0))), objective, 1_000)
+    driven = drive_search(Cmab().search(Problem(plain_space(4, 4, 4), 100, default_rng(0))), objective, 1_000)
     assert driven.returned
     assert len(set(driven.requests)) == len(driven.requests) == 64
 
@@ -148,7 +148,9 @@ def test_a_bandit_that_is_sure_still_reaches_what_it_would_never_choose() -> Non
 @pytest.mark.parametrize("workers", [2, 8])
 @pytest.mark.parametrize("objective", [hash_loss, failing_loss])
 def test_it_draws_while_others_are_busy(objective, workers: int) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(Cmab().search(Problem(plain_space(4, 4, 4), 100, default_rng(0))), objective, 1_000, workers=workers)
+    driven = drive_search(
+        Cmab().search(Problem(plain_space(4, 4, 4), 100, default_rng(0))), objective, 1_000, workers=workers
+    )
     assert driven.returned
     assert len(set(driven.requests)) == len(driven.requests) == 64
     assert driven.idle_count <= workers + sum(range(workers)), "only before the first wish, and once nothing is left"
@@ -186,7 +188,7 @@ def test_whoever_is_drawn_is_pulled_as_often(workers: int, monkeypatch: pytest.M
     monkeypatch.setattr(Bandit, "choose", chosen)
     monkeypatch.setattr(Bandit, "pull", noted)
     problem = Problem(plain_space(2, 3), 100, default_rng(0))
-    assert drive(Cmab(alpha0=1e-2, delta0=1e-2).search(problem), hash_loss, 100, workers=workers).returned
+    assert drive_search(Cmab(alpha0=1e-2, delta0=1e-2).search(problem), hash_loss, 100, workers=workers).returned
     assert len(pulled) == 6
     assert max(drawn.values()) > 2
     more = {pipeline: count - drawn[pipeline] for pipeline, count in pulled.items()}

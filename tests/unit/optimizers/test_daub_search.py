@@ -17,23 +17,23 @@ from spacelang.ir.search_protocol import Ask, Problem, Search, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers.daub import Daub, restore_monotonicity, slope, upper_bound
+from spacelang.optimizers.daub import Daub, accuracy_upper_bound, least_squares_slope, restore_monotonicity
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import plain_space
 
 RISING = ((100, 0.70), (200, 0.75), (400, 0.80))
 
 
 def test_the_slope_of_three_points() -> None:
-    assert slope(RISING) == pytest.approx(3.2142857e-4, abs=5e-12)
+    assert least_squares_slope(RISING) == pytest.approx(3.2142857e-4, abs=5e-12)
 
 
 def test_the_slope_of_fewer_points() -> None:
-    assert slope(RISING[:2]) == pytest.approx(0.05 / 100)
-    assert slope(RISING[:1]) == 0.0
+    assert least_squares_slope(RISING[:2]) == pytest.approx(0.05 / 100)
+    assert least_squares_slope(RISING[:1]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_the_slope_of_fewer_points() -> None:
     [(800, 0.95, 0.9285714), (800, None, 0.9285714), (1600, 0.95, 0.95), (1600, None, 1.1857143), (400, None, 0.8)],
 )
 def test_upper_bounds(size: int, training: float | None, expected: float) -> None:
-    assert upper_bound(RISING, training, size) == pytest.approx(expected, abs=5e-8)
+    assert accuracy_upper_bound(RISING, training, size) == pytest.approx(expected, abs=5e-8)
 
 
 def test_the_upper_bound_of_a_single_point_is_the_training_accuracy() -> None:
-    assert upper_bound(RISING[:1], 0.9, 800) == 0.9
-    assert upper_bound(RISING[:1], None, 800) == 0.70
+    assert accuracy_upper_bound(RISING[:1], 0.9, 800) == 0.9
+    assert accuracy_upper_bound(RISING[:1], None, 800) == 0.70
 
 
 def test_a_falling_curve_is_repaired() -> None:
@@ -70,7 +70,7 @@ def test_the_bootstrap_trains_every_pipeline_three_times_in_rounds() -> None:
             asked.extend([len(ask.requests)] if ask.requests else [])
             ask = search.send((yield ask))
 
-    requests = drive(watched(), hash_loss, 3 * 384 + 1).requests[: 3 * 384]
+    requests = drive_search(watched(), hash_loss, 3 * 384 + 1).requests[: 3 * 384]
     assert len(set(requests)) == 3 * 384
     assert {request.fidelity for request in requests} == {100, 200, 400}
     rounds = -(-384 // 42)
@@ -138,7 +138,7 @@ def by_the_book(bootstrap: Sequence[Pipeline], size: int, loss: Callable[[Pipeli
             curve[-1][1] = curve[-2][1] = (curve[-1][1] + curve[-2][1]) / 2
 
     def bound(pipeline: Pipeline) -> float:
-        return upper_bound([(int(rows), accuracy) for rows, accuracy in curves[pipeline][-3:]], None, size)
+        return accuracy_upper_bound([(int(rows), accuracy) for rows, accuracy in curves[pipeline][-3:]], None, size)
 
     for pipeline in bootstrap:
         for rows in sizes[:3]:
@@ -181,7 +181,7 @@ def test_a_failed_trial_has_no_accuracy() -> None:
 
 def test_pipelines_come_in_random_order() -> None:
     first = {
-        drive(Daub().search(Problem(plain_space(9), 1000, default_rng(seed))), hash_loss, 1).requests
+        drive_search(Daub().search(Problem(plain_space(9), 1000, default_rng(seed))), hash_loss, 1).requests
         for seed in range(20)
     }
     assert len(first) > 4
@@ -189,7 +189,7 @@ def test_pipelines_come_in_random_order() -> None:
 
 def test_a_space_that_does_not_fit_is_streamed() -> None:
     space: Space = plain_space(*[10] * 20)
-    driven = drive(Daub().search(Problem(space, 1000, default_rng(0))), hash_loss, 500)
+    driven = drive_search(Daub().search(Problem(space, 1000, default_rng(0))), hash_loss, 500)
     assert len({request.configuration for request in driven.requests}) == -(-500 // 3)
 
 

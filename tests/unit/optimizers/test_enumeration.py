@@ -14,7 +14,7 @@ from spacelang.optimizers._selection import SelectionProblem
 from spacelang.optimizers.enumerate import Enumerate
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive, flaky_loss, hash_loss
+from spacelang.testing.driving import drive_search, flaky_loss, hash_loss
 from spacelang.testing.small_spaces import admissible_structures, plain_space, spaces
 
 
@@ -25,7 +25,7 @@ def selected(tree: DiscrepancyTree, iterations: int, **options: bool) -> tuple[l
     def search() -> Search:
         found.append((yield from Enumerate(**options).selector().select(selection, iterations)))
 
-    requests = drive(search(), flaky_loss, 1000).requests
+    requests = drive_search(search(), flaky_loss, 1000).requests
     return [tree.encode(request.configuration).pipeline for request in requests], found[0]
 
 
@@ -49,7 +49,7 @@ def test_takes_all_of_more_than_it_may_only_where_it_is_forced_to(options: dict[
 
 def test_by_itself_it_evaluates_every_pipeline_in_the_order_of_the_text() -> None:
     search = Enumerate().search(Problem(plain_space(2, 3), 100, np.random.default_rng(0)))
-    driven = drive(search, hash_loss, 100)
+    driven = drive_search(search, hash_loss, 100)
     assert driven.returned
     asked = [(request.configuration["s0"], request.configuration["s1"]) for request in driven.requests]
     assert asked == sorted(asked)

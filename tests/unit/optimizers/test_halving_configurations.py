@@ -20,7 +20,7 @@ from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers.hyperband import Hyperband
 from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving
-from spacelang.testing.driving import drive, failing_loss, flaky_loss, hash_loss
+from spacelang.testing.driving import drive_search, failing_loss, flaky_loss, hash_loss
 from spacelang.testing.small_spaces import (
     admissible_structures,
     branch,
@@ -43,7 +43,7 @@ def forest() -> Space:
 
 
 def asked(make, space: Space, size: int, limit: int, seed: int = 0, objective=hash_loss) -> tuple[Request, ...]:  # type: ignore[no-untyped-def]
-    return drive(make().search(Problem(space, size, default_rng(seed))), objective, limit).requests
+    return drive_search(make().search(Problem(space, size, default_rng(seed))), objective, limit).requests
 
 
 @BOTH
@@ -62,7 +62,9 @@ def test_every_trial_on_a_first_rung_is_of_a_configuration_of_its_own(make) -> N
 
 
 def test_a_bracket_holds_different_configurations_and_the_best_go_on() -> None:
-    driven = drive(SuccessiveHalving(n=32).search(Problem(forest(), 400, default_rng(0))), flaky_loss, 32 + 16 + 8 + 32)
+    driven = drive_search(
+        SuccessiveHalving(n=32).search(Problem(forest(), 400, default_rng(0))), flaky_loss, 32 + 16 + 8 + 32
+    )
     first, second, third, again = (driven.trials[a:b] for a, b in ((0, 32), (32, 48), (48, 56), (56, 88)))
     for trials, rows, before in ((first, 100, ()), (second, 200, first), (third, None, second), (again, 100, ())):
         assert {trial.request.fidelity for trial in trials} == {rows}
@@ -76,10 +78,10 @@ def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
     made = list(brackets(Hyperband(), 800, 2.0))
     counts = [(bracket.candidates, *bracket.survivor_counts(2.0)[:-1]) for bracket in made]
     limit = sum(map(sum, counts))
-    requests = drive(
+    requests = drive_search(
         Hyperband().search(Problem(forest(), 800, default_rng(0))), hash_loss, limit, workers=workers
     ).requests
-    whole = drive(Hyperband().search(Problem(forest(), 800, default_rng(0))), hash_loss, limit).requests
+    whole = drive_search(Hyperband().search(Problem(forest(), 800, default_rng(0))), hash_loss, limit).requests
     assert [request.fidelity for request in whole] == [
         None if rows == 800 else rows
         for bracket, entering in zip(made, counts, strict=True)
@@ -91,7 +93,7 @@ def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
 
 def test_on_a_single_rung_hyperband_is_random_search() -> None:
     first, second = (
-        drive(
+        drive_search(
             each.search(Problem(continuous_space(), 100, default_rng(3))), hash_loss, 2 * BATCH_SIZE, workers=4
         ).requests
         for each in (Hyperband(), Random())
@@ -105,7 +107,7 @@ def test_on_a_single_rung_hyperband_is_random_search() -> None:
 def test_a_finite_space_is_exhausted_once_every_configuration_was_trained_on_all_rows(  # type: ignore[no-untyped-def]
     make, space: Space, seed: int, objective, size: int
 ) -> None:
-    driven = drive(make().search(Problem(space, size, default_rng(seed))), objective, 20_000)
+    driven = drive_search(make().search(Problem(space, size, default_rng(seed))), objective, 20_000)
     whole = [request.configuration for request in driven.requests if request.fidelity is None]
     everything = {each for structure in admissible_structures(space) for each in brute_force_members(space, structure)}
     assert driven.returned
@@ -121,7 +123,7 @@ def test_an_infinite_space_is_never_exhausted(make) -> None:  # type: ignore[no-
     assert len(requests) == 3_000
     assert all(first_exclusion(endless, request.configuration) is None for request in requests)
     assert sum(request.configuration["e"] == "a" for request in requests) <= 3, "it is one configuration"
-    assert drive(make().search(Problem(pinned_range_space(), 400, default_rng(0))), hash_loss, 3_000).returned, (
+    assert drive_search(make().search(Problem(pinned_range_space(), 400, default_rng(0))), hash_loss, 3_000).returned, (
         "a constraint leaves two"
     )
 
@@ -130,7 +132,7 @@ def test_an_infinite_space_is_never_exhausted(make) -> None:  # type: ignore[no-
 @pytest.mark.parametrize("space", [plain_space(4, 4, 4), plain_space(*[10] * 20)], ids=["small", "large"])
 def test_without_hyperparameters_a_configuration_is_a_pipeline(make, space: Space) -> None:  # type: ignore[no-untyped-def]
     drawn, kept = (
-        drive(make(hyperparameters=rule).search(Problem(space, 500, default_rng(1))), hash_loss, 400).requests
+        drive_search(make(hyperparameters=rule).search(Problem(space, 500, default_rng(1))), hash_loss, 400).requests
         for rule in ("sample", "default")
     )
     assert drawn == kept
@@ -141,7 +143,7 @@ def test_the_rest_of_a_finite_space_comes_in_the_order_of_what_is_known_of_it(ma
     space = make_space(
         "s", choice("e", *(branch(name, hyperparameter(f"e.{name}.x", Grid(0.0, 3.0, step=1.0), 0.0)) for name in "ab"))
     )
-    driven = drive(make().search(Problem(space, 400, default_rng(0))), hash_loss, 1_000)
+    driven = drive_search(make().search(Problem(space, 400, default_rng(0))), hash_loss, 1_000)
     whole = [trial for trial in driven.trials if trial.request.fidelity is None]
     assert driven.returned
     assert len(whole) == 8

@@ -21,7 +21,7 @@ from spacelang.optimizers._fidelity import Bracket, rungs
 from spacelang.optimizers.hyperband import Hyperband
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.plugins import OptionError
-from spacelang.testing.driving import drive, failing_loss, hash_loss
+from spacelang.testing.driving import drive_search, failing_loss, hash_loss
 from spacelang.testing.small_spaces import plain_space, single_member_space
 
 
@@ -85,8 +85,8 @@ def rung(requests: Sequence[Request], rows: int | None) -> list[Configuration]:
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_survivors_are_the_best_of_their_rung(workers: int) -> None:
     search = SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0)))
-    driven = drive(search, hash_loss, 16 + 8 + 4 + 2 + 2 * workers, workers=workers)
-    first = drive(
+    driven = drive_search(search, hash_loss, 16 + 8 + 4 + 2 + 2 * workers, workers=workers)
+    first = drive_search(
         SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0))), hash_loss, 30
     ).requests
     assert [request.fidelity for request in first] == [100] * 16 + [200] * 8 + [400] * 4 + [None] * 2
@@ -99,7 +99,7 @@ def test_survivors_are_the_best_of_their_rung(workers: int) -> None:
 
 
 def test_the_next_bracket_begins_when_the_first_one_is_over_with_one_worker() -> None:
-    requests = drive(
+    requests = drive_search(
         SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0))), hash_loss, 46
     ).requests
     assert {request.fidelity for request in requests[30:36]} == {100}
@@ -107,14 +107,14 @@ def test_the_next_bracket_begins_when_the_first_one_is_over_with_one_worker() ->
 
 def test_idle_workers_begin_the_next_bracket() -> None:
     """On its last rung a bracket has two trainings: six of eight workers would wait for them."""
-    driven = drive(
+    driven = drive_search(
         SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0))), hash_loss, 150, workers=8
     )
     assert driven.idle_count == 8, "only before the first wish there is nothing to do"
 
 
 def test_of_equals_the_first_drawn_survive() -> None:
-    requests = drive(
+    requests = drive_search(
         SuccessiveHalving(n=8).search(Problem(plain_space(9), 200, default_rng(0))), lambda _: 0.5, 12
     ).requests
     assert rung(requests, None) == rung(requests, 100)[:4]
@@ -147,14 +147,16 @@ def test_failed_trials_rank_last() -> None:
     def loss(request: Request) -> float | None:
         return None if request.configuration["s0"] < "a4" else 0.9
 
-    requests = drive(SuccessiveHalving(n=9).search(Problem(plain_space(9), 200, default_rng(0))), loss, 13).requests
+    requests = drive_search(
+        SuccessiveHalving(n=9).search(Problem(plain_space(9), 200, default_rng(0))), loss, 13
+    ).requests
     assert {each["s0"] for each in rung(requests, None)} <= {f"a{n}" for n in range(4, 9)}
 
 
 @pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
 @pytest.mark.parametrize("objective", [hash_loss, failing_loss])
 def test_every_pipeline_is_trained_on_all_rows_in_the_end_and_nothing_twice(make, objective) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(make().search(Problem(plain_space(4, 4, 4), 500, default_rng(0))), objective, 5_000)
+    driven = drive_search(make().search(Problem(plain_space(4, 4, 4), 500, default_rng(0))), objective, 5_000)
     assert driven.returned
     assert len(set(driven.requests)) == len(driven.requests)
     assert sum(request.fidelity is None for request in driven.requests) == 64
@@ -177,7 +179,7 @@ def test_an_iteration_of_hyperband_shares_what_its_brackets_know() -> None:
 
 @pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
 def test_one_pipeline(make) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(make().search(Problem(single_member_space(), 400, default_rng(0))), hash_loss, 100)
+    driven = drive_search(make().search(Problem(single_member_space(), 400, default_rng(0))), hash_loss, 100)
     assert driven.returned
     assert [request.fidelity for request in driven.requests] == [100, 200, None]
 
@@ -189,7 +191,9 @@ def test_odd_factors(eta: float, rung_rule: str, bracket_rule: str) -> None:
     options = Hyperband(b=10, eta=eta, rung_rule=rung_rule, bracket_rule=bracket_rule)  # type: ignore[arg-type]
     for space in (plain_space(3, 3), plain_space(*[10] * 20)):
         for size in (1, 40):
-            assert drive(options.search(Problem(space, size, default_rng(0))), hash_loss, 200 if IS_FULL else 60).trials
+            assert drive_search(
+                options.search(Problem(space, size, default_rng(0))), hash_loss, 200 if IS_FULL else 60
+            ).trials
 
 
 @pytest.mark.parametrize("options", [{"b": 0}, {"eta": 1.0}, {"eta": float("inf")}])

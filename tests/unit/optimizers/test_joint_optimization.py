@@ -22,7 +22,7 @@ from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.driving import SearchLog, drive, failing_loss
+from spacelang.testing.driving import SearchLog, drive_search, failing_loss
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.search_tests import evaluate_with_varied_cost, run_search
 from spacelang.testing.small_spaces import (
@@ -52,7 +52,7 @@ def distance(request: Request) -> float:
 
 
 def driven(optimizer: Jopt | Random, space: Space, trials: int, seed: int = 0, **how: int) -> SearchLog:
-    return drive(optimizer.search(Problem(space, 100, default_rng(seed))), distance, trials, seed=seed, **how)
+    return drive_search(optimizer.search(Problem(space, 100, default_rng(seed))), distance, trials, seed=seed, **how)
 
 
 def test_there_is_a_variable_for_each_module_and_for_each_hyperparameter_of_all_algorithms() -> None:
@@ -102,12 +102,12 @@ def test_it_finds_what_is_better_than_at_random(inactive: str) -> None:
 
 def test_it_goes_on_where_everything_fails() -> None:
     search = Jopt(initial=3).search(Problem(continuous_space(), 100, default_rng(0)))
-    assert len(drive(search, failing_loss, 12).trials) == 12
+    assert len(drive_search(search, failing_loss, 12).trials) == 12
 
 
 def test_models_end_with_every_configuration_of_a_finite_space() -> None:
     space = nested_space()
-    found = drive(Jopt(initial=3).search(Problem(space, 100, default_rng(0))), lambda _: 0.5, 1000)
+    found = drive_search(Jopt(initial=3).search(Problem(space, 100, default_rng(0))), lambda _: 0.5, 1000)
     assert found.returned
     assert len({*found.requests}) == Structures(space).count
 

@@ -16,7 +16,7 @@ from trying import few
 
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
-from spacelang.optimizers._descent import Arms, Descent, DescentRules, DescentState
+from spacelang.optimizers._descent import ArmStatistics, Descent, DescentRules, DescentState
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory
 from spacelang.optimizers.lds import Lds
 from spacelang.plugins import OptionError
@@ -132,7 +132,9 @@ def end_of_descent(
     sizes: tuple[int, ...], losses: Mapping[Pipeline, float | None], start: Pipeline, disc: int
 ) -> Pipeline:
     selection = SelectionProblem.from_problem(Problem(plain_space(*sizes), SIZE, np.random.default_rng(0)), "default")
-    arms = Arms(SelectorCall(selection, selection.configuration, TrialMemory()), (SIZE,), (0.0,), selection.value)
+    arms = ArmStatistics(
+        SelectorCall(selection, selection.configuration, TrialMemory()), (SIZE,), (0.0,), selection.penalized_loss
+    )
     descent = Descent(selection.tree, DescentRules(disc, end_rule="local_optimum"), DescentState(start))
     for pipeline in descent.pipelines_to_train(arms):
         arms.record(pipeline, make_trial(arms.request(pipeline), losses[pipeline]))

@@ -26,7 +26,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers import smac as module
-from spacelang.optimizers._libraries import Study, lower_for_optuna
+from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog
 from spacelang.optimizers.optuna import Optuna
 from spacelang.optimizers.smac import Smac
@@ -36,7 +36,7 @@ from spacelang.report.run_facts import make_search_coverage, unsupported_feature
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction
-from spacelang.testing.driving import SearchLog, drive, flaky_loss
+from spacelang.testing.driving import SearchLog, drive_search, flaky_loss
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.search_tests import evaluate_with_varied_cost, run_search
 from spacelang.testing.small_spaces import (
@@ -73,7 +73,7 @@ def mixed() -> Space:
 
 def driven(optimizer: Optuna | Smac | Tpe, space: Space, trials: int, **how: object) -> SearchLog:
     problem = Problem(space, 100, default_rng(0), budget=TotalBudget(None, trials))
-    return drive(optimizer.search(problem), flaky_loss, trials, **how)  # type: ignore[arg-type]
+    return drive_search(optimizer.search(problem), flaky_loss, trials, **how)  # type: ignore[arg-type]
 
 
 # ---- Optuna
@@ -130,7 +130,7 @@ def test_parameters_that_an_earlier_version_stored_differently_are_encoded_anew(
     earlier = replace(request, memo=(json.dumps({"params": kept, "trial": {}, "study": {}}),))
 
     def next_request(started: Request) -> Request:
-        study = Study(form, lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=0))
+        study = OptunaStudy(form, lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=0))
         return study.propose(TrialLog([started]), default_rng(0))
 
     assert next_request(earlier) == next_request(request)
@@ -145,7 +145,7 @@ def test_tpe_of_optuna_finds_the_better_half() -> None:
     def loss(request: Request) -> float:
         return float((request.configuration["steps"] - 17) ** 2) + (request.configuration["e"] == "g")  # type: ignore[operator]
 
-    found = drive(Optuna().search(Problem(mixed(), 100, default_rng(1))), loss, 60).trials
+    found = drive_search(Optuna().search(Problem(mixed(), 100, default_rng(1))), loss, 60).trials
     first, last = (np.median([trial.loss for trial in part]) for part in (found[:15], found[-15:]))
     assert last < first / 2
 
@@ -265,7 +265,7 @@ abstract a { x : float[0, 1] = 0.5
 abstract b { y : bool, z : float[0, 1] @prior(normal, 0.2, 0.1) when y }
 stage e = a | b"""
     space = parse(text).checked
-    assert len(drive(smac().search(Problem(space, 100, default_rng(0))), flaky_loss, 14).trials) == 14
+    assert len(drive_search(smac().search(Problem(space, 100, default_rng(0))), flaky_loss, 14).trials) == 14
     (lost,) = (each for each in smac().form(Structures(space)).report if each.construct == "`@prior`")
     assert (lost.status, lost.lines) == ("approximated", (2, 4))
     (told,) = unsupported_features(smac(), space)
@@ -303,7 +303,7 @@ def test_smac_tells_losses_apart_that_lie_beyond_the_ends_of_the_scale(monkeypat
     losses = [0.9, None, -0.4, 3.0, 0.5, None, 0.2, 0.6, 0.1]
     answers = iter(losses)
     problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 9))
-    drive(Smac(challengers=20, retrain_after=1).search(problem), lambda _: next(answers), 9)
+    drive_search(Smac(challengers=20, retrain_after=1).search(problem), lambda _: next(answers), 9)
     assert costs[-9:] == [3.0 if loss is None else loss for loss in losses]
 
 
@@ -344,7 +344,7 @@ def test_what_configspace_has_rounded_out_of_the_space_is_left_out_and_counted(m
     monkeypatch.setattr(module, "first_exclusion", no_member)
     said: list[str] = []
     problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 20), remark=said.append)
-    found = drive(smac().search(problem), flaky_loss, 14)
+    found = drive_search(smac().search(problem), flaky_loss, 14)
     assert all(each.configuration["steps"] % 2 == 0 for each in found.requests)  # type: ignore[operator]
     (sentence,) = said
     assert re.fullmatch(

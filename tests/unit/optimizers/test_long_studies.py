@@ -9,7 +9,7 @@ from numpy.random import default_rng
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _libraries
-from spacelang.optimizers._libraries import Study, lower_for_optuna
+from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog
 from spacelang.solver.counting import Structures
 from spacelang.testing.small_spaces import continuous_space
@@ -21,8 +21,10 @@ def test_a_study_that_forgets_depends_on_the_history_alone(monkeypatch: pytest.M
     monkeypatch.setattr(_libraries, "STUDY_GROWTH", GROWTH)
     form = lower_for_optuna(Structures(continuous_space())).form
 
-    def study(*, forgets: bool = True) -> Study:
-        return Study(form, lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=3), forgets=forgets)
+    def study(*, forgets: bool = True) -> OptunaStudy:
+        return OptunaStudy(
+            form, lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=3), forgets=forgets
+        )
 
     lasting, remembering, history = study(), study(forgets=False), TrialLog()
     differ = []
@@ -46,13 +48,13 @@ def test_a_study_that_forgets_depends_on_the_history_alone(monkeypatch: pytest.M
 
 def test_trials_that_were_stored_under_other_names_are_encoded_again() -> None:
     form = lower_for_optuna(Structures(continuous_space())).form
-    study, history = Study(form, lambda seed: optuna.samplers.RandomSampler(seed=seed)), TrialLog()
+    study, history = OptunaStudy(form, lambda seed: optuna.samplers.RandomSampler(seed=seed)), TrialLog()
     rng = default_rng(0)
     first, second = ({**study.propose(history, rng).configuration} for _ in range(2))
     names = {"missing": {"x:case": 0}, "of another trial": form.encode(Configuration(second))}
     for params in names.values():
         memo = json.dumps({"params": params, "trial": {}, "study": {}})
         history.started.append(Request(Configuration(first), memo=(memo,)))
-    resumed = Study(form, lambda seed: optuna.samplers.RandomSampler(seed=seed))
+    resumed = OptunaStudy(form, lambda seed: optuna.samplers.RandomSampler(seed=seed))
     resumed.propose(history, rng)
     assert [trial.params for trial in resumed._study.trials[:2]] == [form.encode(Configuration(first))] * 2

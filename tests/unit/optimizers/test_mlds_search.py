@@ -12,7 +12,7 @@ from spacelang.ir.space import Space
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import plain_space, spaces
 
 TRACED = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
@@ -63,7 +63,7 @@ def test_matching_fidelities_trains_a_neighbour_as_often_as_the_pipeline() -> No
 @given(spaces(), st.integers(1, 3), st.booleans())
 def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: int, match_fidelity: bool) -> None:
     search = Mlds(disc, match_fidelity=match_fidelity).search(Problem(space, 350, default_rng(1)))
-    driven = drive(search, hash_loss, 5_000)
+    driven = drive_search(search, hash_loss, 5_000)
     assert driven.returned
     assert len({(r.configuration, r.fidelity) for r in driven.requests}) == len(driven.requests)
 
@@ -72,8 +72,8 @@ def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: in
 @given(spaces(), st.integers(0, 3))
 def test_on_one_rung_it_is_blds_without_a_width(space: Space, seed: int) -> None:
     """On b rows and fewer there is one rung, and BLDS with bounds that collapse has no width there, either."""
-    first = drive(Mlds().search(Problem(space, 80, default_rng(seed))), hash_loss, 500)
-    second = drive(Blds(collapse_at_full=True).search(Problem(space, 80, default_rng(seed))), hash_loss, 500)
+    first = drive_search(Mlds().search(Problem(space, 80, default_rng(seed))), hash_loss, 500)
+    second = drive_search(Blds(collapse_at_full=True).search(Problem(space, 80, default_rng(seed))), hash_loss, 500)
     assert first == second
 
 

@@ -14,13 +14,13 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers._mosaic import (
     Node,
     Playout,
-    Policy,
+    RewardSurrogate,
     SearchTree,
-    Surrogate,
+    TreePolicy,
     max_children,
-    order_by_improvement,
+    order_by_expected_improvement,
     puct_scores,
-    rescale,
+    rescale_by_reward_range,
 )
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
@@ -94,7 +94,7 @@ def test_visits_are_the_rewards_backed_up_through_a_node(visits: list[tuple[Pref
 def test_with_a_constant_surrogate_visits_follow_the_formula(rewards: dict[str, float]) -> None:
     """Beside a bandit of a few lines that knows nothing of trees."""
     nodes = SearchTree()
-    policy = Policy(nodes, lambda prefix: () if prefix else tuple(rewards), equal, 1.3, 0.6)
+    policy = TreePolicy(nodes, lambda prefix: () if prefix else tuple(rewards), equal, 1.3, 0.6)
     counts = dict.fromkeys(rewards, 1)
     for arm, reward in rewards.items():
         nodes.start_visit((arm,))
@@ -103,7 +103,7 @@ def test_with_a_constant_surrogate_visits_follow_the_formula(rewards: dict[str, 
         total = sum(counts.values())
         best = max(counts, key=lambda arm: rewards[arm] + 1.3 / 3 * total**0.5 / (1 + counts[arm]))
         counts[best] += 1
-        prefix = policy.descend()
+        prefix = policy.next_playout_prefix()
         assert prefix == (best,)
         nodes.start_visit(prefix)
         nodes.finish_visit(prefix, rewards[best])
@@ -112,13 +112,13 @@ def test_with_a_constant_surrogate_visits_follow_the_formula(rewards: dict[str, 
 
 def test_what_is_under_way_sends_others_elsewhere() -> None:
     nodes = SearchTree()
-    policy = Policy(nodes, lambda prefix: () if prefix else ("x", "y", "z"), equal, 1.3, 0.6)
+    policy = TreePolicy(nodes, lambda prefix: () if prefix else ("x", "y", "z"), equal, 1.3, 0.6)
     for arm in ("x", "y", "z"):
         nodes.start_visit((arm,))
         nodes.finish_visit((arm,), 0.5)
     begun = []
     for _ in range(9):
-        begun.append(policy.descend())
+        begun.append(policy.next_playout_prefix())
         assert begun[-1] is not None
         nodes.start_visit(begun[-1])
     assert sorted(map(begun.count, (("x",), ("y",), ("z",)))) == [3, 3, 3]
@@ -131,12 +131,12 @@ def test_a_node_is_expanded_by_what_is_promised_most_of() -> None:
     def promise(prefixes: Sequence[Prefix]) -> Array:
         return np.array([{"p": 0.1, "q": 0.9, "r": 0.5}.get(prefix[-1], 0.0) for prefix in prefixes])
 
-    policy = Policy(nodes, lambda prefix: actions.get(prefix, ()), promise, 1.3, 0.6)
+    policy = TreePolicy(nodes, lambda prefix: actions.get(prefix, ()), promise, 1.3, 0.6)
     nodes.start_visit(("a",))
     nodes.finish_visit(("a",), 0.5)
     expanded = []
     for _ in range(9):
-        prefix = policy.descend()
+        prefix = policy.next_playout_prefix()
         assert prefix is not None
         if prefix not in expanded:
             expanded.append(prefix)
@@ -148,18 +148,18 @@ def test_a_node_is_expanded_by_what_is_promised_most_of() -> None:
 def test_what_is_exhausted_is_not_selected_again() -> None:
     tree = StructuralTree(Structures(constrained_space()))
     nodes = SearchTree()
-    policy = Policy(nodes, tree.actions, equal, 1.3, 0.6)
+    policy = TreePolicy(nodes, tree.actions, equal, 1.3, 0.6)
     leaves = []
-    while (prefix := policy.descend()) is not None:
+    while (prefix := policy.next_playout_prefix()) is not None:
         if tree.decision_after(prefix) is None:
             leaves.append(prefix)
-            policy.exhaust(prefix, 0.5)
+            policy.mark_exhausted(prefix, 0.5)
         else:
             nodes.start_visit(prefix)
             nodes.finish_visit(prefix, 0.5)
     assert sorted(leaves) == sorted(tree.iter_leaves())
     assert all(node.is_exhausted for node in nodes.root)
-    assert not nodes.exhaust((), 0.5), "a last visit is counted once"
+    assert not nodes.mark_exhausted((), 0.5), "a last visit is counted once"
 
 
 rewards_of_arms = st.lists(
@@ -176,11 +176,11 @@ def visited(arms: list[list[float]]) -> SearchTree:
     return nodes
 
 
-def policy_of(arms: list[list[float]], backup: Literal["median", "best"], *, c_ucb: float = 1.3) -> Policy:
+def policy_of(arms: list[list[float]], backup: Literal["median", "best"], *, c_ucb: float = 1.3) -> TreePolicy:
     nodes = visited(arms)
     names = tuple(str(arm) for arm in range(len(arms)))
     known = nodes.root.rewards
-    return Policy(
+    return TreePolicy(
         nodes, lambda prefix: () if prefix else names, equal, c_ucb, 0.6, backup, lambda: (known[0], known[-1])
     )
 
@@ -197,18 +197,20 @@ def test_rescaled_rewards_select_the_same_on_any_scale(
 ) -> None:
     """The numbers are sums of powers of two, so that nothing is rounded."""
     scaled = [[origin + width * reward for reward in rewards] for rewards in arms]
-    assert policy_of(arms, backup).descend() == policy_of(scaled, backup).descend()
+    assert policy_of(arms, backup).next_playout_prefix() == policy_of(scaled, backup).next_playout_prefix()
 
 
 def test_the_best_reward_counts_instead_of_the_median() -> None:
     arms = [[0.1, 0.2, 0.9], [0.4, 0.5, 0.6]]
-    assert policy_of(arms, "best", c_ucb=0.0).descend() == ("0",)
-    assert policy_of(arms, "median", c_ucb=0.0).descend() == ("1",)
+    assert policy_of(arms, "best", c_ucb=0.0).next_playout_prefix() == ("0",)
+    assert policy_of(arms, "median", c_ucb=0.0).next_playout_prefix() == ("1",)
 
 
 def test_rescaled_values_are_between_the_worst_and_the_best_reward() -> None:
-    assert rescale(np.array([0.0, 0.2, 0.3, 0.9]), (0.2, 0.4)).tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0])
-    assert rescale(np.array([0.3, 0.9]), (0.3, 0.3)).tolist() == [0.5, 0.5]
+    assert rescale_by_reward_range(np.array([0.0, 0.2, 0.3, 0.9]), (0.2, 0.4)).tolist() == pytest.approx(
+        [0.0, 0.0, 0.5, 1.0]
+    )
+    assert rescale_by_reward_range(np.array([0.3, 0.9]), (0.3, 0.3)).tolist() == [0.5, 0.5]
 
 
 # ---- the surrogate
@@ -219,21 +221,21 @@ def test_rescaled_values_are_between_the_worst_and_the_best_reward() -> None:
 def test_what_is_promised_depends_on_no_order_of_asking(order: list[int], count: int) -> None:
     tree = pair()
     prefixes: list[Prefix] = [("f",), ("g",), ("f", "a"), ("f", "b"), ("g", "a"), ("g", "b")]
-    first, second = Surrogate(tree, 7, **SIZES), Surrogate(tree, 7, **SIZES)
+    first, second = RewardSurrogate(tree, 7, **SIZES), RewardSurrogate(tree, 7, **SIZES)
     members = tree.sample((), 5, np.random.default_rng(0)).configurations()
     for place, member in enumerate(members[:count]):
         for surrogate in (first, second):
             surrogate.record(member, place / 10)
-        second.predict_nodes([prefixes[order[0]]])
+        second.predict_mean_rewards([prefixes[order[0]]])
     asked = [prefixes[place] for place in order]
-    alone = np.array([float(first.predict_nodes([prefix])[0]) for prefix in asked])
-    assert np.array_equal(alone, second.predict_nodes(asked))
+    alone = np.array([float(first.predict_mean_rewards([prefix])[0]) for prefix in asked])
+    assert np.array_equal(alone, second.predict_mean_rewards(asked))
     assert count or not alone.any()
 
 
 def test_a_promise_is_the_mean_over_the_draws_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = pair()
-    surrogate = Surrogate(tree, 1, trees=3, features=0.5, draws=200)
+    surrogate = RewardSurrogate(tree, 1, trees=3, features=0.5, draws=200)
     surrogate.record(tree.default_completion(()), 0.5)
 
     class Identity:
@@ -241,7 +243,7 @@ def test_a_promise_is_the_mean_over_the_draws_of_a_node(monkeypatch: pytest.Monk
             return features[:, tree.feature_names.index("e.f.rate")], np.ones(len(features))
 
     monkeypatch.setattr(Forest, "fit", lambda *_: Identity())
-    found = surrogate.predict_nodes([("f",), ("f", "b"), ("g",)])
+    found = surrogate.predict_mean_rewards([("f",), ("f", "b"), ("g",)])
     assert found[:2] == pytest.approx([0.5, 0.5], abs=0.1)
     assert found[2] == -1, "inactive in all draws"
     assert found[0] != found[1], "each node has draws of its own"
@@ -256,7 +258,7 @@ def test_points_with_the_same_first_two_decisions_are_a_group(monkeypatch: pytes
         return None
 
     monkeypatch.setattr(Forest, "fit", fitted)
-    surrogate = Surrogate(tree, 0, **SIZES)
+    surrogate = RewardSurrogate(tree, 0, **SIZES)
     members = tree.sample((), 12, np.random.default_rng(0)).configurations()
     for member in members:
         surrogate.record(member, 0.5)
@@ -274,7 +276,7 @@ def test_the_forest_is_fitted_again_once_the_data_have_grown_by_a_twentieth(monk
         sizes.append(len(points))
 
     monkeypatch.setattr(Forest, "fit", fitted)
-    surrogate = Surrogate(tree, 0, **SIZES)
+    surrogate = RewardSurrogate(tree, 0, **SIZES)
     for _ in range(100):
         surrogate.record(tree.default_completion(()), 0.5)
         surrogate.posterior(np.zeros((0, 2)))
@@ -287,10 +289,10 @@ def test_the_forest_is_fitted_again_once_the_data_have_grown_by_a_twentieth(monk
 
 def test_what_promises_more_is_evaluated_first() -> None:
     """An implementation that takes the least improvement would take the other one."""
-    assert [*order_by_improvement(0.7, np.array([0.6, 0.9]), np.array([0.05, 0.05]))] == [1, 0]
-    assert [*order_by_improvement(0.7, np.array([0.6, 0.6, 0.6]), np.array([0.1, 0.3, 0.2]))] == [1, 2, 0]
+    assert [*order_by_expected_improvement(0.7, np.array([0.6, 0.9]), np.array([0.05, 0.05]))] == [1, 0]
+    assert [*order_by_expected_improvement(0.7, np.array([0.6, 0.6, 0.6]), np.array([0.1, 0.3, 0.2]))] == [1, 2, 0]
     # Without any deviation, and nothing better than the best, the mean decides; then what was drawn first.
-    assert [*order_by_improvement(0.7, np.array([0.5, 0.6, 0.6]), np.zeros(3))] == [1, 2, 0]
+    assert [*order_by_expected_improvement(0.7, np.array([0.5, 0.6, 0.6]), np.zeros(3))] == [1, 2, 0]
 
 
 @LAW
@@ -316,5 +318,5 @@ def test_without_a_memo_a_trial_belongs_to_its_first_decision() -> None:
 def test_spaces_of_one_stage_are_trees_as_well() -> None:
     space: Space = plain_space(3)
     tree = StructuralTree(Structures(space))
-    policy = Policy(SearchTree(), tree.actions, equal, 1.3, 0.6)
-    assert policy.descend() == ("a0",)
+    policy = TreePolicy(SearchTree(), tree.actions, equal, 1.3, 0.6)
+    assert policy.next_playout_prefix() == ("a0",)

@@ -22,7 +22,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._mosaic import (
     Playout,
     PlayoutCandidates,
-    Surrogate,
+    RewardSurrogate,
     max_children,
     replay_trials,
 )
@@ -32,7 +32,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import StructuralTree
-from spacelang.testing.driving import SearchLog, drive, failing_loss, flaky_loss, hash_loss
+from spacelang.testing.driving import SearchLog, drive_search, failing_loss, flaky_loss, hash_loss
 from spacelang.testing.small_spaces import (
     branch,
     choice,
@@ -59,7 +59,7 @@ def estimators(count: int) -> Space:
 def driven(optimizer: Mosaic, space: Space, objective: Any, trials: int, seed: int = 0, **how: Any) -> SearchLog:
     initial = how.pop("initial", ())
     search = optimizer.search(Problem(space, 100, default_rng(seed), initial))
-    return drive(search, objective, trials, seed=seed, **how)
+    return drive_search(search, objective, trials, seed=seed, **how)
 
 
 def tree_of(space: Space) -> StructuralTree:
@@ -177,7 +177,7 @@ def test_the_tree_can_be_told_again_from_the_trials(space: Space, objective: Any
     for limit in range(40, 50):
         run = _Run(Mosaic(**CHEAP), Problem(space, 100, default_rng(0)), Structures(space))
         trials: dict[Request, Trial] = {}
-        for each in drive(run.run(), objective, limit, workers=workers).trials:
+        for each in drive_search(run.run(), objective, limit, workers=workers).trials:
             trials.setdefault(each.request, each)
         under_way = [each for each in run._running_playouts.values() if each is not None]
         if not run._failed_playouts and all(
@@ -196,7 +196,7 @@ def test_after_a_failure_the_next_best_candidate_is_evaluated_three_times_at_mos
     space = continuous_space()
     tree = tree_of(space)
     found = driven(Mosaic(**CHEAP), space, failing_loss, 30)
-    candidates = PlayoutCandidates(tree, Surrogate(tree, 0, trees=2, features=0.5, draws=3), 12)
+    candidates = PlayoutCandidates(tree, RewardSurrogate(tree, 0, trees=2, features=0.5, draws=3), 12)
     seen = {trial.request.configuration for trial in found.trials if not trial.request.memo}
     tried = [*playouts(found.trials, tree)]
     for (prefix, seed), several in groupby(tried, key=lambda each: (each[0].prefix, each[0].seed)):

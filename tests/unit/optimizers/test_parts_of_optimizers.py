@@ -30,7 +30,7 @@ from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import flaky_loss, hash_loss
 from spacelang.testing.search_tests import SIZE
 from spacelang.testing.selectors import (
-    CallArguments,
+    SelectorCallArguments,
     SelectorConformance,
     exactly_summable_penalty,
     theta_always_one,
@@ -56,7 +56,7 @@ class Of(SelectorConformance):
 @given(st.integers(1, 40), st.integers(0, 9), st.sampled_from([1, 3]))
 def test_random_draws_so_many_pipelines(iterations: int, seed: int, workers: int) -> None:
     made = Of(Random()).run_calls(
-        plain_space(3, 3, 3), CallArguments(iterations=iterations), seed=seed, workers=workers
+        plain_space(3, 3, 3), SelectorCallArguments(iterations=iterations), seed=seed, workers=workers
     )
     assert len(made.trials[0]) == len(made.full_trials_of_call(0)) == min(iterations, 27)
 
@@ -65,7 +65,7 @@ def test_random_draws_so_many_pipelines(iterations: int, seed: int, workers: int
 def test_a_descent_is_an_iteration_and_ends_in_a_local_optimum(optimizer: Lds) -> None:
     for seed in range(5):
         made = Of(optimizer).run_calls(
-            plain_space(4, 4, 3), CallArguments(iterations=1, start=(0, 0, 0)), seed=seed, objective=flaky_loss
+            plain_space(4, 4, 3), SelectorCallArguments(iterations=1, start=(0, 0, 0)), seed=seed, objective=flaky_loss
         )
         requests = made.requests(0)
         assert made.pipeline(requests[0]) == (0, 0, 0), "it begins where it is told to"
@@ -78,14 +78,14 @@ def test_a_descent_is_an_iteration_and_ends_in_a_local_optimum(optimizer: Lds) -
 
 def test_with_enough_descents_the_best_of_all_is_found() -> None:
     for optimizer in (Blds(), Mlds(), Lds()):
-        made = Of(optimizer).run_calls(plain_space(3, 3, 3), CallArguments(iterations=None))
+        made = Of(optimizer).run_calls(plain_space(3, 3, 3), SelectorCallArguments(iterations=None))
         losses = {leaf: hash_loss(Request(made.configuration(leaf))) for leaf in made.tree.iter_leaves()}
         assert losses[made.results[0]] == min(losses.values())
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5])
 def test_hyperband_makes_so_many_passes(iterations: int) -> None:
-    made = Of(Hyperband()).run_calls(plain_space(9, 9, 9, 9), CallArguments(iterations=iterations))
+    made = Of(Hyperband()).run_calls(plain_space(9, 9, 9, 9), SelectorCallArguments(iterations=iterations))
     one = [
         count
         for bracket in brackets(Hyperband(), SIZE, 2.0)
@@ -96,7 +96,7 @@ def test_hyperband_makes_so_many_passes(iterations: int) -> None:
 
 
 def test_successive_halving_makes_so_many_brackets() -> None:
-    made = Of(SuccessiveHalving(n=16)).run_calls(plain_space(9, 9, 9, 9), CallArguments(iterations=1))
+    made = Of(SuccessiveHalving(n=16)).run_calls(plain_space(9, 9, 9, 9), SelectorCallArguments(iterations=1))
     assert len(made.trials[0]) == 16 + 8 + 4 + 2
 
 
@@ -104,7 +104,9 @@ def test_successive_halving_makes_so_many_brackets() -> None:
 @given(st.integers(1, 60), st.integers(0, 9), st.sampled_from([1, 3]))
 def test_a_pull_is_an_iteration_also_of_what_is_known(iterations: int, seed: int, workers: int) -> None:
     of = Of(Cmab(alpha0=0.1, delta0=0.1))
-    made = of.run_calls(plain_space(3, 3), *[CallArguments(iterations=iterations)] * 3, seed=seed, workers=workers)
+    made = of.run_calls(
+        plain_space(3, 3), *[SelectorCallArguments(iterations=iterations)] * 3, seed=seed, workers=workers
+    )
     assert sum(map(len, made.trials)) <= min(3 * iterations, 9)
 
 
@@ -117,8 +119,8 @@ def posterior(persistent: bool) -> list[tuple[int, ...]]:
     of = Of(Cmab(alpha0=0.1, delta0=0.1, persistent=persistent))
     made = of.run_calls(
         plain_space(5, 5),
-        CallArguments(iterations=200),
-        CallArguments(theta_always_one, iterations=1),
+        SelectorCallArguments(iterations=200),
+        SelectorCallArguments(theta_always_one, iterations=1),
         objective=loss,
     )
     return [made.pipeline(request) for request in made.requests(1)]
@@ -130,8 +132,10 @@ def test_arms_begin_anew_unless_they_persist() -> None:
 
 
 def test_daub_returns_so_many_pipelines_and_goes_on_from_there() -> None:
-    halves = Of(Daub(b=10)).run_calls(plain_space(3, 4), CallArguments(iterations=2), CallArguments(iterations=3))
-    whole = Of(Daub(b=10)).run_calls(plain_space(3, 4), CallArguments(iterations=5))
+    halves = Of(Daub(b=10)).run_calls(
+        plain_space(3, 4), SelectorCallArguments(iterations=2), SelectorCallArguments(iterations=3)
+    )
+    whole = Of(Daub(b=10)).run_calls(plain_space(3, 4), SelectorCallArguments(iterations=5))
     assert [*halves.requests(0), *halves.requests(1)] == whole.requests(0)
     assert len(halves.full_trials_of_call(0)) == 2
     assert len(halves.full_trials_of_call(1)) == 3
@@ -148,7 +152,10 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
     tuned = leaves[place % len(leaves)]
     theta = [lambda leaf: int(leaf == tuned), theta_differing_for_some_pipelines(1), theta_always_zero][changed]
     made = Of(Blds()).run_calls(
-        plain_space(3, 3, 2), CallArguments(iterations=None), CallArguments(theta, iterations=None), seed=seed
+        plain_space(3, 3, 2),
+        SelectorCallArguments(iterations=None),
+        SelectorCallArguments(theta, iterations=None),
+        seed=seed,
     )
     again = [leaf for leaf in leaves if theta(leaf)]
     trained = [(made.pipeline(request), request.fidelity or SIZE) for request in made.requests(1)]
@@ -157,7 +164,7 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
 
 def test_seconds_of_a_part_are_those_that_its_trials_have_cost() -> None:
     """An answer from memory costs nothing, and what came before the call is no cost of it."""
-    call = CallArguments(iterations=None, seconds=5.0)
+    call = SelectorCallArguments(iterations=None, seconds=5.0)
     made = Of(Lds()).run_calls(plain_space(4, 4, 4), *[call] * 4)
     assert [len(trials) for trials in made.trials] == [5, 5, 5, 5]
 
@@ -167,12 +174,12 @@ def test_numbers_and_standings_bear_the_penalty_in_the_unit_of_the_run() -> None
     selection = SelectionProblem(tree, tree.complete, SIZE, default_rng(0), lambda _: 0.25)
     trial = Trial(Request(tree.complete((0,))), 20.0, scale=LossScale(0.0, 40.0))
     failed = replace(trial, loss=None, status=Status.ERROR)
-    assert (selection.value(trial), selection.normalized_value(trial)) == (30.0, 0.75)
-    assert (selection.value(failed), selection.normalized_value(failed)) == (float("inf"), 1.0)
+    assert (selection.penalized_loss(trial), selection.normalized_penalized_loss(trial)) == (30.0, 0.75)
+    assert (selection.penalized_loss(failed), selection.normalized_penalized_loss(failed)) == (float("inf"), 1.0)
     assert selection.sort_key(trial) < selection.sort_key(replace(trial, loss=1e9)) < selection.sort_key(failed)
-    assert replace(selection, penalty=exactly_summable_penalty).value(trial) == 20 + 40 * exactly_summable_penalty(
+    assert replace(selection, penalty=exactly_summable_penalty).penalized_loss(
         trial
-    )
+    ) == 20 + 40 * exactly_summable_penalty(trial)
 
 
 def test_what_is_remembered_holds_no_predictions() -> None:

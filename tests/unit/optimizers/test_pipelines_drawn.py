@@ -14,11 +14,11 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS, _draws
-from spacelang.optimizers._draws import ConfigurationPerPipeline, RandomLeaves, repeat_unfinished_leaves
+from spacelang.optimizers._draws import ConfigurationPerPipeline, RandomLeaves, repeat_first_unfinished_leaf
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import (
     admissible_structures,
     branch,
@@ -92,14 +92,14 @@ def test_values_that_are_too_rare_to_be_drawn_are_the_defaults(monkeypatch: pyte
     drawn = ConfigurationPerPipeline(tree, "sample", default_rng(0))
     assert all(drawn.configuration_of(leaf) == tree.complete(leaf) for leaf in tree.iter_leaves())
     random = OPTIMIZERS.load("random")()
-    requests = drive(random.search(Problem(ranged(), 100, default_rng(0))), hash_loss, 6).requests
+    requests = drive_search(random.search(Problem(ranged(), 100, default_rng(0))), hash_loss, 6).requests
     assert {request.configuration for request in requests} == {tree.complete(leaf) for leaf in tree.iter_leaves()}
 
 
 @pytest.mark.parametrize("name", FIDELITIES)
 def test_a_pipeline_keeps_its_drawn_hyperparameters_on_all_rungs(name: str) -> None:
     search = OPTIMIZERS.load(name)(hyperparameters="sample").search(Problem(ranged(), 450, default_rng(0)))
-    requests = drive(search, hash_loss, 500).requests
+    requests = drive_search(search, hash_loss, 500).requests
     by_structure: dict[tuple[object, ...], set[str]] = {}
     for request in requests:
         structure = (request.configuration["s"], request.configuration["e"])
@@ -110,7 +110,9 @@ def test_a_pipeline_keeps_its_drawn_hyperparameters_on_all_rungs(name: str) -> N
 
 @pytest.mark.parametrize("name", FIDELITIES)
 def test_hyperparameters_keep_their_defaults_by_default(name: str) -> None:
-    requests = drive(OPTIMIZERS.load(name)().search(Problem(ranged(), 450, default_rng(0))), hash_loss, 500).requests
+    requests = drive_search(
+        OPTIMIZERS.load(name)().search(Problem(ranged(), 450, default_rng(0))), hash_loss, 500
+    ).requests
     rates = {request.configuration.get(f"e.{branch}.rate") for request in requests for branch in "fg"}
     assert rates == {0.5, None}
 
@@ -121,7 +123,7 @@ def test_every_leaf_comes_once_in_random_order(is_large: bool, monkeypatch: pyte
         monkeypatch.setattr(_draws, "MAX_LISTED_LEAVES", 0)
     for space in (plain_space(2, 3, 2), constrained_space(), make_space("none")):
         tree = tree_of(space)
-        orders = [list(RandomLeaves(tree, default_rng(seed)).each_once()) for seed in range(20)]
+        orders = [list(RandomLeaves(tree, default_rng(seed)).each_once_in_random_order()) for seed in range(20)]
         assert all(sorted(order) == sorted(tree.iter_leaves()) for order in orders)
         assert len({tuple(order) for order in orders}) == (20 if tree.leaf_count > 1 else 1)
 
@@ -144,7 +146,7 @@ def test_drawn_leaves_are_different_and_uniform(is_large: bool, monkeypatch: pyt
 def test_the_first_unfinished_leaf_comes_until_it_is_finished() -> None:
     tree = tree_of(plain_space(2, 2))
     done: set[tuple[int, ...]] = {(0, 1)}
-    found = repeat_unfinished_leaves(tree, done.__contains__)
+    found = repeat_first_unfinished_leaf(tree, done.__contains__)
     assert [next(found), next(found)] == [(0, 0), (0, 0)]
     done.add((0, 0))
     assert next(found) == (1, 0)

@@ -18,7 +18,7 @@ from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, enumerate_members
 from spacelang.optimizers.random import Random
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import (
     FINITE,
     admissible_structures,
@@ -38,7 +38,7 @@ from spacelang.testing.small_spaces import (
 
 def requested(space: Space, limit: int, seed: int = 0, **options: str) -> list[Configuration]:
     search = Random(**options).search(Problem(space, 100, np.random.default_rng(seed)))  # type: ignore[arg-type]
-    driven = drive(search, hash_loss, limit)
+    driven = drive_search(search, hash_loss, limit)
     assert all(request.fidelity is None for request in driven.requests)
     return [request.configuration for request in driven.requests]
 
@@ -125,7 +125,7 @@ def test_conditions_hold_in_all_members() -> None:
 @pytest.mark.parametrize("workers", [2, 8])
 def test_every_worker_is_busy_and_the_configurations_are_the_same(workers: int) -> None:
     alone, together = (
-        drive(
+        drive_search(
             Random().search(Problem(continuous_space(), 100, np.random.default_rng(1))), hash_loss, 300, workers=count
         )
         for count in (1, workers)

@@ -12,7 +12,7 @@ from spacelang.minimizers.bo import Bo as BoOfPoints
 from spacelang.minimizers.rbf import Rbf
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.surrogates import MAX_POINTS, POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
-from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import continuous_space, plain_space
 
 FEW = 8
@@ -41,7 +41,7 @@ def test_it_is_said_once_models_leave_trials_out(name: str, options: Any, space:
     for trials in (FEW, 15):
         said[trials] = []
         problem = Problem(space, 100, np.random.default_rng(0), remark=said[trials].append)
-        drive(optimizer.search(problem), hash_loss, trials)
+        drive_search(optimizer.search(problem), hash_loss, trials)
     assert not said[FEW]
     assert set(said[15]) == {SUBSAMPLING_NOTE}
 
@@ -49,7 +49,7 @@ def test_it_is_said_once_models_leave_trials_out(name: str, options: Any, space:
 def test_who_models_all_says_nothing() -> None:
     said: list[str] = []
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load("admm"), {"theta": "random", "z": "random", "i0": "12"})
-    drive(
+    drive_search(
         optimizer.search(Problem(continuous_space(), 100, np.random.default_rng(0), remark=said.append)), hash_loss, 15
     )
     assert not said

@@ -17,10 +17,10 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import LossFunction, drive, flaky_loss, hash_loss, make_trial
+from spacelang.testing.driving import LossFunction, drive_search, flaky_loss, hash_loss, make_trial
 from spacelang.testing.small_spaces import conditional_space, plain_space, spaces
 
 SIZE = 450
@@ -56,7 +56,9 @@ def test_what_is_wanted_is_the_same(
 ) -> None:
     options: dict[str, object] = {"disc": disc} if name != "daub" else {}
     options["hyperparameters"] = hyperparameters
-    alone, together = (drive(search(name, space, **options), objective, 400, workers=each) for each in (1, workers))
+    alone, together = (
+        drive_search(search(name, space, **options), objective, 400, workers=each) for each in (1, workers)
+    )
     assert together.trials == alone.trials
     assert together.returned == alone.returned
     assert not alone.speculative
@@ -78,7 +80,9 @@ def test_nor_does_it_change_under_other_rules(
     name: str, space: Space, workers: int, flag: bool, until_rule: str
 ) -> None:
     options = {"examine_init": flag, "until_rule": until_rule} if name == "blds" else {"match_fidelity": flag}
-    alone, together = (drive(search(name, space, **options), flaky_loss, 500, workers=count) for count in (1, workers))
+    alone, together = (
+        drive_search(search(name, space, **options), flaky_loss, 500, workers=count) for count in (1, workers)
+    )
     assert together.trials == alone.trials
 
 
@@ -97,12 +101,12 @@ def test_nothing_is_asked_ahead_with_one_worker(name: str) -> None:
             assert name == "daub" or not ask.speculative
             told = yield ask
 
-    assert drive(watched(), hash_loss, 500).returned
+    assert drive_search(watched(), hash_loss, 500).returned
 
 
 @pytest.mark.parametrize("name", DESCENDING)
 def test_the_next_descents_keep_idle_workers_busy(name: str) -> None:
-    driven = drive(search(name, plain_space(8, 8, 6, 8), size=100), flaky_loss, 400, workers=8)
+    driven = drive_search(search(name, plain_space(8, 8, 6, 8), size=100), flaky_loss, 400, workers=8)
     assert driven.idle_count == 8, "only before the first wish there is nothing to do"
     wanted = set(driven.requests)
     assert sum(trial.request in wanted for trial in driven.speculative) > 300, "most of it is wanted within 400 trials"
@@ -118,7 +122,7 @@ def test_what_is_begun_ahead_is_wanted_soon(name: str) -> None:
     space = plain_space(8, 8, 6, 8)
     tree = DiscrepancyTree(Structures(space))
     asking = search(name, space, size=100, initial=(tree.complete((0, 0, 0, 0)), tree.complete((7, 7, 5, 7))))
-    driven = drive(asking, best_is_first, 250, workers=4)
+    driven = drive_search(asking, best_is_first, 250, workers=4)
     needed = set(driven.requests)
     early = [trial.request for trial in driven.speculative]
     assert len(set(early[:100]) & needed) >= 95
@@ -147,9 +151,9 @@ def test_eight_workers_need_hardly_more_than_an_eighth_of_the_time(name: str) ->
 @pytest.mark.parametrize("name", DESCENDING)
 def test_scouts_take_little_memory(name: str) -> None:
     space = plain_space(8, 8, 6, 8)
-    drive(search(name, space), hash_loss, 100, workers=8)
+    drive_search(search(name, space), hash_loss, 100, workers=8)
     tracemalloc.start()
-    driven = drive(search(name, space), hash_loss, 400 if IS_FULL else 200, workers=8)
+    driven = drive_search(search(name, space), hash_loss, 400 if IS_FULL else 200, workers=8)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak / (len(driven.trials) + len(driven.speculative)) < 2_000, "bytes a trial, the trial itself included"
@@ -157,6 +161,6 @@ def test_scouts_take_little_memory(name: str) -> None:
 
 def test_hyperparameters_of_what_is_asked_ahead_are_those_of_what_is_wanted() -> None:
     space = conditional_space()
-    driven = drive(search("lds", space, hyperparameters="sample"), hash_loss, 100, workers=4)
+    driven = drive_search(search("lds", space, hyperparameters="sample"), hash_loss, 100, workers=4)
     wanted = {str(request.configuration) for request in driven.requests}
     assert {str(trial.request.configuration) for trial in driven.speculative} <= wanted

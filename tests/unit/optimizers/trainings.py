@@ -9,11 +9,11 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers._fidelity import Bracket, brackets_for_grid
+from spacelang.optimizers._fidelity import Bracket, hyperband_brackets
 from spacelang.optimizers.hyperband import Hyperband
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import drive
+from spacelang.testing.driving import drive_search
 
 Training = tuple[Pipeline, int]
 
@@ -43,7 +43,7 @@ def trainings(
 
     first = tuple(map(tree.complete, initial))
     search = settings.search(Problem(space, size, np.random.default_rng(seed), first))
-    driven = drive(search, lambda request: loss(*training(request)), limit)
+    driven = drive_search(search, lambda request: loss(*training(request)), limit)
     return [training(request) for request in driven.requests]
 
 
@@ -61,4 +61,4 @@ def best_is(best: Pipeline) -> Callable[[Pipeline, int], float]:
 
 def brackets(options: Hyperband, size: int, eta: float) -> list[Bracket]:
     """The brackets of one pass of Hyperband over all rungs."""
-    return list(brackets_for_grid(options.rung_sizes(size, eta), eta, options.bracket_rule))
+    return list(hyperband_brackets(options.rung_sizes(size, eta), eta, options.bracket_rule))

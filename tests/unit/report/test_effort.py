@@ -1,5 +1,7 @@
 """What the trials and the time of a run went into."""
 
+from dataclasses import replace
+
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.report.run_facts import (
@@ -32,6 +34,11 @@ def test_trials_and_seconds_are_counted_by_part_and_by_learner() -> None:
     assert sum(each.trials for each in parts.values()) == sum(each.trials for each in learners.values()) == 4
     assert describe_parts(parts) == "1 given as initial configurations, 1 from the portfolio, 2 proposed by the model"
     assert describe_learner_seconds(learners) == "forest 12.0 s, linear 3.0 s"
+
+
+def test_a_trial_of_another_run_took_no_time_of_this_one() -> None:
+    moved = replace(record(5, "forest", "", 16.0), finished=0.0)
+    assert effort_by_learner("estimator", [*RECORDS, moved])["forest"] == Effort(3, 12.0)
 
 
 def test_other_optimizers_have_no_parts_and_other_spaces_no_learners() -> None:

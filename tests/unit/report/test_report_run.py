@@ -14,15 +14,15 @@ from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
 from spacelang.report.run_document import document
-from spacelang.report.run_facts import RunFacts
-from spacelang.report.summary import print_summary
+from spacelang.report.run_facts import FinalWorkResult, RunFacts
+from spacelang.report.summary import print_summary, summary_lines
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
-from spacelang.runtime.history import EndReason, Outcome, Overhead
-from spacelang.runtime.loop import run
+from spacelang.runtime.history import EndReason, OptimizerOverhead, Outcome, TrialRecord
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.search_loop import run
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 METRIC = named_metric("accuracy")
@@ -299,13 +299,13 @@ def test_the_document_of_a_run_without_success_or_with_some_rows_only():
 
 def followed(console: Console, outcome: Outcome, budget: Budget) -> str:
     with progress_listener(console) as listener:
-        listener.started(budget)
+        listener.on_start(budget)
         best = outcome.records[0]
         for record in outcome.records:
             if record.trial.loss is not None:
                 best = record
-            listener.trial(record, best)
-        listener.finished(outcome)
+            listener.on_trial(record, best)
+        listener.on_finish(outcome)
     return console.file.getvalue()
 
 
@@ -335,7 +335,7 @@ def test_a_terminal_gets_a_bar(budget):
 def test_the_bar_goes_away_when_the_run_breaks():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     listener = progress_listener(console)
-    listener.started(Budget())
+    listener.on_start(Budget())
     listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
     assert console.file.getvalue().count("\x1b[?25h") == 1
 
@@ -373,17 +373,29 @@ def timed(trials: int, journal: MemoryTrialStorage | None = None) -> Outcome:
 
 def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
     outcome = timed(4)
-    assert outcome.overhead == Overhead(2.0, 4, 10.0)
+    assert outcome.overhead == OptimizerOverhead(2.0, 4, 10.0)
     assert "Time: search 0.0 s (optimizer 0.5 s per trial, 5 % of the median trial).\n" in printed(outcome)
     assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
-    quick = replace(outcome, overhead=Overhead(2.0, 4, 0.0002))
+    quick = replace(outcome, overhead=OptimizerOverhead(2.0, 4, 0.0002))
     assert "(optimizer 0.5 s per trial, 2,500 times the median trial)" in printed(quick)
+
+
+def test_the_time_line_has_the_start_and_what_was_not_finished():
+    """So that its seconds add up to the time of the run, however it was spent."""
+    records = [
+        TrialRecord(place, Trial(Request(Configuration({"estimator": name})), 0.5, 1.0), 0.0, float(place))
+        for place, name in enumerate(("SVC", "KNN"), start=1)
+    ]
+    outcome = Outcome((*records,), records[0], records[0], (), EndReason.BUDGET, 4.5)
+    going, facts = replace(outcome, unfinished=2, unfinished_seconds=2.5), replace(FACTS, learner_key="estimator")
+    *_, line = map(str, summary_lines(going, facts, FinalWorkResult(start_seconds=3.25)))
+    assert line == "Time: start 3.2 s, search 4.5 s (SVC 1.0 s, KNN 1.0 s, 2 unfinished trials 2.5 s)."
 
 
 def test_what_is_replayed_is_no_overhead():
     journal = MemoryTrialStorage()
     timed(3, journal)
-    assert timed(5, journal.next_session()).overhead == Overhead(1.0, 2, 10.0)
+    assert timed(5, journal.next_session()).overhead == OptimizerOverhead(1.0, 2, 10.0)
     nothing = timed(3, journal.next_session())
     assert nothing.overhead is None
     assert "(optimizer" not in printed(nothing)

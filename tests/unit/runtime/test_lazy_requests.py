@@ -10,9 +10,9 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import LazyRequestRegistry
-from spacelang.testing.driving import drive, hash_loss, make_trial
+from spacelang.runtime.search_loop import run
+from spacelang.testing.driving import drive_search, hash_loss, make_trial
 from spacelang.testing.memory_storage import MemoryTrialStorage
 from spacelang.testing.simulated_workers import ShuffledWorkers
 
@@ -101,7 +101,7 @@ def test_parts_are_told_of_their_own_objects_though_their_requests_are_equal() -
     by_run: list[list[SearchEvent]] = [[], []]
     run(parts(by_run), ShuffledWorkers(evaluate, 2), Budget(), clock=iter(range(1_000)).__next__)
     by_driving: list[list[SearchEvent]] = [[], []]
-    assert drive(parts(by_driving), hash_loss, 100).returned
+    assert drive_search(parts(by_driving), hash_loss, 100).returned
     for heard in (by_run, by_driving):
         memos: list[Sequence[object]] = [
             [told.finished.request.memo for told in each if told.finished] for each in heard

@@ -12,7 +12,7 @@ from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import MAX_ANSWERS_FROM_MEMORY, run
+from spacelang.runtime.search_loop import MAX_ANSWERS_FROM_MEMORY, run
 
 
 class Clock:
@@ -55,7 +55,7 @@ def endless() -> Search:
         yield from ask_all([request(number)])
 
 
-def drive(search: Search, budget: Budget | None = None, **options: object) -> tuple[Outcome, Objective]:
+def drive_search(search: Search, budget: Budget | None = None, **options: object) -> tuple[Outcome, Objective]:
     clock = Clock()
     objective = Objective(clock, options.pop("losses", None))
     return run(search, InProcess(objective), budget or Budget(), clock=clock, **options), objective
@@ -63,7 +63,7 @@ def drive(search: Search, budget: Budget | None = None, **options: object) -> tu
 
 def test_a_search_that_returns_is_exhausted():
     told: list[list[Trial]] = []
-    outcome, _ = drive(in_turn([request(1), request(2)], [request(3)], told=told))
+    outcome, _ = drive_search(in_turn([request(1), request(2)], [request(3)], told=told))
     assert outcome.ended is EndReason.EXHAUSTED
     assert [record.index for record in outcome.records] == [1, 2, 3]
     assert [(record.started, record.finished) for record in outcome.records] == [(0, 1), (1, 2), (2, 3)]
@@ -71,13 +71,13 @@ def test_a_search_that_returns_is_exhausted():
 
 
 def test_a_search_that_asks_for_nothing_at_all():
-    outcome, _ = drive(in_turn())
+    outcome, _ = drive_search(in_turn())
     assert (outcome.ended, outcome.best, outcome.curve, outcome.failed) == (EndReason.EXHAUSTED, None, (), 0)
 
 
 @pytest.mark.parametrize(("budget", "trials"), [(Budget(trials=4), 4), (Budget(seconds=2.5), 3), (Budget(3, 9), 3)])
 def test_no_evaluation_starts_once_the_budget_is_exhausted(budget, trials):
-    outcome, objective = drive(endless(), budget)
+    outcome, objective = drive_search(endless(), budget)
     assert outcome.ended is EndReason.BUDGET
     assert len(objective.asked) == len(outcome.records) == trials
     assert outcome.seconds == trials
@@ -92,7 +92,7 @@ def test_a_batch_that_the_budget_cuts_is_evaluated_as_far_as_it_goes_and_the_sea
         finally:
             closed.append(True)
 
-    outcome, _ = drive(search(), Budget(trials=3))
+    outcome, _ = drive_search(search(), Budget(trials=3))
     assert len(outcome.records) == 3
     assert (outcome.ended, closed) == (EndReason.BUDGET, [True])
 
@@ -100,7 +100,7 @@ def test_a_batch_that_the_budget_cuts_is_evaluated_as_far_as_it_goes_and_the_sea
 def test_repetitions_are_answered_from_memory_free_of_charge():
     told: list[list[Trial]] = []
     search = in_turn([request(1), request(1)], [request(1, 50), request(1, 200)], told=told)
-    outcome, objective = drive(search, training_size=100)
+    outcome, objective = drive_search(search, training_size=100)
     assert [wanted.fidelity for wanted in objective.asked] == [None, 50]
     assert outcome.answered_from_memory == 2
     assert [trial.cost for batch in told for trial in batch] == [1, 0, 1, 0]
@@ -108,7 +108,7 @@ def test_repetitions_are_answered_from_memory_free_of_charge():
 
 
 def test_failures_are_remembered_too():
-    outcome, objective = drive(in_turn([request(1)], [request(1)]), losses={1: None})
+    outcome, objective = drive_search(in_turn([request(1)], [request(1)]), losses={1: None})
     assert (len(objective.asked), outcome.failed, outcome.best) == (1, 1, None)
 
 
@@ -118,7 +118,7 @@ def known_for_ever() -> Search:
 
 
 def test_an_endless_search_for_known_things_ends():
-    outcome, _ = drive(known_for_ever(), Budget(trials=5))
+    outcome, _ = drive_search(known_for_ever(), Budget(trials=5))
     assert (outcome.ended, len(outcome.records)) == (EndReason.EXHAUSTED, 1)
     assert outcome.answered_from_memory == MAX_ANSWERS_FROM_MEMORY
 
@@ -129,7 +129,7 @@ def test_a_search_that_asks_for_nothing_and_waits_for_nothing_is_a_bug():
             yield Ask()
 
     with pytest.raises(StalledSearchError):
-        drive(search())
+        drive_search(search())
 
 
 def test_an_endless_search_for_known_things_ends_with_the_time():
@@ -147,7 +147,7 @@ def test_an_endless_search_for_known_things_ends_with_the_time():
 
 def test_the_incumbent_is_the_first_smallest_loss_on_all_rows():
     search = in_turn([request(1, 10), request(2, 100), request(3), request(4)])
-    outcome, _ = drive(search, losses={1: 0.1, 2: 0.3, 3: 0.3, 4: 0.2}, training_size=100)
+    outcome, _ = drive_search(search, losses={1: 0.1, 2: 0.3, 3: 0.3, 4: 0.2}, training_size=100)
     assert outcome.incumbent.index == 4
     assert outcome.best_any_fidelity.index == 1
     assert outcome.best is outcome.incumbent
@@ -155,7 +155,7 @@ def test_the_incumbent_is_the_first_smallest_loss_on_all_rows():
 
 
 def test_where_no_trial_had_all_rows_the_best_of_the_rest_counts():
-    outcome, _ = drive(in_turn([request(1, 10), request(2, 20)]), training_size=100)
+    outcome, _ = drive_search(in_turn([request(1, 10), request(2, 20)]), training_size=100)
     assert outcome.incumbent is None
     assert outcome.best.index == 2
     assert outcome.curve[-1].loss == outcome.best.trial.loss
@@ -211,7 +211,7 @@ def test_the_incumbent_is_the_smallest_loss_of_those_that_keep_to_the_bounds(tri
 def test_the_incumbent_curve_never_rises(trials):
     losses = {number: loss for number, (loss, _) in enumerate(trials)}
     wishes = [[request(number, fidelity)] for number, (_, fidelity) in enumerate(trials)]
-    outcome, _ = drive(in_turn(*wishes), losses=losses, training_size=100)
+    outcome, _ = drive_search(in_turn(*wishes), losses=losses, training_size=100)
     curve = [point.loss for point in outcome.curve]
     assert curve == sorted(set(curve), reverse=True)
     successes = [loss for loss, _ in trials if loss is not None]
@@ -248,26 +248,26 @@ def test_bugs_of_a_search_are_not_hidden():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        drive(search())
+        drive_search(search())
 
 
 class Diary:
     def __init__(self) -> None:
         self.lines = []
 
-    def started(self, budget):
+    def on_start(self, budget):
         self.lines.append(budget)
 
-    def trial(self, record, best):
+    def on_trial(self, record, best):
         self.lines.append((record.index, best.index))
 
-    def finished(self, outcome):
+    def on_finish(self, outcome):
         self.lines.append(outcome.ended)
 
 
 def test_the_listener_is_told():
     diary = Diary()
-    drive(in_turn([request(3), request(1), request(5)]), losses={3: None, 1: 0.5, 5: 0.7}, listener=diary)
+    drive_search(in_turn([request(3), request(1), request(5)]), losses={3: None, 1: 0.5, 5: 0.7}, listener=diary)
     assert diary.lines == [Budget(), (1, 1), (2, 2), (3, 2), EndReason.EXHAUSTED]
 
 
@@ -277,7 +277,7 @@ def test_the_listener_is_told():
 def test_an_optimizer_is_told_where_losses_stand():
     told: list[list[Trial]] = []
     search = in_turn([request(1), request(2)], [request(1)], told=told)
-    outcome, _ = drive(search, losses={1: 30.0, 2: None}, scale=LossScale(0.0, 40.0))
+    outcome, _ = drive_search(search, losses={1: 30.0, 2: None}, scale=LossScale(0.0, 40.0))
     assert [[trial.normalized_loss for trial in batch] for batch in told] == [[0.75, 1.0], [0.75]]
     assert outcome.scale == LossScale(0.0, 40.0)
 
@@ -286,11 +286,11 @@ def test_without_a_scale_it_is_around_the_first_success_that_was_asked_for():
     told: list[list[Trial]] = []
     batches = [request(0), request(1)], [request(2), request(3), request(4)], [request(5)]
     losses = {0: None, 1: None, 2: None, 3: 40.0, 4: 20.0, 5: 90.0}
-    outcome, _ = drive(in_turn(*batches, told=told), losses=losses, scale=None)
+    outcome, _ = drive_search(in_turn(*batches, told=told), losses=losses, scale=None)
     assert [[trial.normalized_loss for trial in batch] for batch in told] == [[1, 1], [1, 0.5, 0.25], [1]]
     assert outcome.scale == LossScale(0.0, 80.0)
 
 
 def test_without_a_success_there_is_no_scale():
-    outcome, _ = drive(in_turn([request(1)]), losses={1: None}, scale=None)
+    outcome, _ = drive_search(in_turn([request(1)]), losses={1: None}, scale=None)
     assert outcome.scale is None

@@ -12,12 +12,12 @@ from trying import few
 
 from spacelang.ir.space import Space
 from spacelang.ir.trial import LossScale
-from spacelang.runtime.data.tables import data_facts, fingerprint
-from spacelang.runtime.storage.header import (
+from spacelang.runtime.data.tables import data_fingerprint, make_data_facts
+from spacelang.runtime.storage.run_header import (
     MISSING_VALUES_SETTING,
     header_from_texts,
     header_to_texts,
-    space_identity,
+    space_hash,
     version_changes,
 )
 
@@ -25,11 +25,11 @@ from spacelang.runtime.storage.header import (
 @given(general_spaces(), general_spaces())
 @settings(max_examples=few(30), deadline=None)
 def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, second: Space) -> None:
-    assert (space_identity(first) == space_identity(second)) == (
+    assert (space_hash(first) == space_hash(second)) == (
         replace(first, name="", title="") == replace(second, name="", title="")
     )
     one, other = header(first), header(second)
-    assert bool(one.differences(other)) == (space_identity(first) != space_identity(second))
+    assert bool(one.differences(other)) == (space_hash(first) != space_hash(second))
     assert header_from_texts(header_to_texts(one)) == one
 
 
@@ -43,7 +43,7 @@ def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, seco
     ],
 )
 def test_the_text_around_a_space_does_not_count(text: str) -> None:
-    assert space_identity(space(text)) == space_identity(space())
+    assert space_hash(space(text)) == space_hash(space())
     assert header(space()).differences(header(space(text))) == []
 
 
@@ -135,8 +135,8 @@ LABELS = np.array(["yes", "no", "yes"])
 
 def test_the_fingerprint_is_the_same_on_every_machine() -> None:
     """The figure was computed once: another one means that stores of before cannot be resumed."""
-    assert fingerprint(table(), LABELS) == GOLDEN
-    assert data_facts("t", table(), LABELS).rows == 3
+    assert data_fingerprint(table(), LABELS) == GOLDEN
+    assert make_data_facts("t", table(), LABELS).rows == 3
 
 
 GOLDEN = "f7261db01533e6ca8898acf4c47db9ad43144e2b7d14acae69d7ef15b10ca1b0"
@@ -156,7 +156,7 @@ GOLDEN = "f7261db01533e6ca8898acf4c47db9ad43144e2b7d14acae69d7ef15b10ca1b0"
     ],
 )
 def test_equal_content_has_equal_fingerprints(same: object) -> None:
-    assert fingerprint(*same(table())) == fingerprint(table(), LABELS)
+    assert data_fingerprint(*same(table())) == data_fingerprint(table(), LABELS)
 
 
 OTHERS = [
@@ -186,7 +186,7 @@ OTHERS = [
 
 
 def test_other_content_has_another_fingerprint() -> None:
-    found = [fingerprint(*other(table())) for other in (lambda t: (t, LABELS), *OTHERS)]
+    found = [data_fingerprint(*other(table())) for other in (lambda t: (t, LABELS), *OTHERS)]
     assert len(set(found)) == len(found)
 
 

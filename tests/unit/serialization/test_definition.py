@@ -8,7 +8,20 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
-from spacelang.ir.expr import Active, And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, In, Not, Or, Reference
+from spacelang.ir.expr import (
+    ActivityTest,
+    And,
+    Arithmetic,
+    BranchTest,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Not,
+    Or,
+    Reference,
+)
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import (
     SKIPPED_STEP,
@@ -24,10 +37,10 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Limits, ScorerGoal, Task
+from spacelang.ir.task import Bound, BoundedMeasure, FidelitySchedule, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.ir.value import Value
-from spacelang.serialization.definition import from_json, to_json
+from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.definition_hyperparameters import DOMAIN
 from spacelang.serialization.json_documents import DefinitionError, ReadingContext
 from spacelang.text import NO_SPAN, Source
@@ -49,7 +62,7 @@ def space_of(text: str, name: str = "small.space") -> Space:
 
 
 def again(space: Space) -> Space:
-    read = from_json(json.loads(json.dumps(to_json(space), allow_nan=False)))
+    read = space_from_json(json.loads(json.dumps(space_to_json(space), allow_nan=False)))
     assert read == space
     assert repr(read) == repr(space)
     return read
@@ -60,7 +73,7 @@ def test_what_it_looks_like() -> None:
         "scaler is none\n    and n_neigh", "scaler is none\n    and estimator.KNeighborsClassifier.n_neigh"
     )
     knn = "estimator.KNeighborsClassifier"
-    assert to_json(space_of(text)) == {
+    assert space_to_json(space_of(text)) == {
         "name": "small",
         "title": "Small",
         "file": "small.space",
@@ -144,7 +157,7 @@ def test_messages_find_their_places_again() -> None:
 
 def test_what_no_text_says_has_no_place() -> None:
     space = leaf(Grid(1, 3), 2)
-    assert "line" not in json.dumps(to_json(space))
+    assert "line" not in json.dumps(space_to_json(space))
     assert again(space).hyperparameters[0].span is NO_SPAN
 
 
@@ -218,9 +231,9 @@ def test_orders_are_listed_only_where_some_are_missing() -> None:
     whole = space_of(
         "stage s = none | A\nstage t = none | B\nabstract A\nabstract B\npipeline = permute(A, B, s) -> t\n"
     )
-    assert "A, B" not in json.dumps(to_json(whole)["root"])
+    assert "A, B" not in json.dumps(space_to_json(whole)["root"])
     again(whole)
-    assert "one, two" in json.dumps(to_json(tree()))
+    assert "one, two" in json.dumps(space_to_json(tree()))
 
 
 ADDRESS = Reference("a.p")
@@ -232,7 +245,7 @@ ADDRESS = Reference("a.p")
         Constant(True),
         Constant((1, "a")),
         ADDRESS,
-        Active("a.p"),
+        ActivityTest("a.p"),
         Compare("!=", ADDRESS, Constant(1.0)),
         In(ADDRESS, (1, True, "x", (1,))),
         In(ADDRESS, ()),
@@ -257,7 +270,7 @@ def test_a_task_comes_back() -> None:
             Bound(BoundedMeasure.DISPARITY, 0.0, False, "roc_auc", "age group"),
         ),
         CrossValidation(5),
-        Fidelity(100, 2.5),
+        FidelitySchedule(100, 2.5),
         Limits(300.0, 4e9, None),
     )
     root = Operator("A", "made")
@@ -323,7 +336,7 @@ def put(where: str, value: Any) -> Any:
 
 
 def test_the_small_definition_is_sound() -> None:
-    assert from_json(SMALL).variables.keys() == {"s", "b.p", "b.q"}
+    assert space_from_json(SMALL).variables.keys() == {"s", "b.p", "b.q"}
 
 
 WRONG: list[tuple[str, Any, str, str]] = [
@@ -358,7 +371,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{B}.fixed.g", {"named": 1}, f"{B}.fixed.g.named", "is a number"),
     (f"{B}.fixed.g", {"name": "f"}, f"{B}.fixed.g", "did you mean `named`?"),
     (f"{B}.parameters[0]", {"operator": "A"}, P, "is not a hyperparameter or a decision"),
-    (f"{P}.address", "s", f"{P}.address", "is `s`, which `definition.root.sequence[0]` already uses"),
+    (f"{P}.address", "s", f"{P}.address", "is `s`, which is already the address of `definition.root.sequence[0]`"),
     (f"{P}.key", "s", f"{P}.key", "can be active at the same time"),
     (f"{P}.key", "b.q", f"{Q}.key", "can be active at the same time"),
     (f"{P}.default", 10, f"{P}.default", "is outside of `int[1, 9]`"),
@@ -431,7 +444,12 @@ WRONG: list[tuple[str, Any, str, str]] = [
         "task.bounds[0]",
         "which only `disparity` takes",
     ),
-    ("root.sequence[1]", {"columns": [{"operator": "A"}], "selectors": []}, f"{B}.selectors", "has 0 members"),
+    (
+        "root.sequence[1]",
+        {"columns": [{"operator": "A"}], "selectors": []},
+        f"{B}.selectors",
+        "has 0 entries, expected 1: one for each step",
+    ),
     (
         "root.sequence[1]",
         {"columns": [{"operator": "A"}], "selectors": [{"pattern": "("}]},
@@ -464,7 +482,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
             "order": {"decision": "o", "address": "o", "alternatives": [{"alternative": "a, c"}]},
         },
         f"{B}.order.alternatives[0]",
-        "is not an order of the labels",
+        "does not name each label once",
     ),
     (f"{P}.default", DEEP, "", "is nested more than 400 levels deep"),
 ]
@@ -473,7 +491,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
 @pytest.mark.parametrize(("where", "value", "path", "telling"), WRONG, ids=lambda value: str(value)[:50])
 def test_mistakes_are_told_by_their_path(where: str, value: Any, path: str, telling: str) -> None:
     with pytest.raises(DefinitionError) as caught:
-        from_json(put(where, value))
+        space_from_json(put(where, value))
     assert caught.value.path == f"definition.{path}".rstrip(".")
     assert telling in f"{caught.value.problem}; {caught.value.remedy}"
 
@@ -481,7 +499,7 @@ def test_mistakes_are_told_by_their_path(where: str, value: Any, path: str, tell
 @pytest.mark.parametrize("value", [None, [], 1, "x"])
 def test_what_is_no_object_is_no_definition(value: object) -> None:
     with pytest.raises(DefinitionError, match="expected an object"):
-        from_json(value)
+        space_from_json(value)
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -489,7 +507,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     document["constraints"].append({"require": {"sqrt": []}})
     document["root"]["sequence"][0].update(weigth=2, first="yes")
     with pytest.raises(DefinitionError) as caught:
-        from_json(document)
+        space_from_json(document)
     assert [each.path for each in (caught.value, *caught.value.others)] == [
         f"definition.{path}" for path in (DECISION, f"{DECISION}.first", f"{P}.default", "constraints[1].require.sqrt")
     ]
@@ -505,16 +523,16 @@ def test_alternatives_may_share_keys() -> None:
     ]
     decision = {"decision": "s", "address": "s", "alternatives": []}
     decision["alternatives"] = [{"alternative": node["operator"], "node": node} for node in nodes]
-    assert len(from_json({"name": "n", "root": decision}).variables) == 3
+    assert len(space_from_json({"name": "n", "root": decision}).variables) == 3
     with pytest.raises(DefinitionError, match="active at the same time"):
-        from_json({"name": "n", "root": {"parallel": nodes}})
+        space_from_json({"name": "n", "root": {"parallel": nodes}})
     decision["key"] = "k"
     with pytest.raises(DefinitionError, match="active at the same time"):
-        from_json({"name": "n", "root": decision})
+        space_from_json({"name": "n", "root": decision})
 
 
 def test_decisions_are_tested_by_their_alternatives() -> None:
-    space = from_json(SMALL)
+    space = space_from_json(SMALL)
     assert space.constraints == (Constraint(BranchTest("s", ("A",)), True),)
 
 

@@ -6,9 +6,22 @@ from printed import show
 
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Grid
-from spacelang.ir.expr import Active, And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, In, Not, Or, Reference
+from spacelang.ir.expr import (
+    ActivityTest,
+    And,
+    Arithmetic,
+    BranchTest,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Not,
+    Or,
+    Reference,
+)
 from spacelang.ir.space import Branch, Choice, Operator, Product, ProductKind, Space
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.serialization.syntax_nodes import format_expression
 from spacelang.testing.small_spaces import SMALL, hyperparameter, make_space, spaces
 from spacelang.text import Source
 
@@ -86,7 +99,7 @@ def test_shows_everything_that_a_space_holds() -> None:
         (Compare("==", Compare("<", A, B), Constant(True)), "(a < b) == true"),
         (In(Arithmetic("+", A, ONE), ("x", None, "not")), 'a + 1 in {x, none, "not"}'),
         (BranchTest("s", ("x", "y")), "s in {x, y}"),
-        (Active("a"), "active(a)"),
+        (ActivityTest("a"), "active(a)"),
         (Call("max", (Arithmetic("-", A, ONE), B)), "max(a - 1, b)"),
         (Arithmetic("/", A, Arithmetic("*", B, ONE)), "a / (b * 1)"),
         (Arithmetic("-", Arithmetic("-", A, B), ONE), "a - b - 1"),
@@ -94,7 +107,7 @@ def test_shows_everything_that_a_space_holds() -> None:
     ],
 )
 def test_brackets_stand_where_they_are_needed(expression: Expr, text: str) -> None:
-    assert show_expression(expression) == text
+    assert format_expression(expression) == text
 
 
 def test_shows_structures_that_analysis_does_not_make_yet() -> None:

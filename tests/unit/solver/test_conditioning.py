@@ -1,7 +1,7 @@
 """What conditions and constraints say once decisions are taken."""
 
 from spacelang.ir.domain import Categorical, Grid
-from spacelang.ir.expr import Active, And, BranchTest, Compare, Constant, Expr, Not, Or, Reference
+from spacelang.ir.expr import ActivityTest, And, BranchTest, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -13,7 +13,7 @@ from spacelang.ir.space import (
     ProductKind,
     Space,
 )
-from spacelang.solver.conditioning import Conditioning, condition_on_decisions
+from spacelang.solver.conditioning_on_decisions import ComponentConditioner, condition_on_decisions
 
 KIND = Hyperparameter("kind", "e.A.kind", "e.kind", Categorical(("x", "y")), "x")
 
@@ -55,13 +55,13 @@ def test_a_constraint_still_applies_only_where_what_it_named_is_active() -> None
     said = Or((BranchTest("s", ("S",)), N_IS_LARGE))
     space = space_of(Constraint(said, forbidden=True), condition=IS_X)
     # With S it is forbidden wherever n is active, although nothing of it says so any more.
-    kept = Or((Not(And((Active("e.A.n"),))), Not(Constant(True))))
+    kept = Or((Not(And((ActivityTest("e.A.n"),))), Not(Constant(True))))
     assert left(space, s="S", e="A").constraints == (Constraint(kept, forbidden=False),)
 
 
 def test_branches_that_a_component_cannot_tell_apart_are_one_situation() -> None:
     space = space_of(Constraint(And((BranchTest("s", ("S",)), N_IS_LARGE)), forbidden=True), condition=IS_X)
-    conditioning = Conditioning(space)
+    conditioning = ComponentConditioner(space)
     (component,) = conditioning.by_context[("e", "A"),]
     assert conditioning.relevant_branch_classes(component, {"s": "none"}) == conditioning.relevant_branch_classes(
         component, {"s": "T"}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import MAX_POINTS, POINTS_WHEN_FITTED, gaussian_process, one_thread
+from spacelang.surrogates import MAX_POINTS, POINTS_WHEN_FITTED, gaussian_process, limit_to_one_thread
 from spacelang.surrogates.gaussian_process import (
     IncrementalGaussianProcess,
     Matern,
@@ -35,21 +35,21 @@ def predicted(model: StandardisedGaussianProcess) -> bytes:
 def test_what_was_modelled_before_does_not_matter(before: list[int], count: int, under_way: int) -> None:
     points, numbers = data(32)
     growing, pending = IncrementalGaussianProcess(), np.random.default_rng(0).random((under_way, 2))
-    with one_thread():
+    with limit_to_one_thread():
         for size in before:
-            growing.model(points[:size], numbers[:size], pending)
-        found = growing.model(points[:count], numbers[:count], pending)
-        anew = IncrementalGaussianProcess().model(points[:count], numbers[:count], pending)
+            growing.fit(points[:size], numbers[:size], pending)
+        found = growing.fit(points[:count], numbers[:count], pending)
+        anew = IncrementalGaussianProcess().fit(points[:count], numbers[:count], pending)
     assert predicted(found) == predicted(anew)
 
 
 def test_other_data_make_another_model() -> None:
     points, numbers = data(20)
     growing = IncrementalGaussianProcess()
-    with one_thread():
-        growing.model(points, numbers, points[:0])
-        other = growing.model(points, numbers[::-1].copy(), points[:0])
-        anew = IncrementalGaussianProcess().model(points, numbers[::-1].copy(), points[:0])
+    with limit_to_one_thread():
+        growing.fit(points, numbers, points[:0])
+        other = growing.fit(points, numbers[::-1].copy(), points[:0])
+        anew = IncrementalGaussianProcess().fit(points, numbers[::-1].copy(), points[:0])
     assert predicted(other) == predicted(anew)
 
 
@@ -77,7 +77,7 @@ def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(gaussian_process, "fit_kernel", lambda *_: growth_kernel())
     points, numbers = data(count)
     growing = IncrementalGaussianProcess()
-    growing.model(points, numbers, np.random.default_rng(0).random((200, 2)))
+    growing.fit(points, numbers, np.random.default_rng(0).random((200, 2)))
     latest = growing.training_row_indices
     assert len(latest) <= MAX_POINTS
     assert latest[-1] == count - 1
@@ -86,15 +86,15 @@ def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.Mo
 def test_the_constant_liar_keeps_others_away() -> None:
     points, numbers = data(15)
     pending = np.array([[0.5, 0.5]])
-    plain = IncrementalGaussianProcess().model(points, numbers, points[:0]).process.posterior(pending)
-    lied = IncrementalGaussianProcess().model(points, numbers, pending)
+    plain = IncrementalGaussianProcess().fit(points, numbers, points[:0]).process.posterior(pending)
+    lied = IncrementalGaussianProcess().fit(points, numbers, pending)
     mean, deviation = lied.process.posterior(pending)
     assert deviation < plain[1]
     assert mean == pytest.approx(float(lied.standardise(np.median(numbers))), abs=0.1)
 
 
 def test_equal_numbers_are_modelled() -> None:
-    model = IncrementalGaussianProcess().model(data(5)[0], np.full(5, 3.0), np.empty((0, 2)))
+    model = IncrementalGaussianProcess().fit(data(5)[0], np.full(5, 3.0), np.empty((0, 2)))
     mean, deviation = model.process.posterior(np.full((1, 2), 0.5))
     assert mean == pytest.approx(0)
     assert np.isfinite(deviation)

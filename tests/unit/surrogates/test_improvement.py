@@ -58,7 +58,7 @@ def test_its_logarithm_tells_apart_what_no_float_does() -> None:
 
 
 def proposal(points: Array, numbers: Array, seed: int, known: Array) -> Array:
-    model = IncrementalGaussianProcess().model(points, numbers, np.empty((0, points.shape[1])))
+    model = IncrementalGaussianProcess().fit(points, numbers, np.empty((0, points.shape[1])))
     best = float(model.standardise(numbers.min()))
     return maximise_expected_improvement(
         model.process, best, points[numbers.argmin()], np.random.default_rng(seed), make_closeness_test(known)
@@ -81,7 +81,7 @@ def test_it_keeps_to_the_cube_and_proposes_nothing_known() -> None:
 
 def test_where_everything_is_known_it_proposes_that() -> None:
     points = np.array([[0.2], [0.6]])
-    model = IncrementalGaussianProcess().model(points, np.array([1.0, 2.0]), NOBODY)
+    model = IncrementalGaussianProcess().fit(points, np.array([1.0, 2.0]), NOBODY)
     found = maximise_expected_improvement(
         model.process, 0.0, points[0], np.random.default_rng(0), lambda others: np.ones(len(others), bool)
     )

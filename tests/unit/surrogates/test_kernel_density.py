@@ -10,7 +10,7 @@ from numpy.random import default_rng
 
 from spacelang.surrogates import Dimension
 from spacelang.surrogates.kernel_density import (
-    DensityPair,
+    GoodAndBadDensities,
     KernelDensity,
     good_and_bad_counts,
     has_enough_points,
@@ -40,7 +40,7 @@ def test_how_many_are_good_and_bad(count: int, width: int, expected: tuple[int, 
 def test_of_ten_points_in_three_dimensions_four_are_good_and_all_others_are_bad() -> None:
     points = np.arange(30).reshape(10, 3) / 30
     numbers = np.array([9, 0, 8, 1, 7, 2, 6, 3, np.inf, np.inf])
-    model = DensityPair.from_points([NUMBER] * 3, points, numbers, default_rng(0))
+    model = GoodAndBadDensities.from_points([NUMBER] * 3, points, numbers, default_rng(0))
     assert sorted(model.good.points[:, 0]) == sorted(points[[1, 3, 5, 7], 0])
     assert sorted(model.bad.points[:, 0]) == sorted(points[[0, 2, 4, 6, 8, 9], 0])
 
@@ -125,7 +125,7 @@ def test_the_first_proposal_is_where_the_good_ones_are() -> None:
     rng = default_rng(0)
     points = rng.random((60, 2))
     numbers = ((points - 0.3) ** 2).sum(axis=1)
-    model = DensityPair.from_points([NUMBER, NUMBER], points, numbers, rng)
+    model = GoodAndBadDensities.from_points([NUMBER, NUMBER], points, numbers, rng)
     found = np.array([model.propose(64, default_rng(seed))[0] for seed in range(20)])
     assert np.abs(found - 0.3).mean() < 0.15, "anywhere it would be 0.29"
     ratios = model.bad.log_density(model.propose(64, rng)) - model.good.log_density(model.propose(64, rng))
@@ -134,7 +134,7 @@ def test_the_first_proposal_is_where_the_good_ones_are() -> None:
 
 def test_proposals_are_in_the_order_of_their_ratios() -> None:
     rng = default_rng(1)
-    model = DensityPair.from_points(
+    model = GoodAndBadDensities.from_points(
         [NUMBER, THREE], np.column_stack([rng.random(30), rng.choice(THREE.members, 30)]), rng.random(30), rng
     )
     found = model.propose(64, rng)

@@ -26,9 +26,9 @@ def operator(name: str) -> ast.OperatorReference:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('space a "T"', ast.SpaceName(word("a"), ast.Text("T", NO_SPAN), NO_SPAN)),
+        ('space a "T"', ast.SpaceName(word("a"), ast.QuotedString("T", NO_SPAN), NO_SPAN)),
         ("space a", ast.SpaceName(word("a"), None, NO_SPAN)),
-        ('import "b.space" as b', ast.Import(ast.Text("b.space", NO_SPAN), word("b"), NO_SPAN)),
+        ('import "b.space" as b', ast.Import(ast.QuotedString("b.space", NO_SPAN), word("b"), NO_SPAN)),
         ("use a.b", ast.CatalogueUse(dotted("a.b"), NO_SPAN)),
         ("abstract A", ast.AbstractOperator(word("A"), None, NO_SPAN)),
         ("params p {}", ast.ParameterGroup(word("p"), ast.Body((), NO_SPAN), NO_SPAN)),
@@ -74,9 +74,9 @@ def test_groups_columns_and_permutations() -> None:
     assert group.annotations[0].span.text == "@weight(0.5)"
     columns = structure('columns(numeric: A -> B, "x.*": none,)')
     assert isinstance(columns, ast.ColumnSplit)
-    assert [selector for selector, _ in columns.parts] == [word("numeric"), ast.Text("x.*", NO_SPAN)]
+    assert [selector for selector, _ in columns.parts] == [word("numeric"), ast.QuotedString("x.*", NO_SPAN)]
     permute = structure("permute(A, B | C)")
-    assert isinstance(permute, ast.Permute)
+    assert isinstance(permute, ast.Permutation)
     assert [part.span.text for part in permute.parts] == ["A", "B | C"]
     plain = structure("columns -> permute")
     assert isinstance(plain, ast.JoinedStructures)
@@ -155,9 +155,11 @@ def test_other_values() -> None:
     assert value("rbf") == dotted("rbf")
     assert value("true") == ast.NamedConstant(True, NO_SPAN)
     assert value("none") == ast.NamedConstant(None, NO_SPAN)
-    assert value("()") == ast.Tuple((), NO_SPAN)
-    assert value("(1,)") == ast.Tuple((number(1),), NO_SPAN)
-    assert value("(1, (a, b))") == ast.Tuple((number(1), ast.Tuple((dotted("a"), dotted("b")), NO_SPAN)), NO_SPAN)
+    assert value("()") == ast.TupleLiteral((), NO_SPAN)
+    assert value("(1,)") == ast.TupleLiteral((number(1),), NO_SPAN)
+    assert value("(1, (a, b))") == ast.TupleLiteral(
+        (number(1), ast.TupleLiteral((dotted("a"), dotted("b")), NO_SPAN)), NO_SPAN
+    )
     made = value("A { x = 1, y : bool }")
     assert isinstance(made, ast.OperatorValue)
     assert len(made.body.members) == 2
@@ -168,34 +170,34 @@ def test_other_values() -> None:
     [('"a b"', "a b"), (r'"\"\\"', '"\\'), (r'"\n\t\r"', "\n\t\r"), (r'"\d"', "d"), ('"#{}"', "#{}"), ('"é"', "é")],
 )
 def test_strings(text: str, expected: str) -> None:
-    assert value(text) == ast.Text(expected, NO_SPAN)
+    assert value(text) == ast.QuotedString(expected, NO_SPAN)
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "inner"),
     [
-        ("(a + b) * c", ast.Binary, ["(a + b)", "c"]),
-        ("a * (b)", ast.Binary, ["a", "(b)"]),
+        ("(a + b) * c", ast.BinaryOperation, ["(a + b)", "c"]),
+        ("a * (b)", ast.BinaryOperation, ["a", "(b)"]),
         ("(a)", ast.DottedName, []),
-        ("((a or b)) and not (c)", ast.Logical, ["((a or b))", "not (c)"]),
+        ("((a or b)) and not (c)", ast.LogicalOperation, ["((a or b))", "not (c)"]),
         ("(a) in {x}", ast.Membership, ["(a)"]),
         ("(s) is none", ast.IsTest, ["(s)"]),
         ("f(a, (b))", ast.FunctionCall, ["a", "(b)"]),
-        ("not (a)", ast.Unary, ["(a)"]),
-        ("(a) == (b)", ast.Binary, ["(a)", "(b)"]),
-        ("a.b < 10us", ast.Binary, ["a.b", "10us"]),
-        ("- a", ast.Unary, ["a"]),
+        ("not (a)", ast.UnaryOperation, ["(a)"]),
+        ("(a) == (b)", ast.BinaryOperation, ["(a)", "(b)"]),
+        ("a.b < 10us", ast.BinaryOperation, ["a.b", "10us"]),
+        ("- a", ast.UnaryOperation, ["a"]),
     ],
 )
 def test_spans_of_expressions(text: str, kind: type, inner: list[str]) -> None:
     found = expression(text)
     assert isinstance(found, kind)
     match found:
-        case ast.Binary(left=left, right=right):
+        case ast.BinaryOperation(left=left, right=right):
             parts = [left, right]
-        case ast.Logical(terms=terms) | ast.FunctionCall(arguments=terms):
+        case ast.LogicalOperation(terms=terms) | ast.FunctionCall(arguments=terms):
             parts = list(terms)
-        case ast.Unary(term=term) | ast.Membership(item=term) | ast.IsTest(decision=term):
+        case ast.UnaryOperation(term=term) | ast.Membership(item=term) | ast.IsTest(decision=term):
             parts = [term]
         case _:
             parts = []
@@ -203,18 +205,20 @@ def test_spans_of_expressions(text: str, kind: type, inner: list[str]) -> None:
 
 
 def test_precedence_of_expressions() -> None:
-    assert expression("not a == 1 + 2 * 3 and b or c") == ast.Logical(
+    assert expression("not a == 1 + 2 * 3 and b or c") == ast.LogicalOperation(
         "or",
         (
-            ast.Logical(
+            ast.LogicalOperation(
                 "and",
                 (
-                    ast.Unary(
+                    ast.UnaryOperation(
                         "not",
-                        ast.Binary(
+                        ast.BinaryOperation(
                             "==",
                             dotted("a"),
-                            ast.Binary("+", number(1), ast.Binary("*", number(2), number(3), NO_SPAN), NO_SPAN),
+                            ast.BinaryOperation(
+                                "+", number(1), ast.BinaryOperation("*", number(2), number(3), NO_SPAN), NO_SPAN
+                            ),
                             NO_SPAN,
                         ),
                         NO_SPAN,
@@ -227,8 +231,8 @@ def test_precedence_of_expressions() -> None:
         ),
         NO_SPAN,
     )
-    assert expression("a - b - c") == ast.Binary(
-        "-", ast.Binary("-", dotted("a"), dotted("b"), NO_SPAN), dotted("c"), NO_SPAN
+    assert expression("a - b - c") == ast.BinaryOperation(
+        "-", ast.BinaryOperation("-", dotted("a"), dotted("b"), NO_SPAN), dotted("c"), NO_SPAN
     )
 
 
@@ -245,7 +249,7 @@ def test_the_task_block() -> None:
     assert [setting.keyword for setting in task.settings] == ["minimize", "subject to", "validate", "fidelity", "limit"]
     _, constraint, validate, fidelity, limit = task.settings
     assert constraint.arguments == (
-        ast.Binary("<=", dotted("latency"), ast.NumberWithUnit(10.5, "us", NO_SPAN), NO_SPAN),
+        ast.BinaryOperation("<=", dotted("latency"), ast.NumberWithUnit(10.5, "us", NO_SPAN), NO_SPAN),
     )
     assert validate.arguments == (word("holdout"), number(0.3))
     assert fidelity.arguments == (word("samples"), number(100), number(2))

@@ -112,9 +112,9 @@ class ClusterSession:
             address, asynchronous=True, set_as_default=False, timeout=cluster.CONNECT_TIMEOUT, direct_to_workers=False
         )
         self._client = client
-        await cluster.connect(client, address)
+        await cluster.connect_to_scheduler(client, address)
         await self._await_workers(client, address)
-        await cluster.check_versions(client, address)
+        await cluster.check_cluster_versions(client, address)
         await self._register_plugins(client)
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
         self._thread_counts = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}
@@ -156,7 +156,7 @@ class ClusterSession:
                     async with self._task_ended:
                         self._task_ended.notify_all()
             reason = f"{running.losses} dask workers ended one after another while they evaluated this trial"
-            return FinishedJob(job, Failure(Status.CRASH, reason).result_of(job.work), slot.name, running.starts - 1)
+            return FinishedJob(job, Failure(Status.CRASH, reason).make_result(job.work), slot.name, running.starts - 1)
         finally:
             del self._running_jobs[job.number]
             async with self._task_ended:

@@ -1,0 +1,98 @@
+"""Values of computed parameters (`name := expression`) in a configuration."""
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final
+
+from spacelang.ir import expr
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
+from spacelang.ir.space import Variable
+from spacelang.ir.standalone_arithmetic import (
+    UNDEFINED,
+    binary_logarithm,
+    power,
+    square_root,
+    to_exact_decimal,
+    to_value,
+)
+
+OPERATIONS: Final[Mapping[str, Callable[[Fraction, Fraction], Fraction]]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right,
+    "**": power,
+}
+FUNCTIONS: Final[Mapping[str, Callable[..., Fraction]]] = {
+    "min": min,
+    "max": max,
+    "ceil": lambda number: Fraction(math.ceil(number)),
+    "floor": lambda number: Fraction(math.floor(number)),
+    "sqrt": square_root,
+    "log2": binary_logarithm,
+}
+_ROUNDING: Final = ("ceil", "floor", "count")
+
+
+def computed_value(
+    expression: expr.Expr, lookup: expr.Lookup, variables: Mapping[str, Variable]
+) -> expr.ExpressionValue:
+    """Return the value of a computed parameter, or INACTIVE if it is undefined; `lookup` is an assignment.
+
+    A number is a float if it has a fraction or if an operand that is not rounded is a float; else it is an integer.
+    """
+    match expression:
+        case expr.Constant():
+            return expression.value
+        case expr.Reference():
+            return lookup(expression.address)
+        case expr.Arithmetic() | expr.Call():
+            try:
+                return to_value(_number(expression, lookup), has_float_operand(expression, variables))
+            except UNDEFINED:
+                return expr.INACTIVE
+        case _:
+            return expr.is_true(expression, lookup)
+
+
+def _number(expression: expr.Expr, lookup: expr.Lookup) -> Fraction:
+    match expression:
+        case expr.Constant():
+            return to_exact_decimal(expression.value)
+        case expr.Reference():
+            return to_exact_decimal(lookup(expression.address))
+        case expr.Arithmetic():
+            left, right = _number(expression.left, lookup), _number(expression.right, lookup)
+            return OPERATIONS[expression.operation](left, right)
+        case expr.Call(function="count"):
+            return Fraction(sum(expr.is_true(each, lookup) for each in expression.arguments))
+        case expr.Call():
+            return FUNCTIONS[expression.function](*(_number(each, lookup) for each in expression.arguments))
+        case _:
+            raise ValueError("a truth value is not a number")
+
+
+def has_float_operand(expression: expr.Expr, variables: Mapping[str, Variable]) -> bool:
+    """Return True if an operand that is not rounded is written as a float, or is a hyperparameter with float values."""
+    match expression:
+        case expr.Constant():
+            return isinstance(expression.value, float)
+        case expr.Reference():
+            return any(map(_has_float, parts(variables[expression.address].hyperparameter.domain)))
+        case expr.Call(function=function) if function in _ROUNDING:
+            return False
+        case _:
+            return any(has_float_operand(each, variables) for each in expr.children(expression))
+
+
+def _has_float(part: Domain) -> bool:
+    match part:
+        case Real():
+            return True
+        case Grid():
+            return not part.is_integral
+        case Categorical():
+            return any(isinstance(value, float) for value in part.values)
+        case _:
+            return False

@@ -1,0 +1,178 @@
+"""Cells of ranges that comparisons tie to each other, and the conversion of shares in [0, 1] to their values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final
+
+import numpy as np
+
+from spacelang.ir import expr
+from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
+from spacelang.ir.domain_properties import is_exact_as_floats
+from spacelang.ir.prior import Prior
+from spacelang.sampling.draw_acceptance import JointValues, evaluate_comparison
+from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
+from spacelang.sampling.prior_draws import prior_quantiles
+from spacelang.sampling.unit_scale import unit_scale
+from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at, nearest_float, part_index_and_code
+from spacelang.solver.domain_cells import log_uniform_length
+from spacelang.solver.linear_inequalities import inequalities_for, linear_difference
+
+ROUNDING_MARGIN: Final = 1e-9
+"""The relative error of sums that is assumed when a box is discarded; rounding errors are far smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCell:
+    """A cell of the domain of a hyperparameter, and its prior if draws follow one."""
+
+    domain: Domain
+    cell: SimpleDomain
+    prior: Prior | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearInequalities:
+    """Inequalities over k numbers: `factors` (rows, k) times the numbers, plus `constants` (rows,), is at most 0."""
+
+    factors: Array
+    constants: Array
+
+    def lower_bounds(self, lower: Array, upper: Array) -> Array:
+        """Return a lower bound of the left side of every row in boxes with the given ends, shape (boxes, rows)."""
+        with np.errstate(all="ignore"):
+            products = lower[:, None, :] * self.factors, upper[:, None, :] * self.factors
+            size = np.maximum(np.abs(products[0]), np.abs(products[1])).sum(axis=2) + np.abs(self.constants)
+            found: Array = np.minimum(*products).sum(axis=2) + self.constants - ROUNDING_MARGIN * size
+        return found
+
+
+class ComparedCells:
+    """Ranges in one cell each, and the truths of the comparisons that tie them.
+
+    A point has one coordinate, its share, for each cell of more than one value, in the order of `names`. A share is a
+    quantile level in [0, 1]: the values for uniform shares follow the law of draws. The probability of a set of points
+    is therefore its volume.
+    """
+
+    def __init__(self, cells: Mapping[str, ComparedCell], required: Sequence[tuple[expr.Compare, bool]]) -> None:
+        self.cells = cells
+        self.required = required
+        self.names = tuple(name for name, each in cells.items() if each.cell.size != 1)
+        self._domains = {name: each.domain for name, each in cells.items()}
+        self._parts = {name: part_index_and_code(each.domain, each.cell.representative) for name, each in cells.items()}
+        self._quantiles = {name: quantile_function(cells[name]) for name in self.names}
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates of a point."""
+        return len(self.names)
+
+    def numbers_from_shares(self, shares: Array) -> Array:
+        """Return the numbers for shares; both arrays have the shape (points, dimension)."""
+        columns = [self._quantiles[name](shares[:, place]) for place, name in enumerate(self.names)]
+        return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(shares), 0))
+
+    def codes_from_shares(self, shares: Array) -> dict[str, ValueCodes]:
+        """Return the codes of the values of all cells, by address, for shares of shape (points, dimension)."""
+        count, found = len(shares), {}
+        for name, each in self.cells.items():
+            part, code = self._parts[name]
+            kind = code_type(each.domain)
+            known = self._quantiles.get(name)
+            codes = (
+                np.full(count, code, kind)
+                if known is None
+                else known(shares[:, self.names.index(name)]).astype(kind, copy=False)
+            )
+            found[name] = ValueCodes(codes, np.full(count, part, np.int8) if len(parts(each.domain)) > 1 else None)
+        return found
+
+    def are_members(self, codes: Mapping[str, ValueCodes], count: int) -> Array:
+        """Return a boolean array of shape (count,): True where all comparisons have the required truths."""
+        found = np.ones(count, bool)
+        for atom, truth in self.required:
+            found &= evaluate_comparison(atom, JointValues(self._domains, codes, count)) == truth
+        return found
+
+    @cached_property
+    def linear_inequalities_of_shares(self) -> tuple[Array, Array] | None:
+        """The factors and constants of `rows` in terms of shares; None if numbers are not linear in shares."""
+        cells = [self.cells[name] for name in self.names]
+        ranges = [
+            each.cell for each in cells if isinstance(each.cell, Real) and not each.cell.log and each.prior is None
+        ]
+        if len(ranges) < len(cells):
+            return None
+        lower, upper = np.array([each.lower for each in ranges]), np.array([each.upper for each in ranges])
+        return self.inequalities.factors * (
+            upper - lower
+        ), self.inequalities.constants + self.inequalities.factors @ lower
+
+    def inequality_excess(self, numbers: Array) -> Array:
+        """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
+        found: Array = numbers @ self.inequalities.factors.T + self.inequalities.constants
+        return found
+
+    @cached_property
+    def inequalities(self) -> LinearInequalities:
+        """The inequalities that the comparisons require. `!=` is left out, because almost all points satisfy it."""
+        factors, constants = [], []
+        for atom, truth in self.required:
+            form = linear_difference(atom)
+            systems = () if form is None else inequalities_for(atom.relation, form, truth)
+            for row in systems[0] if len(systems) == 1 else ():
+                numbers = {name: float(factor) for name, factor in row.factors.items()}
+                factors.append([numbers.get(name, 0.0) for name in self.names])
+                fixed = (name for name in numbers if name not in self._quantiles)
+                constants.append(
+                    float(row.constant)
+                    + sum(numbers[name] * nearest_float(self.cells[name].cell.representative) for name in fixed)
+                )
+        return LinearInequalities(np.array(factors).reshape(len(factors), self.dimension), np.array(constants))
+
+
+def can_be_computed_from_shares(each: ComparedCell) -> bool:
+    """Return True if floats represent all numbers of a cell exactly, so that they can be computed from shares."""
+    place, _ = part_index_and_code(each.domain, each.cell.representative)
+    part = parts(each.domain)[place]
+    if isinstance(part, Grid) and not part.is_integral and part.size > MAX_VECTORIZED_GRID:
+        return False
+    return code_type(each.domain) is not object and (not isinstance(part, Grid) or is_exact_as_floats(part))
+
+
+def quantile_function(each: ComparedCell) -> Callable[[Array], Array]:
+    """Return the quantile function of a cell of more than one number: from shares to codes, nondecreasing."""
+    place, _ = part_index_and_code(each.domain, each.cell.representative)
+    part, cell = parts(each.domain)[place], each.cell
+    if isinstance(cell, Real):
+        assert isinstance(part, Real)
+        return partial(_real_quantiles, cell, part, each.prior)
+    assert isinstance(cell, Grid)
+    assert isinstance(part, Grid)
+    return partial(_grid_quantiles, cell, part, each.prior)
+
+
+def _real_quantiles(cell: Real, part: Real, prior: Prior | None, shares: Array) -> Array:
+    if prior is not None:
+        numbers = prior_quantiles(shares, part, prior, cell)
+    elif cell.log or np.isfinite(cell.upper - cell.lower):
+        numbers = unit_scale(cell.lower, cell.upper, log=cell.log, functions=np).from_unit(shares)
+    else:
+        numbers = cell.lower * (1 - shares) + cell.upper * shares
+    found: Array = np.clip(numbers, cell.least, cell.greatest)
+    return found
+
+
+def _grid_quantiles(cell: Grid, part: Grid, prior: Prior | None, shares: Array) -> Array:
+    first, last = part.index_of(cell.least), part.index_of(cell.greatest)
+    if prior is not None:
+        indices = np.rint((prior_quantiles(shares, part, prior, cell) - float(part.lower)) / float(part.step))
+    elif cell.log:
+        below = min(cell.step, cell.lower) / 2
+        distances = (cell.lower - below) * np.expm1(shares * log_uniform_length(cell)) - below
+        indices = first + np.rint(distances / cell.step)
+    else:
+        indices = first + np.floor(shares * cell.size)
+    return codes_at(part, np.clip(indices, first, last))

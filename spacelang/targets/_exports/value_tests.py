@@ -65,7 +65,7 @@ def implies(first: Expr, second: Expr, space: Space) -> bool:
         return False
     domain = space.variables[addresses.pop()].hyperparameter.domain
     atoms = (*expr.logical_atoms(first), *expr.logical_atoms(second))
-    cells = (cell.representative for part in parts(domain) for cell in distinguished_cells(part, atoms))
+    cells = (cell.representative for part in parts(domain) for cell in cut_at_atoms(part, atoms))
 
     def is_counterexample(value: expr.ExpressionValue) -> bool:
         return expr.is_true(first, lambda _: value) and not expr.is_true(second, lambda _: value)

@@ -18,7 +18,7 @@ from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.names import Occurrence, SymbolKind, syntax_nodes
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_domain, spell_expression
 from spacelang.text import Span, count_with_noun

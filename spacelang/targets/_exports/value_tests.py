@@ -61,7 +61,7 @@ def implies(first: Expr, second: Expr, space: Space) -> bool:
     """
     nodes = [*expr.nodes(first), *expr.nodes(second)]
     addresses = {*expr.mentioned_addresses(first), *expr.mentioned_addresses(second)}
-    if len(addresses) != 1 or any(isinstance(node, expr.BranchTest | expr.Active) for node in nodes):
+    if len(addresses) != 1 or any(isinstance(node, expr.BranchTest | expr.ActivityTest) for node in nodes):
         return False
     domain = space.variables[addresses.pop()].hyperparameter.domain
     atoms = (*expr.logical_atoms(first), *expr.logical_atoms(second))

@@ -264,7 +264,7 @@ def choose_default_space(
 
     if isinstance(table.target, pd.DataFrame):
         message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
-        raise DataError(message, "give a space whose operators take several targets, such as `RandomForestRegressor`")
+        raise DataError(message, "name a space whose operators take several targets; `spacelang init` writes one")
     if not isinstance(table.features, pd.DataFrame):
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")

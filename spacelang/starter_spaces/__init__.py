@@ -56,6 +56,9 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
 
 
 def _labels(data: Profile) -> str:
+    if data.targets > 1:
+        task = "0 or 1: a multi-label classification" if data.kind == "classification" else "numbers: a regression"
+        return f"The {data.targets} columns of labels are {task}. Only operators that take several targets are here."
     if data.kind == "regression":
         return "The labels are numbers: a regression task."
     shares = [f"{label} {rows / data.rows:.1%}" for label, rows in data.classes]
@@ -98,7 +101,8 @@ def _encoder(data: Profile) -> str:
     if most.distinct < MANY_VALUES:
         return as_comment(note) + stage_text.encoder_stage(data.kind)
     joined = f"{note} Rare values are merged into one, so that no column is encoded to thousands of columns."
-    return as_comment(joined) + stage_text.encoder_stage(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
+    kept = min(stage_text.MAX_CATEGORIES, most.distinct)
+    return as_comment(joined) + stage_text.encoder_stage(data.kind, kept, takes_several=data.targets > 1)
 
 
 def _text_vectorizer(data: Profile) -> str:
@@ -121,7 +125,8 @@ def _selector(data: Profile) -> str:
         "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
         "without it, the default is the first one."
     )
-    return as_comment(note) + stage_text.selector_stage(data.kind, is_sparse=data.is_sparse)
+    stage = stage_text.selector_stage(data.kind, is_sparse=data.is_sparse, takes_several=data.targets > 1)
+    return as_comment(note) + stage
 
 
 def _estimator(data: Profile) -> str:
@@ -172,6 +177,7 @@ def _learners(data: Profile) -> list[Learner]:
         if not each.package
         and (each.most_rows is None or data.rows <= each.most_rows)
         and (each.takes_sparse or not data.is_sparse)
+        and (each.takes_several or data.targets == 1)
     ]
 
 
@@ -201,6 +207,8 @@ def _task(data: Profile) -> str:
 def _metric(data: Profile) -> str:
     if data.kind == "regression":
         return "r2"
+    if data.targets > 1:
+        return "f1_macro"
     return "roc_auc" if len(data.classes) == 2 else "balanced_accuracy"
 
 

@@ -108,8 +108,8 @@ from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJ
 from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.sampling.sampler import Sampler
+from spacelang.solver.constraint_network import SamplingFailedError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import SamplingFailedError, UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import (
     Construct,

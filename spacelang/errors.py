@@ -52,7 +52,7 @@ def remedy_in_python(remedy: str, settings: str = "") -> str:
     return QUOTED_OPTIONS_PATTERN.sub(lambda quoted: f"`{_arguments(quoted[1], settings)}`", remedy)
 
 
-def split_options(options: str) -> list[re.Match[str]]:
+def match_command_line_options(options: str) -> list[re.Match[str]]:
     """Return a match of each option in a text of options that are separated by spaces."""
     return [
         match for each in options.split(" --") if (match := OPTION_PATTERN.fullmatch(f"--{each.removeprefix('--')}"))
@@ -60,7 +60,7 @@ def split_options(options: str) -> list[re.Match[str]]:
 
 
 def _arguments(options: str, settings: str) -> str:
-    if not (found := split_options(options)):
+    if not (found := match_command_line_options(options)):
         return options
     if found[0]["name"] == "optimizer":
         settings = "optimizer_options"

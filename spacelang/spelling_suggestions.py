@@ -39,7 +39,7 @@ def format_suggestion(name: str, names: Iterable[str]) -> str:
     return "" if near is None else f"did you mean `{near}`?"
 
 
-def distance(left: str, right: str, limit: int) -> int | None:
+def edit_distance(left: str, right: str, limit: int) -> int | None:
     """Return the edit distance of two words, or None if it exceeds `limit`.
 
     An edit inserts, removes or replaces one character, or swaps two neighbours (optimal string alignment distance).
@@ -90,7 +90,7 @@ def _closest_by_edits(name: str, candidates: list[str]) -> str | None:
     best: tuple[int, int, str] | None = None
     for candidate in candidates:
         limit = _tolerance(name, candidate) if best is None else min(best[0], _tolerance(name, candidate))
-        edits = distance(folded, candidate.casefold(), limit)
+        edits = edit_distance(folded, candidate.casefold(), limit)
         if edits is None or edits > max(1, _tolerance(*_without_shared_suffix(name, candidate))):
             continue
         capitals = sum(left != right for left, right in zip(name, candidate, strict=False))

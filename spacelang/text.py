@@ -17,7 +17,7 @@ FORBIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @frozen
-class Origin:
+class SourceFileLocation:
     """The file that a text was read from (symbolic links resolved), and the folder its imports must stay in."""
 
     path: Path
@@ -33,7 +33,7 @@ class Source(CachedPropertyMixin):
 
     name: str
     text: str = field(repr=False)
-    origin: Origin | None = field(default=None, compare=False, repr=False)
+    origin: SourceFileLocation | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -42,12 +42,12 @@ class Source(CachedPropertyMixin):
         starts.extend(offset + 1 for offset, character in enumerate(self.text) if character == "\n")
         return tuple(starts)
 
-    def position(self, offset: int) -> tuple[int, int]:
+    def line_and_column(self, offset: int) -> tuple[int, int]:
         """Return the line and the column of an offset, both counted from 1 as in editors."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
-    def line(self, number: int) -> str:
+    def line_text(self, number: int) -> str:
         """Return the text of a line (counted from 1) without its line end; empty if there is no such line."""
         if not 1 <= number <= len(self.line_starts):
             return ""
@@ -70,12 +70,12 @@ class Span:
     @property
     def line(self) -> int:
         """The line on which the span starts, counted from 1."""
-        return self.source.position(self.start)[0]
+        return self.source.line_and_column(self.start)[0]
 
     @property
     def column(self) -> int:
         """The column at which the span starts, counted from 1."""
-        return self.source.position(self.start)[1]
+        return self.source.line_and_column(self.start)[1]
 
     @property
     def text(self) -> str:
@@ -87,7 +87,7 @@ class Span:
         return Span(self.source, self.start, max(self.end, other.end))
 
 
-def forbidden_character(text: str) -> str | None:
+def first_forbidden_character(text: str) -> str | None:
     """Return the first character that names may not contain, as `U+001B`; None if there is none."""
     if text.isprintable():
         return None
@@ -98,7 +98,7 @@ def parameter_name_problem(name: str) -> str | None:
     """Return why `name` cannot be the name of a parameter, as a phrase that follows the name; None if it can."""
     if not name:
         return "is empty"
-    character = forbidden_character(name)
+    character = first_forbidden_character(name)
     if character is not None:
         return f"contains the character {character}, which is not allowed in names"
     if "`" in name:
@@ -125,7 +125,7 @@ def format_number(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def pad_columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+def pad_table_columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
     """Yield the rows of a table with each cell padded to the width of its column, except in the last column."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ([*map(str.ljust, row[:-1], widths), row[-1]] for row in rows)
@@ -137,7 +137,7 @@ NO_SPAN = Span(Source("<made>", ""), 0, 0)  # The span of nodes that a program m
 ESCAPES: Final = {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
-def shell_word(text: str) -> str:
+def quote_for_shell(text: str) -> str:
     r"""Return a text as one word, in quotes where necessary, without control characters.
 
     Bash, zsh and ksh read a word with a line break as `$'first\nsecond'`. There is no quote within these quotes, where

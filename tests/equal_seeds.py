@@ -49,7 +49,7 @@ def evaluate_slowly(salt: int) -> Callable[[Request], Trial]:
 def searched(name: str, space: str, executor: Executor, trials: int, journal: Any = None) -> Outcome:
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), MODELS.get(name, {}))
     search = search_after_initial_trials(optimizer, Problem(SPACES[space](), SIZE, np.random.default_rng(0)))
-    return run_search(search, executor, trials, journal=journal, route=configuration_prefix)
+    return run_search(search, executor, trials, journal=journal, prefix_key=configuration_prefix)
 
 
 def requested(outcome: Outcome) -> list[tuple[str, int | None]]:

@@ -34,7 +34,7 @@ from spacelang.ir.space import (
     Space,
 )
 from spacelang.ir.task import task_lines as describe_task
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.serialization.syntax_nodes import format_expression
 
 INDENT: Final = "  "
 
@@ -44,7 +44,7 @@ def show(space: Space) -> str:
     title = f" {_quoted(space.title)}" if space.title else ""
     lines = [f"space {space.name}{title}", *_node(space.root, "")]
     for constraint in space.constraints:
-        lines.append(f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}")
+        lines.append(f"{'forbid' if constraint.forbidden else 'require'} {format_expression(constraint.expression)}")
     if space.task is not None:
         lines.extend((f"task {space.task.kind}", *_indented(iter(describe_task(space.task)))))
     return "".join(f"{line}\n" for line in lines)
@@ -71,7 +71,7 @@ def _node(node: Node, inside: str) -> Iterator[str]:
 def _hyperparameter(node: Hyperparameter, inside: str) -> str:
     parts = [f"{_name(node, inside)}: {describe(node.domain)} = {literal(node.default)}"]
     if node.condition is not None:
-        parts.append(f"when {show_expression(node.condition)}")
+        parts.append(f"when {format_expression(node.condition)}")
     if node.named:
         parts.append(f"named {{{', '.join(map(literal, node.named))}}}")
     if node.prior is not None:

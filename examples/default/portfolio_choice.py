@@ -34,9 +34,9 @@ from default.siblings import siblings
 from spacelang.bench.comparison.ranks import bootstrap_mean
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Kind
-from spacelang.runtime.archives.creation import Evaluation, choose_portfolio, restrict
+from spacelang.runtime.archives.creation import Evaluation, choose_portfolio, restrict_to_configurations
 from spacelang.serialization.portfolio import Portfolio, write_portfolio
-from spacelang.starter_spaces.general_purpose import space_name
+from spacelang.starter_spaces.general_purpose import general_purpose_space_name
 
 KINDS: Final[tuple[Kind, ...]] = ("classification", "regression")
 SIZE: Final = 16  # The largest number of configurations of a portfolio
@@ -93,14 +93,17 @@ def numbers_with(members: Sequence[Configuration], packages: Iterable[str]) -> l
 
 def choose_numbers(tables: Iterable[PoolTable], numbers: Iterable[int]) -> list[int]:
     """Return the numbers of the chosen configurations, in the order to try them."""
-    return [each.configuration for each in choose_portfolio(restrict((t.evaluations for t in tables), numbers), SIZE)]
+    return [
+        each.configuration
+        for each in choose_portfolio(restrict_to_configurations((t.evaluations for t in tables), numbers), SIZE)
+    ]
 
 
 def make_portfolio(tables: Sequence[PoolTable], kind: Kind) -> Portfolio:
     """Return the portfolio of a kind of task, with a list for each set of packages."""
     members = generic_pool(kind)
     lists = (choose_numbers(tables, numbers_with(members, packages)) for packages in SHIPPED[kind])
-    return Portfolio(space_name(kind), tuple(tuple(members[each] for each in some) for some in lists))
+    return Portfolio(general_purpose_space_name(kind), tuple(tuple(members[each] for each in some) for some in lists))
 
 
 def tables_without(tables: Iterable[PoolTable], left_out: PoolTable) -> list[PoolTable]:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.values import InvalidValue, literal_value
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import DuplicateName, DuplicateValue
+from spacelang.analysis.literal_values import InvalidValue, literal_value
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import DuplicateName, DuplicateValueInDomain
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.frozen import frozen
@@ -17,7 +17,7 @@ from spacelang.ir.value import Value, are_same_value
 from spacelang.ir.walk import unique_value_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import structure_title
-from spacelang.text import Span, forbidden_character
+from spacelang.text import Span, first_forbidden_character
 
 
 @frozen
@@ -161,7 +161,7 @@ def check_step_name(name: ast.Word, report: DiagnosticCollector) -> None:
 
 def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
     """Report a name that is a reserved word of the language, or that has characters that cannot be displayed."""
-    character = forbidden_character(name.text)
+    character = first_forbidden_character(name.text)
     if character is not None:
         hint = f"remove the character {character}: names cannot contain it"
         report.add(UnexpectedText(name.span, found=f"character {character}", expected="a name", hint=hint))
@@ -172,7 +172,7 @@ def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
 
 def second_default_diagnostic(mark: Span, first: Span) -> MisplacedAnnotation:
     """Return the diagnostic that a decision has a second alternative marked with `@default`."""
-    related = (Related(first, "the other default"),)
+    related = (RelatedPlace(first, "the other default"),)
     return MisplacedAnnotation(
         mark,
         name="default",
@@ -193,7 +193,7 @@ def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> Duplic
         remedy = "choose another name after `as`"
     elif not isinstance(named.structure, ast.OperatorReference):
         remedy = f"give one of the two alternatives another name: `({alternative.name}) as …`"
-    related = (Related(first.span, "first declared here"),)
+    related = (RelatedPlace(first.span, "first declared here"),)
     name = alternative.name
     return DuplicateName(alternative.span, kind="alternative", name=name, remedy=remedy, related=related)
 
@@ -201,13 +201,13 @@ def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> Duplic
 IsOperator: TypeAlias = Callable[[ast.Value], bool]  # A function that tells whether a word stands for an operator
 
 
-def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
+def is_choice_of_operators(domain: ast.Domain, known: IsOperator) -> bool:
     """Return True if a domain contains operators, so that it is a decision; `known(value)` is True for an operator."""
     match domain:
         case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
             return True
         case ast.UnionDomain(parts=parts):
-            return any(is_decision(part, known) for part in parts if not isinstance(part, ast.NoneStep))
+            return any(is_choice_of_operators(part, known) for part in parts if not isinstance(part, ast.NoneStep))
         case ast.ValueSet(values=values, ordered=False):
             return any(isinstance(value, ast.OperatorValue) or known(value) for value in values)
         case _:
@@ -251,12 +251,12 @@ def check_duplicate_values(branches: Sequence[Branch], report: DiagnosticCollect
     for place, branch in enumerate(branches):
         for other in branches[:place] if branch.value is not None else ():
             if other.value is not None and are_same_value(other.value, branch.value):
-                related = (Related(other.span, "first listed here"),)
-                report.add(DuplicateValue(branch.span, value=literal(branch.value), related=related))
+                related = (RelatedPlace(other.span, "first listed here"),)
+                report.add(DuplicateValueInDomain(branch.span, value=literal(branch.value), related=related))
         for other in branches if branch.node == SKIPPED_STEP else ():
             if isinstance(other.node, Hyperparameter) and contains(other.node.domain, branch.value):
                 reason = f"this value also lies in `{other.span.text}`"
-                report.add(DuplicateValue(branch.span, value=literal(branch.value), reason=reason))
+                report.add(DuplicateValueInDomain(branch.span, value=literal(branch.value), reason=reason))
 
 
 def _is_range(part: ast.Domain) -> bool:

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import InvalidBound
+from spacelang.diagnostics.domains import InvalidRangeBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, data_size_for_array_shape
@@ -89,7 +89,7 @@ def read_call(
     fits = len(arguments) >= 2 if name in expr.VARIADIC_FUNCTIONS else len(arguments) == 1
     if not fits:
         expected = "expected two arguments or more" if name in expr.VARIADIC_FUNCTIONS else "expected one argument"
-        report.add(InvalidBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
+        report.add(InvalidRangeBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return expr.Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]

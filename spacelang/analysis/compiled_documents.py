@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
-from spacelang.analysis import computed_checks, declarations, operator_lists, parameter_checks, roles, tasks
+from spacelang.analysis import computed_checks, declarations, operator_lists, parameter_checks, step_roles, tasks
 from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckContext, DiagnosticCollector
 from spacelang.analysis.domains import value_in_both_domains
 from spacelang.analysis.goals import ScorerReader
+from spacelang.analysis.literal_values import OperatorFinder
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import reading as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sort_without_duplicates
-from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, NotFound, Real, SimpleDomain, describe, literal, parts
 from spacelang.ir.membership import is_violated
@@ -32,10 +32,10 @@ from spacelang.ir.task import ScorerGoal
 from spacelang.ir.tuple_parameters import describe_tuple
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
-from spacelang.serialization.definition import VERSION, from_json
+from spacelang.serialization.definition import VERSION, space_from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -43,7 +43,7 @@ MAX_PAIRS: Final = 1_000_000
 """The maximum number of pairs of union parts that are compared. Real spaces have less than a thousandth of it."""
 
 
-def check(
+def check_compiled_document(
     document: Mapping[str, Any], source: Source, surroundings: CheckContext
 ) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
     """Return the structures of the space in a document (None if there is an error), all diagnostics, and its bindings.
@@ -56,14 +56,14 @@ def check(
     try:
         bound = _read_bindings(document, start, surroundings, report)
         if _has_known_version(document, start, report):
-            structures = _structures(from_json(document["definition"]), start, surroundings, report)
+            structures = _structures(space_from_json(document["definition"]), start, surroundings, report)
     except DefinitionError as error:
         for each in (error, *error.others):
             report.add(to_diagnostic(each, start))
     free = [symbol for symbol, number in bound.items() if number is None]
     if free and not report.has_errors:
         report.add(
-            problems.CompiledWithoutBinding(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0])
+            problems.CompiledWithoutDataSize(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0])
         )
     return (
         None if report.has_errors else structures,
@@ -128,7 +128,7 @@ def _read_bindings(
             known = bound[symbol]
             binding = f"without a number for `{symbol}`" if known is None else f"for `{symbol}` = {known}"
             reason = f"the space was compiled {binding}"
-            report.add(problems.DifferentBinding(start, symbol=symbol, number=wanted, reason=reason))
+            report.add(problems.CompiledForOtherDataSize(start, symbol=symbol, number=wanted, reason=reason))
     return bound
 
 
@@ -163,7 +163,7 @@ def _counted_structures(space: Space, report: DiagnosticCollector) -> Structures
     try:
         structures = Structures(space)
         count = structures.count
-        operator_lists.check(space, report)
+        operator_lists.check_possibly_empty_lists(space, report)
     except TooManyConnectedVariablesError:
         raise DefinitionError(path, "has constraints that relate too many decisions to be decided exactly") from None
     if not count:
@@ -185,11 +185,11 @@ class _CatalogueChecker:
     def check(self, space: Space) -> None:
         for operator in operators(space.root):
             self._operator(operator)
-        computed_checks.check(space, self._computed, self._report)
+        computed_checks.check_computed_parameters(space, self._computed, self._report)
         _check_disjoint(space.hyperparameters)
-        roles.check(space.root, self._catalogue, self._report)
+        step_roles.check_step_roles(space.root, self._catalogue, self._report)
         if space.task is not None:
-            tasks.check(space.root, space.task, self._catalogue, self._report)
+            tasks.check_task(space.root, space.task, self._catalogue, self._report)
             scorers = ScorerReader(self._catalogue, space.task.kind, self._report)
             goals = [(goal.scorer, goal.span) for goal in space.task.goals if isinstance(goal, ScorerGoal)]
             for scorer, span in (*goals, *((each.scorer, each.span) for each in space.task.bounds if each.scorer)):
@@ -230,7 +230,7 @@ class _CatalogueChecker:
         parameter_checks.check_required_parameters_given(called, entry, given, self._catalogue, self._report)
 
     def _entry(self, operator: Operator) -> CatalogueEntry | None:
-        return self._catalogue.entry(operator.catalogue, operator.name)
+        return self._catalogue.entry_in_catalogue(operator.catalogue, operator.name)
 
     def _fixed(
         self, value: Value | CatalogueObject | Operator, span: Span, entry: CatalogueEntry, judge: ParameterChecker
@@ -278,7 +278,7 @@ class _CatalogueChecker:
             operator, parameter, expected = refusal[0].name, refusal[1].name, refusal[2]
             said = describe(part)
             self._report.add(
-                RejectedRange(span, operator=operator, parameter=parameter, domain=said, expected=expected)
+                ParameterRangeNotAccepted(span, operator=operator, parameter=parameter, domain=said, expected=expected)
             )
 
 

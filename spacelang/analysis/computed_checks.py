@@ -10,9 +10,9 @@ from spacelang.analysis.arithmetic import VERY_LARGE
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.value_intervals import IntervalEnd, ValueInterval, interval_of
-from spacelang.catalog.rules import NumberRange
-from spacelang.diagnostics.conditions import NeverComputed
-from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.catalog.value_rules import NumberRange
+from spacelang.diagnostics.conditions import ComputedValueNeverDefined
+from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
 from spacelang.ir.computed_parameters import computed_value, has_float_operand
 from spacelang.ir.domain import Grid, Real, literal, members, parts
 from spacelang.ir.domain_properties import is_finite
@@ -36,7 +36,7 @@ from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Va
 from spacelang.ir.standalone_arithmetic import to_value
 from spacelang.ir.value import Value, identity_key
 from spacelang.ir.walk import computed_parameters
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 
@@ -44,7 +44,9 @@ MAX_COMBINATIONS: Final = 4_096  # The maximum number of combinations of values 
 MAX_SHOWN: Final = 4  # The maximum number of hyperparameters whose values are shown beside a rejected one
 
 
-def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector) -> None:
+def check_computed_parameters(
+    space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector
+) -> None:
     """Report each computed parameter that can have a value which its operator rejects, or that never has a value.
 
     `written` has the checker of the parameter and the span of the expression by address.
@@ -84,7 +86,9 @@ class _Check:
         apart = next((each for each in named if not _can_be_together(each.owners, self._owners)), None)
         if apart is not None:
             name = apart.address
-            self._report.add(NeverComputed(self._span, name=self._name, reason=f"`{name}` is never active here"))
+            self._report.add(
+                ComputedValueNeverDefined(self._span, name=self._name, reason=f"`{name}` is never active here")
+            )
             return
         if self._accepts_interval():
             return
@@ -139,7 +143,7 @@ class _Check:
                 rejected.setdefault(identity_key(value), (value, taken))
         if not is_defined:
             reason = "the arithmetic has no result for any values"
-            self._report.add(NeverComputed(self._span, name=self._name, reason=reason))
+            self._report.add(ComputedValueNeverDefined(self._span, name=self._name, reason=reason))
         elif rejected and self._is_possible(In(self._expression, tuple(value for value, _ in rejected.values()))):
             self._report_value(
                 *next(
@@ -193,7 +197,7 @@ class _Check:
         lower, upper = self._narrowed(ends, legal)
         note = f"`{self._name}` lies between {literal(lower)} and {literal(upper)}"
         self._report.add(
-            RejectedRange(
+            ParameterRangeNotAccepted(
                 self._span,
                 operator=entry.name,
                 parameter=parameter.name,

@@ -6,10 +6,10 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.analysis.domains import widest_domain
-from spacelang.analysis.drafts import ConstraintWithBranches
+from spacelang.analysis.space_drafts import ConstraintWithBranches
 from spacelang.analysis.truth_values import ORDER_OPERATORS
-from spacelang.diagnostics.conditions import UnmentionedValueRemoved
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.conditions import ConstraintRemovesUnmentionedValue
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS, Categorical, literal, parts
 from spacelang.ir.domain_properties import contains_numbers
@@ -50,7 +50,7 @@ class Conflict:
     """Constraints that together exclude everything, and `others`: the conditions and domains that contribute."""
 
     constraints: tuple[Constraint, ...]
-    others: tuple[Related, ...]
+    others: tuple[RelatedPlace, ...]
     by_data: bool
 
 
@@ -143,7 +143,7 @@ def _hitting_set(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | 
 
 def _needed_conditions(
     space: Space, constraints: Sequence[Constraint], symbols: DataSymbols, branch: BranchKey | None
-) -> Iterator[Related]:
+) -> Iterator[RelatedPlace]:
     loose: dict[str, Hyperparameter] = {}
     for node, loosened, related in _relaxations(space, constraints, symbols):
         # For each hyperparameter, the condition is relaxed before the domain.
@@ -157,7 +157,7 @@ def _needed_conditions(
 
 def _relaxations(
     space: Space, constraints: Sequence[Constraint], symbols: DataSymbols
-) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
+) -> Iterator[tuple[Hyperparameter, Hyperparameter, RelatedPlace]]:
     """Yield (hyperparameter, its relaxed copy, what was relaxed) for each hyperparameter of the conflict.
 
     A copy has no condition, or the domain that is the widest for data of any size.
@@ -167,13 +167,13 @@ def _relaxations(
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
         if node.condition is not None:
             free = replace(node, condition=Reference(_switch_name(node.address)))
-            yield node, free, Related(node.condition.span, f"the condition of `{node.name}`")
+            yield node, free, RelatedPlace(node.condition.span, f"the condition of `{node.name}`")
         written = symbols.data_dependent_domain(node.span)
         wide = None if written is None else widest_domain(written)
         if written is not None and wide is not None and wide != node.domain:
-            for_bindings = symbols.spell_bindings(symbols.symbols_mentioned_in(written.span)).rstrip()
+            for_bindings = symbols.bindings_phrase(symbols.symbols_mentioned_in(written.span)).rstrip()
             message = f"the domain of `{node.name}` {for_bindings}"
-            yield node, replace(node, domain=wide, default=wide.representative), Related(written.span, message)
+            yield node, replace(node, domain=wide, default=wide.representative), RelatedPlace(written.span, message)
 
 
 def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[str]:
@@ -217,7 +217,7 @@ def _switch_name(address: str) -> str:
     return f"{address} is active"
 
 
-def check_accidentally_removed_words(
+def check_accidentally_excluded_strings(
     space: Space, written: Sequence[ConstraintWithBranches], report: DiagnosticCollector
 ) -> None:
     """Warn about each constraint that excludes all string values of a hyperparameter without mentioning one of them."""
@@ -279,4 +279,4 @@ def _report(constraint: Constraint, expression: Expr, address: str, word: Value,
     if isinstance(expression, Compare) and expression.relation in ORDER_OPERATORS and not constraint.forbidden:
         opposite = f"{expression.left.span.text} {NEGATED_SIGNS[expression.relation]} {expression.right.span.text}"
     name = next(node.span.text for node in nodes(expression) if node == Reference(address))
-    report.add(UnmentionedValueRemoved(constraint.span, name=name, value=literal(word), opposite=opposite))
+    report.add(ConstraintRemovesUnmentionedValue(constraint.span, name=name, value=literal(word), opposite=opposite))

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis import draw_checks, operator_lists
+from spacelang.analysis import operator_lists, random_draw_checks
 from spacelang.analysis.conflicts import (
     Conflict,
-    check_accidentally_removed_words,
+    check_accidentally_excluded_strings,
     data_dependent_addresses,
     depends_on_data,
     find_conflict,
 )
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import DecisionCondition, Draft
+from spacelang.analysis.space_drafts import DecisionCondition, SpaceDraft
 from spacelang.diagnostics import conditions as problems
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import ContradictoryBounds
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
@@ -25,8 +25,8 @@ from spacelang.ir.repeated_stages import address_shared_by_uses, use_index_in_na
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.ir.walk import Assignment, default_structure
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.solver.summed_ranges import equations_with_continuous_members, names_of_simplex_shares
 from spacelang.text import Span
@@ -37,7 +37,7 @@ MAX_SHOWN: Final = 8
 """The maximum number of constraints that a message shows if only all of them together cause the problem."""
 
 
-def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures | None:
+def check_consistency(space: Space, draft: SpaceDraft, report: DiagnosticCollector) -> Structures | None:
     """Report conditions and constraints without effect; return the structures, with an admissible default if possible.
 
     None, after a report, if constraints connect too many decisions to be decided.
@@ -51,30 +51,30 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             structures, excluding = ensure_admissible_default(structures, report)
         _TruthChecks(space, draft, report).check(unsatisfiable, {constraint.span for constraint in excluding})
         if has_members:
-            check_accidentally_removed_words(space, draft.written_constraints, report)
+            check_accidentally_excluded_strings(space, draft.written_constraints, report)
         if not report.has_errors:
-            operator_lists.check(space, report)
-            draw_checks.check(structures, report)
+            operator_lists.check_possibly_empty_lists(space, report)
+            random_draw_checks.check_random_draws(structures, report)
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
         return None
     return structures
 
 
-def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> problems.TooComplexToDecide:
+def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> problems.ConstraintsTooComplexToCount:
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
     reason = f"the {kind} relates too many decisions to each other"
     if others:
         reason = f"the {kind}s together relate too many decisions to each other"
-    return problems.TooComplexToDecide(
+    return problems.ConstraintsTooComplexToCount(
         first,
         kind=kind,
         reason=reason,
         remedy=f"remove some of the {kind}s, or name fewer stages in them",
         related=tuple(
-            Related(span, f"another of the {kind}s that relate these decisions") for span in others[:MAX_SHOWN]
+            RelatedPlace(span, f"another of the {kind}s that relate these decisions") for span in others[:MAX_SHOWN]
         ),
     )
 
@@ -82,7 +82,7 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
 class _TruthChecks:
     """Checks of single statements: always or never true ones are reported, unless other data could change that."""
 
-    def __init__(self, space: Space, draft: Draft, report: DiagnosticCollector) -> None:
+    def __init__(self, space: Space, draft: SpaceDraft, report: DiagnosticCollector) -> None:
         self._space = space
         self._domains = draft.domains
         self._fixings = draft.fixings
@@ -162,7 +162,7 @@ class _TruthChecks:
             names = " and ".join(f"`{self._name(address)}`" for address in continuous)
             reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
             shares = names_of_simplex_shares(self._space.variables, equation)
-            self._report.add(problems.EquationOfRanges(equation.span, reason=reason, shares=shares))
+            self._report.add(problems.EquationOfContinuousRanges(equation.span, reason=reason, shares=shares))
 
     def _check_constraint(
         self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]
@@ -174,7 +174,7 @@ class _TruthChecks:
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
         if not can_be_true and not can_be_false:
             reason, related = self._reason_never_applies(statement), self._related(statement)
-            self._report.add(problems.NeverActiveTogether(span, kind=kind, reason=reason, related=related))
+            self._report.add(problems.ConstraintNeverApplies(span, kind=kind, reason=reason, related=related))
             return
         says_nothing = can_be_true != constraint.forbidden
         remedy = "remove it" if says_nothing and can_be_true else None
@@ -219,7 +219,7 @@ class _TruthChecks:
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
         return "; ".join(said) or "the expression contains only constants, so its value never changes"
 
-    def _related(self, statement: ExpressionInContext) -> tuple[Related, ...]:
+    def _related(self, statement: ExpressionInContext) -> tuple[RelatedPlace, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""
         named = [
             self._space.variables[address].node for address in dict.fromkeys(mentioned_addresses(statement.expression))
@@ -227,11 +227,11 @@ class _TruthChecks:
         fixings = dict.fromkeys(self._fixings[n.span] for n in nodes(statement.expression) if n.span in self._fixings)
         return (
             *(
-                Related(node.condition.span, f"the condition of `{node.name}`")
+                RelatedPlace(node.condition.span, f"the condition of `{node.name}`")
                 for node in named
                 if isinstance(node, Hyperparameter) and node.condition is not None
             ),
-            *(Related(fixing.span, "fixed here") for fixing in fixings if fixing.span is not None),
+            *(RelatedPlace(fixing.span, "fixed here") for fixing in fixings if fixing.span is not None),
         )
 
     def _is_never_active(self, address: str) -> bool:
@@ -242,7 +242,7 @@ class _TruthChecks:
         return self._space.variables[address].node.name
 
 
-def _check_alternatives(structures: Structures, draft: Draft, report: DiagnosticCollector) -> Iterator[Constraint]:
+def _check_alternatives(structures: Structures, draft: SpaceDraft, report: DiagnosticCollector) -> Iterator[Constraint]:
     """Report an empty space or alternatives that are never taken. Yield the constraints that cause it."""
     space = structures.space
     # Count even without constraints, so that a space that cannot be counted is found out here and not later.
@@ -253,7 +253,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
     if not count:
         found = find_conflict(space, space.constraints, symbols, checks)
         first, *others = found.constraints
-        related = tuple(Related(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
+        related = tuple(RelatedPlace(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
         before = len(report.found)
         if all(constraint.bound for constraint in found.constraints):
             _report_contradictory_bounds(found, report)
@@ -274,7 +274,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         found = find_conflict(
             space, constraints.constraints_on_branch(choice, branch), symbols, checks, (choice.address, branch.name)
         )
-        excluded = tuple(Related(constraint.span, "excluded here") for constraint in found.constraints[:MAX_SHOWN])
+        excluded = tuple(RelatedPlace(constraint.span, "excluded here") for constraint in found.constraints[:MAX_SHOWN])
         yield from found.constraints
         if found.by_data and not _is_bound(found, report):
             # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
@@ -282,7 +282,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         if found.constraints and not found.by_data and all(constraint.bound for constraint in found.constraints):
             _report_contradictory_bounds(found, report)
             continue
-        kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
+        kind = problems.AlternativeNeverChosenForData if found.by_data else problems.AlternativeNeverChosen
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
         # An alternative inside a chain is excluded in all uses.
         stage = choice.key.replace(f"[{use_index_in_name(choice.key)}]", "", 1)
@@ -292,7 +292,9 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
 def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -> None:
     """Report bounds of ranges that leave no values, at the first bound."""
     first, *others = found.constraints
-    related = tuple(Related(constraint.span, "this bound also excludes values") for constraint in others[:MAX_SHOWN])
+    related = tuple(
+        RelatedPlace(constraint.span, "this bound also excludes values") for constraint in others[:MAX_SHOWN]
+    )
     notes = _symbol_notes(found, report)
     report.add(ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
 
@@ -372,7 +374,7 @@ def ensure_admissible_default(
     """Return the structures with an admissible default, and the constraints that wrongly exclude the written default.
 
     Such a constraint is reported. If it depends on the data, it is no mistake: the default is moved to the nearest
-    member instead (see `nearest_to_default`).
+    member instead (see `member_nearest_to_default`).
     """
     space = structures.space
     taken = default_structure(space)
@@ -407,7 +409,7 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
     ]
     premises = report.symbols.binding_notes(report.symbols.symbols_mentioned_in(constraint.span))
     member = next((variable.node.name for variable in named if _is_present_by_default(variable.node)), None)
-    report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises), member=member))
+    report.add(problems.DefaultViolatesConstraint(constraint.span, notes=(*notes, *premises), member=member))
 
 
 def _is_present_by_default(node: Choice | Hyperparameter) -> bool:

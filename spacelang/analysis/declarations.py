@@ -3,19 +3,29 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from spacelang.analysis.alternatives import is_decision
+from spacelang.analysis.alternatives import is_choice_of_operators
 from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
-from spacelang.analysis.drafts import Draft
-from spacelang.analysis.groups import GroupReader
-from spacelang.analysis.modules import Module, name_of_import
+from spacelang.analysis.imported_modules import Module, name_of_import
+from spacelang.analysis.literal_values import TITLES
 from spacelang.analysis.operators import OperatorReader
-from spacelang.analysis.values import TITLES
+from spacelang.analysis.parameter_groups import ParameterGroupExpander
+from spacelang.analysis.space_drafts import SpaceDraft
 from spacelang.catalog.catalogue import Catalogue, FileCatalogues
-from spacelang.catalog.packages import DEFAULT_CATALOGUE, NotInstalledError, UnreadablePackageError, open_package
-from spacelang.catalog.snapshot import BUNDLED, load
+from spacelang.catalog.packages import (
+    DEFAULT_CATALOGUE,
+    PackageNotInstalledError,
+    UnreadablePackageError,
+    open_package_catalogue,
+)
+from spacelang.catalog.snapshot import BUNDLED, load_catalogue
 from spacelang.diagnostics import parameters as problems
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import ShadowingOperator, UnusedAbstract, UnusedGroup, UnusedImport
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.names import (
+    AbstractOperatorShadowsCatalogue,
+    UnusedAbstractOperator,
+    UnusedImport,
+    UnusedParameterGroup,
+)
 from spacelang.ir import space as ir
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
@@ -23,15 +33,15 @@ from spacelang.text import Span
 
 
 def check_reusable_declarations(
-    module: Module, catalogue: FileCatalogues, groups: GroupReader, report: DiagnosticCollector
+    module: Module, catalogue: FileCatalogues, groups: ParameterGroupExpander, report: DiagnosticCollector
 ) -> None:
     """Check the groups, abstract operators and imports of a file, and of the files that it imports."""
     alone = DiagnosticCollector(report.symbols)
     for each in all_modules(module):
         for name in (operator.name for operator in each.abstracts.values() if operator.name.text in catalogue):
             title = TITLES.get(catalogue.default_name, catalogue.default_name)
-            report.add(ShadowingOperator(name.span, name=name.text, catalogue=title))
-        operators = OperatorReader(each, catalogue, Draft(ir.SKIPPED_STEP), alone)
+            report.add(AbstractOperatorShadowsCatalogue(name.span, name=name.text, catalogue=title))
+        operators = OperatorReader(each, catalogue, SpaceDraft(ir.SKIPPED_STEP), alone)
         for group in each.groups.values():
             operators.check_group_members(groups.group_members(group, each))
         for operator in each.abstracts.values():
@@ -69,7 +79,7 @@ def _check_unused(module: Module, catalogue: FileCatalogues, report: DiagnosticC
     included, named = _mentioned_words(module)
     for group in module.groups.values():
         if group.name.text not in included:
-            report.add(UnusedGroup(group.name.span, name=group.name.text))
+            report.add(UnusedParameterGroup(group.name.span, name=group.name.text))
     for operator in module.abstracts.values():
         # An operator that cannot be declared is reported already.
         if operator.name.text not in named and operator.name.text not in catalogue:
@@ -80,7 +90,7 @@ def _check_unused(module: Module, catalogue: FileCatalogues, report: DiagnosticC
                 if isinstance(part, ast.DottedName)
             }
             word = operator.name.text if operator.name.text in words else None
-            report.add(UnusedAbstract(operator.name.span, name=operator.name.text, word=word))
+            report.add(UnusedAbstractOperator(operator.name.span, name=operator.name.text, word=word))
     for item in module.file.items:
         name, span = name_of_import(item) if isinstance(item, ast.Import) else ("", item.span)
         # Nothing can be used from a file that could not be read.
@@ -128,7 +138,7 @@ def _named_in(operator: ast.AbstractOperator) -> Iterator[object]:
 
 def _plain_hyperparameters(operator: ast.AbstractOperator) -> tuple[ast.Parameter, ...]:
     members = [each for each in operator.body.members if isinstance(each, ast.Parameter)] if operator.body else []
-    return tuple(each for each in members if not is_decision(each.domain, lambda _: False))
+    return tuple(each for each in members if not is_choice_of_operators(each.domain, lambda _: False))
 
 
 SYNONYMS: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lgbm": "lightgbm", "xgb": "xgboost"}
@@ -145,7 +155,7 @@ def read_catalogues(
     No package is imported that the caller has not allowed. An allowed package is imported only if no bundled catalogue
     describes the installed version. A package that is not installed is looked for in the folder of the first file.
     """
-    own = load(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
+    own = load_catalogue(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
     used: dict[str, Catalogue] = {}
     refused: set[str] = set()
     for name in _distinct_names(uses, report):
@@ -155,7 +165,7 @@ def read_catalogues(
         else:
             refused.update(found)
     refused -= used.keys()
-    known = {name: load(name) for name in sorted(refused) if name in BUNDLED}
+    known = {name: load_catalogue(name) for name in sorted(refused) if name in BUNDLED}
     return FileCatalogues(own, used | known, frozenset(refused))
 
 
@@ -189,7 +199,7 @@ def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollecto
         elif earlier is span:
             distinct.append(use.name)
         elif earlier.source.name == span.source.name:
-            related = (Related(earlier, "the first one"),)
+            related = (RelatedPlace(earlier, "the first one"),)
             report.add(
                 problems.UnusedCatalogue(span, name=name, reason="the package is already in use", related=related)
             )
@@ -203,8 +213,8 @@ def _open(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCo
         return _refuse(written, allowed, report)
     try:
         origin = written.span.source.origin
-        return open_package(name, None if origin is None else origin.root)
-    except NotInstalledError as error:
+        return open_package_catalogue(name, None if origin is None else origin.root)
+    except PackageNotInstalledError as error:
         report.add(problems.CatalogueNotInstalled(written.span, name=name, remedy=error.remedy))
     except UnreadablePackageError as error:
         report.add(problems.UnreadableCatalogue(written.span, name=name, reason=error.reason))

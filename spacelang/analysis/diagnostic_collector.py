@@ -9,8 +9,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.catalog.catalogue import Catalogue
-from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
-from spacelang.diagnostics.domains import UnboundSymbol
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace, Severity
+from spacelang.diagnostics.domains import UnboundDataSymbol
 from spacelang.errors import UserError
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, DataColumn, minimum_data_size
@@ -48,7 +48,7 @@ class DataSymbols:
             self.record_mention(name, place)
 
     @property
-    def used(self) -> dict[str, int | None]:
+    def used_symbols(self) -> dict[str, int | None]:
         """The symbols of the data that the space depends on, sorted, each with its number, or None if it is unbound.
 
         These are the symbols that the text mentions, and bound ones that count the columns that `columns(…)` selects.
@@ -122,7 +122,7 @@ class DataSymbols:
             for name in dict.fromkeys(names)
         )
 
-    def spell_bindings(self, names: Iterable[str]) -> str:
+    def bindings_phrase(self, names: Iterable[str]) -> str:
         """Return the bindings as the beginning of a sentence, such as "for n_features = 20 ", or an empty text."""
         bound = [f"{name} = {self._bindings[name]}" for name in names if name in self._bindings]
         free = [f"arbitrarily large {name}" for name in names if name not in self._bindings]
@@ -143,7 +143,7 @@ class DiagnosticCollector:
         """Add a diagnostic."""
         self.found.append(diagnostic)
 
-    def add_related_place(self, first_diagnostic: int, through: Related) -> None:
+    def add_related_place(self, first_diagnostic: int, through: RelatedPlace) -> None:
         """Add the related place `through` to the diagnostics from index `first_diagnostic` on.
 
         Drop diagnostics that an earlier call of this method has already attributed.
@@ -159,7 +159,7 @@ class DiagnosticCollector:
         """
         free = self.symbols.unbound_symbols_in(span)
         at = self.symbols.first_mention(span, free)
-        self.add(UnboundSymbol(at, symbol=at.text if at.text in free else free[0], limit=limit))
+        self.add(UnboundDataSymbol(at, symbol=at.text if at.text in free else free[0], limit=limit))
 
     @property
     def has_errors(self) -> bool:
@@ -179,14 +179,14 @@ class DiagnosticCollector:
         self.found[first_diagnostic:] = [
             problem
             for problem in self.found[first_diagnostic:]
-            if not isinstance(problem, UnboundSymbol) and problem.primary not in self._by_data | self._awaiting
+            if not isinstance(problem, UnboundDataSymbol) and problem.primary not in self._by_data | self._awaiting
         ]
 
     @property
     def has_only_data_dependent_errors(self) -> bool:
         """True if there are errors and all of them may disappear for data of another size."""
         errors = [problem for problem in self.found if problem.severity is Severity.ERROR]
-        waiting = [isinstance(problem, UnboundSymbol) or problem.primary in self._awaiting for problem in errors]
+        waiting = [isinstance(problem, UnboundDataSymbol) or problem.primary in self._awaiting for problem in errors]
         return bool(errors) and all(waiting)
 
 

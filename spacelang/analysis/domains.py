@@ -5,13 +5,13 @@ from fractions import Fraction
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import VAST, DataSymbols, DiagnosticCollector
+from spacelang.analysis.literal_values import NO_VALUE, InvalidValue, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import RangeReader
-from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, read_annotations
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import EmptyDomain
-from spacelang.diagnostics.names import DuplicateValue
-from spacelang.diagnostics.reading import NotSupportedYet
+from spacelang.diagnostics.names import DuplicateValueInDomain
+from spacelang.diagnostics.reading import ConstructNotSupportedYet
 from spacelang.frozen import frozen
 from spacelang.ir.domain import (
     BOOLEANS,
@@ -77,8 +77,8 @@ class DomainReader:
             if isinstance(value, InvalidValue):
                 sound = False
             elif identity_key(value) in seen:
-                related = (Related(seen[identity_key(value)], "first listed here"),)
-                self._report.add(DuplicateValue(written.span, value=literal(value), related=related))
+                related = (RelatedPlace(seen[identity_key(value)], "first listed here"),)
+                self._report.add(DuplicateValueInDomain(written.span, value=literal(value), related=related))
                 sound = False
             else:
                 seen[identity_key(value)] = written.span
@@ -93,7 +93,7 @@ class DomainReader:
             return literal_value(written, self._report)
         instead = "write operators as alternatives, which have no order: `estimator : A { … } | B`"
         construct = "an operator with a body in an `ordered` set"
-        self._report.add(NotSupportedYet(written.span, construct=construct, instead=instead))
+        self._report.add(ConstructNotSupportedYet(written.span, construct=construct, instead=instead))
         return NO_VALUE
 
     def _disjoint(self, written: ast.UnionDomain, found: list[SimpleDomain]) -> bool:
@@ -115,12 +115,12 @@ class DomainReader:
                 break
         else:
             reason, at, other = f"`{first.span.text}` contains this value too", second.span, first
-        related = () if at.line == other.span.line else (Related(other.span, "the other part"),)
+        related = () if at.line == other.span.line else (RelatedPlace(other.span, "the other part"),)
         symbols = self._report.symbols
         notes = symbols.binding_notes(
             (*symbols.symbols_mentioned_in(first.span), *symbols.symbols_mentioned_in(second.span))
         )
-        self._report.add(DuplicateValue(at, value=literal(shared), reason=reason, related=related, notes=notes))
+        self._report.add(DuplicateValueInDomain(at, value=literal(shared), reason=reason, related=related, notes=notes))
 
 
 def _has_value(written: ast.Value, value: Value) -> bool:
@@ -142,7 +142,7 @@ def widest_domain(written: ast.Domain) -> Domain | None:
             simple = tuple(part for part in found if part is not None and not isinstance(part, Union))
             return Union(simple) if len(simple) == len(found) else None
         case ast.Range():
-            return RangeReader.widest(written)
+            return RangeReader.read_widest(written)
         case _:
             return _unchecked_reader(DiagnosticCollector()).read(written)
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics import tasks as problems
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir import task as ir_task
 from spacelang.ir.space import ABSTRACT_CATALOGUE, Node, operators
 from spacelang.spelling_suggestions import nearest_name
@@ -109,9 +109,9 @@ class GoalReader:
         for each in found:
             name = each.name if isinstance(each, ir_task.FunctionGoal) else each.formula
             if name in seen:
-                related = (Related(seen[name], "the first one"),)
+                related = (RelatedPlace(seen[name], "the first one"),)
                 setting_name = f"goal `{each.formula}`"
-                self._report.add(problems.RepeatedSetting(each.span, setting=setting_name, related=related))
+                self._report.add(problems.RepeatedTaskSetting(each.span, setting=setting_name, related=related))
             seen[name] = each.span
         return goal, tuple(each for each in further if each is not None)
 
@@ -154,7 +154,7 @@ class GoalReader:
             return None
         goal = ir_task.ScorerGoal(direction, scorer, from_one, span)
         if (direction == "maximize") == from_one:
-            self._report.add(problems.ReversedGoal(span, scorer=scorer, remedy=_corrected_goal(goal)))
+            self._report.add(problems.GoalInWrongDirection(span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
 
     def _scorer_remedy(self, written: ast.Expression | ast.Word | ast.SplitOption, direction: str) -> str | None:

@@ -8,10 +8,10 @@ from spacelang.analysis.arithmetic import FIXED_VALUE_REASON, evaluate, read_ari
 from spacelang.analysis.arithmetic import to_number as plain_number
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_data_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
+from spacelang.analysis.literal_values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.analysis.ranges import LARGEST
-from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
@@ -150,7 +150,7 @@ def _report_outside(
 ) -> None:
     at, symbols = written.domain.span, report.symbols
     # On the same line the label is enough.
-    related = () if at.line == default.span.line else (Related(at, "the domain"),)
+    related = () if at.line == default.span.line else (RelatedPlace(at, "the domain"),)
     report.add(
         DefaultOutsideDomain(
             default.span,

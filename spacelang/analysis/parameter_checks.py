@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.operator_lists import decision_of_optional_member, members_of
-from spacelang.analysis.values import suggest_value
-from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, FileCatalogues, NoDefault, Parameter, Role
-from spacelang.catalog.rules import ANOTHER_NAME_OF, spell_value
+from spacelang.analysis.literal_values import suggest_value
+from spacelang.analysis.operator_lists import decision_of_optional_member, members_of_list
+from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, FileCatalogues, NoDefault, OperatorRole, Parameter
+from spacelang.catalog.value_rules import ANOTHER_NAME_OF, format_value_as_source
 from spacelang.diagnostics import parameters as problems
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.structure import SingleEstimatorInsteadOfList
 from spacelang.ir.domain import Grid, Real, literal
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
@@ -50,14 +50,14 @@ class ParameterChecker:
         refusal = parameter.refusal_reason(value)
         if refusal is not None:
             self._report.add(
-                problems.RefusedParameter(span, operator=entry.name, parameter=parameter.name, reason=refusal)
+                problems.ParameterForbiddenInSpaces(span, operator=entry.name, parameter=parameter.name, reason=refusal)
             )
             return False
         expected = parameter.check_value(value)
         if expected is None:
             return self._check_elements(value, span)
         self._report.add(
-            problems.RejectedValue(
+            problems.ParameterValueNotAccepted(
                 span,
                 operator=entry.name,
                 parameter=parameter.name,
@@ -76,7 +76,7 @@ class ParameterChecker:
         if self._known is None or not isinstance(value, tuple):
             return True
         entry, parameter = self._known
-        element = entry.element_of(parameter)
+        element = entry.generic_tuple_element(parameter)
         expected = next((found for each in value if (found := element.check_value(each)) is not None), None)
         if expected is not None:
             self._report_rejected(span, literal(value), f"expected elements: {expected}")
@@ -88,7 +88,7 @@ class ParameterChecker:
         if self._known is None:
             return ParameterChecker(self._report)
         entry, parameter = self._known
-        return ParameterChecker(self._report, entry, entry.element_of(parameter))
+        return ParameterChecker(self._report, entry, entry.generic_tuple_element(parameter))
 
     def check_tuple(self, least: int, greatest: int, span: Span) -> bool:
         """Return True if the parameter accepts tuples of `least` to `greatest` elements. Otherwise report why not."""
@@ -97,7 +97,7 @@ class ParameterChecker:
         entry, parameter = self._known
         if parameter.refusal_reason(()) is not None:
             return self.check_value((), span)
-        expected, length = parameter.check_value(()), len(entry.elements_of(parameter.name))
+        expected, length = parameter.check_value(()), len(entry.tuple_element_parameters(parameter.name))
         if expected is None and length and (least, greatest) != (length, length):
             expected = f"a tuple of {length} elements"
         if expected is not None:
@@ -132,7 +132,7 @@ class ParameterChecker:
             )
         return expected is None
 
-    def check_branches(self, branches: tuple[Branch, ...], entry_of: EntryOf) -> None:
+    def check_branches(self, branches: tuple[Branch, ...], catalogue_entry_of: EntryOf) -> None:
         """Report the alternatives of a nested decision that the parameter does not accept."""
         if self._known is None:
             return
@@ -142,9 +142,9 @@ class ParameterChecker:
                 if branch.value is not None:
                     self.check_value(branch.value, branch.span)
                 else:
-                    self._check_node(branch.node, branch, entry_of)
+                    self._check_node(branch.node, branch, catalogue_entry_of)
             return
-        others = [branch for branch in branches if not members_of(branch)]
+        others = [branch for branch in branches if not members_of_list(branch)]
         if others:
             # Report it once, even if several alternatives have this mistake.
             alone = next((branch for branch in others if branch.node != SKIPPED_STEP), others[0])
@@ -154,50 +154,50 @@ class ParameterChecker:
             )
             return
         for branch in branches:
-            for member in members_of(branch):
-                self._check_member(member, branch, entry_of)
+            for member in members_of_list(branch):
+                self._check_member(member, branch, catalogue_entry_of)
 
-    def _check_member(self, member: Node, branch: Branch, entry_of: EntryOf) -> None:
+    def _check_member(self, member: Node, branch: Branch, catalogue_entry_of: EntryOf) -> None:
         """Report the operators that a member of a list (in `branch`) may become and that the parameter rejects."""
         optional = decision_of_optional_member(member)
         if optional is None:
-            self._check_node(member, branch, entry_of)
+            self._check_node(member, branch, catalogue_entry_of)
             return
         for inner in optional.branches:
             if inner.node != SKIPPED_STEP:
-                self._check_node(inner.node, inner, entry_of)
+                self._check_node(inner.node, inner, catalogue_entry_of)
 
     def report_condition_on_required_operator(self, condition: Span) -> None:
         """Report a condition on a choice of operators that cannot be `none` where the condition fails."""
         assert self.parameter is not None
         parameter = self.parameter
         hint = f"remove the condition: where it is false, `{parameter.name}` would be `none`"
-        self._report_rejected(condition, "none", f"expected {parameter.expected}", hint)
+        self._report_rejected(condition, "none", f"expected {parameter.accepted_values_description}", hint)
 
     def _report_rejected(self, span: Span, value: str, expected: str, hint: str | None = None) -> None:
         assert self._known is not None
         entry, parameter = self._known
         self._report.add(
-            problems.RejectedValue(
+            problems.ParameterValueNotAccepted(
                 span, operator=entry.name, parameter=parameter.name, value=value, expected=expected, hint=hint
             )
         )
 
-    def _check_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
+    def _check_node(self, node: Node, branch: Branch, catalogue_entry_of: EntryOf) -> None:
         """Report the operators that a node (in `branch`) may become and that the parameter does not accept."""
         match node:
             case Operator():
-                self.check_operator(entry_of(node), branch.span if node is branch.node else node.span)
+                self.check_operator(catalogue_entry_of(node), branch.span if node is branch.node else node.span)
             case Choice():
                 for inner in node.branches:
-                    self._check_node(inner.node, inner, entry_of)
+                    self._check_node(inner.node, inner, catalogue_entry_of)
             case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
-                self._check_node(last, branch, entry_of)
+                self._check_node(last, branch, catalogue_entry_of)
             case Product(kind=ProductKind.SEQUENCE):
                 self.check_value(None, branch.span)
             case Product(kind=ProductKind.PERMUTATION, children=(_, *steps)):
                 for step in steps:
-                    self._check_node(step, branch, entry_of)
+                    self._check_node(step, branch, catalogue_entry_of)
             case Product():
                 self._check_features(node)
             case Hyperparameter():
@@ -209,7 +209,7 @@ class ParameterChecker:
         assert self.parameter is not None
         operators = bool(self.parameter.takes_operators)
         if not self.parameter.takes_transformers:
-            expected = f"{self.parameter.expected}{', not parallel steps' if operators else ''}"
+            expected = f"{self.parameter.accepted_values_description}{', not parallel steps' if operators else ''}"
             self._report_operator(node.span, expected, is_such=operators)
 
     def _report_operator(self, span: Span, expected: str, *, is_such: bool) -> None:
@@ -217,7 +217,9 @@ class ParameterChecker:
         entry, parameter = self._known
         kind, told = "such operator" if is_such else "operator", f"expected {expected}"
         self._report.add(
-            problems.UnexpectedOperator(span, operator=entry.name, parameter=parameter.name, expected=told, kind=kind)
+            problems.UnexpectedOperatorAsValue(
+                span, operator=entry.name, parameter=parameter.name, expected=told, kind=kind
+            )
         )
 
 
@@ -230,7 +232,7 @@ def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None
         meant = _CONSTANTS[value]
     else:
         return None
-    return spell_value(meant) if parameter.check_value(meant) is None else None
+    return format_value_as_source(meant) if parameter.check_value(meant) is None else None
 
 
 def _list_hint(value: Value, parameter: Parameter) -> str:
@@ -244,7 +246,7 @@ def _looks_like_class(value: Value) -> bool:
     return isinstance(value, str) and value.isidentifier() and value[0].isupper()
 
 
-_EXAMPLES: Final = (("LogisticRegression", Role.CLASSIFIER), ("Ridge", Role.REGRESSOR))
+_EXAMPLES: Final = (("LogisticRegression", OperatorRole.CLASSIFIER), ("Ridge", OperatorRole.REGRESSOR))
 """Operators for examples, with the role that the operator around them must have (or no role of an estimator)."""
 _RANGE_HINTS: Final = {
     "log": "write `log` directly after its range: `float[0.1, 10] log`",
@@ -280,7 +282,9 @@ def find_parameter(name: ast.Word, entry: CatalogueEntry, report: DiagnosticColl
         near = reason.removeprefix(ANOTHER_NAME_OF).strip("`") if reason.startswith(ANOTHER_NAME_OF) else None
         operator = entry.name
         report.add(
-            problems.RefusedParameter(name.span, operator=operator, parameter=name.text, reason=reason, near=near)
+            problems.ParameterForbiddenInSpaces(
+                name.span, operator=operator, parameter=name.text, reason=reason, near=near
+            )
         )
         return None
     elif parameter.deprecated is not None:
@@ -302,9 +306,9 @@ def find_parameter(name: ast.Word, entry: CatalogueEntry, report: DiagnosticColl
 def check_tuple_and_elements(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: DiagnosticCollector) -> None:
     """Report each parameter that is given both as a whole and by one of its parts."""
     for whole in entry.tuple_parameters:
-        part = next((part.name for part in entry.elements_of(whole) if part.name in given), None)
+        part = next((part.name for part in entry.tuple_element_parameters(whole) if part.name in given), None)
         if whole in given and part is not None:
-            related = (Related(given[part].span, "its part"),)
+            related = (RelatedPlace(given[part].span, "its part"),)
             primary, operator = given[whole].span, entry.name
             report.add(
                 problems.TupleAndElementGiven(primary, operator=operator, whole=whole, part=part, related=related)
@@ -330,7 +334,7 @@ def check_required_parameters_given(
 def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: FileCatalogues) -> str | None:
     for name, role in _EXAMPLES:
         found = catalogue.get(name)
-        suits = role in entry.roles or not entry.roles & {Role.CLASSIFIER, Role.REGRESSOR}
+        suits = role in entry.roles or not entry.roles & {OperatorRole.CLASSIFIER, OperatorRole.REGRESSOR}
         if suits and found is not None and parameter.check_operator(found) is None:
             return name
     return None

@@ -13,9 +13,15 @@ from spacelang.analysis.arithmetic import (
 )
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_data_sizes
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.catalog.rules import NumberRange, spell_value
-from spacelang.diagnostics.domains import EmptyDomain, InvalidBound, LogNotPositive, StepDoesNotFit, UnboundSymbol
-from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.catalog.value_rules import NumberRange, format_value_as_source
+from spacelang.diagnostics.domains import (
+    EmptyDomain,
+    InvalidRangeBound,
+    InvalidRangeStep,
+    LogRangeNotPositive,
+    UnboundDataSymbol,
+)
+from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import Grid, Real, grid, literal
@@ -97,12 +103,14 @@ class RangeReader:
         return found if self._is_accepted(written, found, lower, upper) else None
 
     @classmethod
-    def widest(cls, written: ast.Range) -> Grid | Real | None:
+    def read_widest(cls, written: ast.Range) -> Grid | Real | None:
         """Return the range from the least lower to the greatest upper bound over all data, or None if there is none."""
         mentions = DiagnosticCollector()
         for bound in (written.lower, written.upper):
             read_arithmetic(bound, mentions, _BOUNDS, lambda _: None)
-        reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_data_sizes(mentions.symbols.used)]
+        reports = [
+            DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_data_sizes(mentions.symbols.used_symbols)
+        ]
         readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
@@ -153,7 +161,7 @@ class RangeReader:
                 else self._report.symbols.first_mention(bound.span, free)
             )
             function = "max" if evaluate(expression) == -math.inf else "min"
-            self._report.add(UnboundSymbol(at, symbol=at.text, limit=f"{function}(…, {bound.span.text})"))
+            self._report.add(UnboundDataSymbol(at, symbol=at.text, limit=f"{function}(…, {bound.span.text})"))
             return
         self._report_bound(bound, written, "expected a finite number", symbols)
 
@@ -162,19 +170,21 @@ class RangeReader:
             "a range of integers" if written.kind == "int" else "a range",
             self._report.symbols.binding_notes(symbols),
         )
-        self._report.add(InvalidBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, notes=notes))
+        self._report.add(
+            InvalidRangeBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, notes=notes)
+        )
 
     def _report_fraction(self, bound: ast.Expression, value: float) -> None:
         takes_floats = self._judge.range_rejection(Real(value, value)) is None
         remedy = f"write {'`float[…]`, or ' if takes_floats else ''}{math.floor(value)} or {math.ceil(value)}"
         domain, expected = "a range of integers", "expected an integer"
         self._report.add(
-            InvalidBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, remedy=remedy)
+            InvalidRangeBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, remedy=remedy)
         )
 
     def _refuse(self, bound: ast.Expression) -> None:
         expected = "expected a number or arithmetic over numbers"
-        self._report.add(InvalidBound(bound.span, bound=bound.span.text, domain="a range", expected=expected))
+        self._report.add(InvalidRangeBound(bound.span, bound=bound.span.text, domain="a range", expected=expected))
 
     # ---- empty ranges, and logarithmic ranges that reach 0 or below
 
@@ -194,7 +204,7 @@ class RangeReader:
         blamed, name = (upper, "upper") if upper.symbols else (lower, "lower")
         notes = symbols.binding_notes(lower.symbols) if blamed is upper else ()
         other = (f"the lower bound is {literal(lower.value)}",) if notes else ()
-        reason = f"{symbols.spell_bindings(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
+        reason = f"{symbols.bindings_phrase(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
         self._report.add(
             EmptyDomain(blamed.span, domain=f"`{written.span.text}`", reason=reason, notes=(*notes, *other))
         )
@@ -206,7 +216,7 @@ class RangeReader:
             self._report.report_unbound_symbol(lower.span, limit=f"max(…, {lower.span.text})")
             return
         notes = symbols.binding_notes(lower.symbols)
-        self._report.add(LogNotPositive(lower.span, lower=literal(lower.value), notes=notes))
+        self._report.add(LogRangeNotPositive(lower.span, lower=literal(lower.value), notes=notes))
 
     # ---- steps
 
@@ -236,7 +246,7 @@ class RangeReader:
     ) -> None:
         domain = f"`{written.span.text}`"
         shown = step.span.text if value is None else value
-        self._report.add(StepDoesNotFit(step.span, step=shown, domain=domain, reason=reason, remedy=remedy))
+        self._report.add(InvalidRangeStep(step.span, step=shown, domain=domain, reason=reason, remedy=remedy))
 
     def _step_fits(self, written: ast.Range, step: ast.Number, lower: _End, upper: _End) -> bool:
         reason = remedy = None
@@ -272,7 +282,7 @@ class RangeReader:
         is_share = written.lower.span == written.span  # of a simplex, where no range is written
         can_rewrite = legal is not None and written.step is None and not symbols and not is_share
         self._report.add(
-            RejectedRange(
+            ParameterRangeNotAccepted(
                 written.span,
                 operator=entry.name,
                 parameter=parameter.name,
@@ -319,9 +329,9 @@ def _rewritten(written: ast.Range, wanted: NumberRange, legal: NumberRange) -> s
     opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
     start, end = written.lower.span.text, written.upper.span.text
     if (legal.lower, legal.lower_open) != (wanted.lower, wanted.lower_open):
-        opening, start = "(" if legal.lower_open else "[", spell_value(legal.lower)
+        opening, start = "(" if legal.lower_open else "[", format_value_as_source(legal.lower)
     if (legal.upper, legal.upper_open) != (wanted.upper, wanted.upper_open):
-        closing, end = ")" if legal.upper_open else "]", spell_value(legal.upper)
+        closing, end = ")" if legal.upper_open else "]", format_value_as_source(legal.upper)
     return f"{written.kind}{opening}{start}, {end}{closing}{_modifiers(written)}"
 
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.goals import GoalReader, ScorerReader, check_function_goal, is_evaluated_by_user_function
-from spacelang.catalog.catalogue import FileCatalogues, Role
+from spacelang.catalog.catalogue import FileCatalogues, OperatorRole
 from spacelang.diagnostics import tasks as problems
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir import task as ir_task
 from spacelang.ir import validation
 from spacelang.ir.space import Node
@@ -23,11 +23,11 @@ from spacelang.text import Span
 
 KINDS: Final = ("classification", "regression")
 LIMITED_OBJECTS: Final = ("trial", "run")
-ESTIMATOR_ROLES: Final = {"classification": Role.CLASSIFIER, "regression": Role.REGRESSOR}
+ESTIMATOR_ROLES: Final = {"classification": OperatorRole.CLASSIFIER, "regression": OperatorRole.REGRESSOR}
 _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
-def read(
+def read_task(
     written: ast.Task, catalogue: FileCatalogues, report: DiagnosticCollector, root: Node | None = None
 ) -> ir_task.Task | None:
     """Return the task of a block, or None if its kind is unknown. Invalid settings are reported and left out.
@@ -39,13 +39,14 @@ def read(
     ).read()
 
 
-def check(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
+def check_task(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report a task of another kind than the estimators of the space, and goals in quotes that it cannot have."""
     if task.function_goals and not is_evaluated_by_user_function(root):
         check_function_goal(task.function_goals[0], catalogue, report)
     wanted = ESTIMATOR_ROLES[task.kind]
     entries = [
-        (operator, catalogue.entry(operator.catalogue, operator.name)) for operator in possible_last_operators(root)
+        (operator, catalogue.entry_in_catalogue(operator.catalogue, operator.name))
+        for operator in possible_last_operators(root)
     ]
     last = [(operator, entry.roles) for operator, entry in entries if entry is not None and entry.roles & _ESTIMATORS]
     if not last or any(wanted in roles for _, roles in last):
@@ -53,7 +54,7 @@ def check(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: Dia
     operator = last[0][0]
     other = next(kind for kind in KINDS if kind != task.kind)
     role = ESTIMATOR_ROLES[other].value
-    related = (Related(operator.span, f"`{operator.name}` is a {role}"),)
+    related = (RelatedPlace(operator.span, f"`{operator.name}` is a {role}"),)
     report.add(problems.WrongTaskKind(task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
 
 
@@ -102,8 +103,8 @@ class _TaskReader:
     def _is_first(self, what: str, setting: ast.TaskSetting, remedy: str | None = None) -> bool:
         place = _keyword_span(setting)
         if what in self._first:
-            related = (Related(self._first[what], "the first one"),)
-            self._report.add(problems.RepeatedSetting(place, setting=what, remedy=remedy, related=related))
+            related = (RelatedPlace(self._first[what], "the first one"),)
+            self._report.add(problems.RepeatedTaskSetting(place, setting=what, remedy=remedy, related=related))
             return False
         self._first[what] = place
         return True
@@ -134,7 +135,7 @@ class _TaskReader:
             return validation.make_validation(name.text, number.value, pairs)
         except validation.SplitOptionError as error:
             place = name.span if error.place is None else written[error.place].span
-            self._report.add(problems.WrongSplitOption(place, problem=error.problem, remedy=error.remedy))
+            self._report.add(problems.InvalidSplitOption(place, problem=error.problem, remedy=error.remedy))
             return None
 
     def _is_valid_number(self, kind: str, number: ast.Number) -> bool:
@@ -204,7 +205,7 @@ class _TaskReader:
             return None
         if field in seen:
             self._report.add(
-                problems.RepeatedSetting(written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}")
+                problems.RepeatedTaskSetting(written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}")
             )
             return None
         value = ir_task.to_base_unit(written.number, {**ir_task.SECONDS, **ir_task.BYTES}[written.unit])
@@ -217,12 +218,14 @@ class _TaskReader:
 
     def _unknown(self, name: ast.Word, kind: str, known: tuple[str, ...], remedy: str) -> None:
         near = nearest_name(name.text, known)
-        self._report.add(problems.UnknownSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
+        self._report.add(problems.UnknownTaskSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
 
     def _refuse(
         self, written: ast.Number | ast.NumberWithUnit, problem: str, expected: str, remedy: str | None = None
     ) -> None:
-        self._report.add(problems.SettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy))
+        self._report.add(
+            problems.TaskSettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy)
+        )
 
 
 _RESOURCE_NAMES: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
@@ -287,7 +290,7 @@ class BoundReader:
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
             is_zero_allowed = measure is ir_task.BoundedMeasure.DISPARITY and relation == "<="
             expected = f"expected a bound {'of at least' if is_zero_allowed else 'greater than'} 0"
-            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
+            self._report.add(problems.TaskSettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
         return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
 
@@ -304,7 +307,7 @@ class BoundReader:
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
-            self._report.add(problems.UnknownMeasure(place, name=name, near=near))
+            self._report.add(problems.UnknownTaskMeasure(place, name=name, near=near))
             return None
         measure = ir_task.BoundedMeasure(name)
         takes_arguments = measure is ir_task.BoundedMeasure.DISPARITY

@@ -172,7 +172,7 @@ class Suggestion:
         Errors of the optimizer and of the store are raised as well. If the search has a store, the trial is saved when
         this method returns. If the trial is no longer wanted (see `is_wanted`), nothing happens.
         """
-        from spacelang.runtime.black_box.function import trial_from_answer
+        from spacelang.runtime.black_box.function_objective import trial_from_answer
 
         if self.answer is not None:
             raise RuntimeError("the loss of this trial has already been told")

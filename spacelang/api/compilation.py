@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.other_tools import ApproximatedConstruct, RefusedConstruct
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
+from spacelang.diagnostics.other_tools import ConstructApproximatedByTarget, ConstructRefusedByTarget
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
@@ -91,9 +91,9 @@ def _diagnostics(name: str, report: Iterable["ReportEntry"], wanted: "set[Preser
 
     found: list[Diagnostic] = []
     for entry in (each for each in report if each.status in wanted):
-        kind = RefusedConstruct if entry.status is Preservation.REFUSED else ApproximatedConstruct
+        kind = ConstructRefusedByTarget if entry.status is Preservation.REFUSED else ConstructApproximatedByTarget
         first, *others = entry.spans
-        related = tuple(Related(span, "and here") for span in others[:MAX_RELATED_SPANS])
+        related = tuple(RelatedPlace(span, "and here") for span in others[:MAX_RELATED_SPANS])
         found.append(kind(target=name, construct=entry.construct, reason=entry.message, primary=first, related=related))
     return tuple(found)
 
@@ -156,7 +156,7 @@ def verify(
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
     space, rng, number = structures.space, default_rng(seed), structures.configuration_count
-    if is_all := number is not None and number <= count and structures.model.has_numbered_values:
+    if is_all := number is not None and number <= count and structures.model.can_number_values:
         members = [*map(ConfigurationNumbers(structures).configuration_at, range(number or 0))]
     else:
         members = [default_configuration(space), *Sampler(structures).configurations(count - 1, rng)]

@@ -116,5 +116,5 @@ def check_stored_predictions(path: str | PathLike[str] | None) -> None:
     with Store.read(Path(path)) as run:
         keeps_them = run.header.settings.get("predictions") == "true"
     if not keeps_them:
-        what = f"`{path}` has no predictions to select an ensemble by"
+        what = f"`{path}` contains no predictions of trials, which the selection of an ensemble needs"
         raise StoreError(what, "search again with `--ensemble` and a new store")

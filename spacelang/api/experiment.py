@@ -34,7 +34,7 @@ from spacelang.ir.validation import Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer, reproducibility_sentence
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.executors import ONE_WORKER, WorkerSettings
 from spacelang.runtime.final_fit import MAX_ATTEMPTS
@@ -149,7 +149,7 @@ class Experiment:
     workers: WorkerSettings = ONE_WORKER
     initial: tuple[InitialItem, ...] | None = None
     archive: "Archive | None" = None
-    norm: Norm = Norm.L1
+    norm: DistanceNorm = DistanceNorm.L1
     ensemble: int | None = None
     chosen: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -352,7 +352,7 @@ def experiment_fields(options: Mapping[str, Any], constraints: "tuple[Constraint
         "recorded": recorded,
         "initial": None if initial is None else read_initial(initial),
         "archive": None if archive is None else open_archive(archive),
-        "norm": Norm(given["archive_norm"]),
+        "norm": DistanceNorm(given["archive_norm"]),
         "options": {name: given[name] for name in options_of(RunOptions)},
         "resumed": Path(given["store"]) if given["resume"] and given["store"] is not None else None,
     }

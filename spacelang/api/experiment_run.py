@@ -21,7 +21,7 @@ from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.listeners import Callback, CallbackListener, LoggingListener, SilentListener
 from spacelang.runtime.loop import Steps, run_to_completion, steps
-from spacelang.runtime.objective import objective_names
+from spacelang.runtime.objective import objective_names, prefix_key_function
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.storage.header import PLAIN_LAW
 from spacelang.runtime.storage.records import LIMIT_FLAGS
@@ -55,14 +55,18 @@ def run_steps(
     The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use
     `run_experiment`, which does the same without pauses. Raises as `open_run_store` and the runtime's loop do.
     """
-    from spacelang.runtime.ensembles.construction import BestPredictions
+    from spacelang.runtime.ensembles.construction import BestPredictionsStorage
 
     experiment = prepared.experiment
     seconds, trials = experiment.budget.smaller_seconds_limit, experiment.budget.trials
     # The budget of the search is processor time: wall-clock time times the number of workers.
     allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
     # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
-    best = NullTrialStorage() if experiment.recorded.predictions else BestPredictions(prepared.objective.training_size)
+    best = (
+        NullTrialStorage()
+        if experiment.recorded.predictions
+        else BestPredictionsStorage(prepared.objective.training_size)
+    )
     with open_run_store(prepared, store, StartConditions(initial, allowed), resume=resume) as kept:
         terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
         plain_draws = kept is not None and kept.header.law == PLAIN_LAW
@@ -76,7 +80,7 @@ def run_steps(
         listener = LoggingListener(listener, title, prepared.objective.metric, earlier)
         listener = CallbackListener(listener, callbacks, earlier, prepared.objective.metric)
         outcome = yield from _run_loop(prepared, optimizer, executor, searched, terms, storage, listener, answer_time)
-    predictions = best.predictions if isinstance(best, BestPredictions) else {}
+    predictions = best.predictions if isinstance(best, BestPredictionsStorage) else {}
     return make_result(prepared, outcome, store, terms.initial or (), predictions)
 
 
@@ -160,7 +164,7 @@ def _run_loop(
         training_size=size,
         listener=listener,
         journal=journal,
-        route=objective.route,
+        prefix_key=prefix_key_function(objective),
         scale=objective.scale,
         seed=seed,
         remarks=remarks,

@@ -52,7 +52,9 @@ class FinalFits:
         """Return a new executor with at most one worker, as a context manager; raises InputError without data."""
         objective, workers = self.refittable, self.workers
         if objective is None:
-            message = f"`{self.objective.facts.name}` has no data to fit a pipeline on"
+            message = (
+                f"the run minimized the objective `{self.objective.facts.name}`, which has no data to fit a pipeline on"
+            )
             raise InputError(message, "`space.build(configuration)` returns the unfitted pipeline of a configuration")
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
@@ -104,7 +106,8 @@ class FinalFits:
 
         objective, limits, form = self.objective, self.workers.limits, self.form
         if form is None or not isinstance(objective, EnsembleObjective):
-            raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
+            what = f"trials of the objective `{objective.facts.name}` make no predictions, which an ensemble needs"
+            raise EnsembleError(what)
         choice = select_members(self.outcome, objective, predictions, votes, answer_time)
         return fit_ensemble(
             choice,

@@ -7,22 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from spacelang.api.space import Space, SpaceError, load, to_configuration
-from spacelang.diagnostics.diagnostic import Diagnostic, Related, sort_without_duplicates
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace, sort_without_duplicates
 from spacelang.diagnostics.other_tools import (
-    InvalidConfigurationFile,
-    NotInSpace,
-    RepeatedConfiguration,
-    UnreadableDeclaration,
+    InitialConfigurationNotInSpace,
+    InvalidImportedDeclaration,
+    InvalidInitialConfigurationFile,
+    RepeatedInitialConfiguration,
 )
 from spacelang.files import os_error_text
 from spacelang.importers._json_positions import PositionedValue, parse_json_documents
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import ExclusionReason, all_exclusions
 from spacelang.ir.value import Value
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.nearest_configuration import member_without_dropped_keys, tuple_key, with_keys_of
+from spacelang.solver.nearest_configuration import (
+    drop_keys_without_meaning,
+    member_without_dropped_keys,
+    owning_tuple_key,
+)
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
 
@@ -50,7 +54,7 @@ class InitialConfiguration:
     value_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
-InitialItem: TypeAlias = InitialConfiguration | InvalidConfigurationFile
+InitialItem: TypeAlias = InitialConfiguration | InvalidInitialConfigurationFile
 """The result of reading one item: a configuration, or why it is not one."""
 
 
@@ -80,7 +84,7 @@ def validate_initial_configurations(
     shortened: set[Configuration] = set()  # members of configurations that had keys without meaning for the data
     mistakes: list[Diagnostic] = []
     for each in given:
-        if isinstance(each, InvalidConfigurationFile):
+        if isinstance(each, InvalidInitialConfigurationFile):
             mistakes.append(each)
             continue
         member = _member_of(space, each)
@@ -95,10 +99,10 @@ def validate_initial_configurations(
             shortened.remove(member)
             continue
         if member in found:
-            related = (Related(found[member].span, "first given here"),)
-            mistakes.append(RepeatedConfiguration(primary=each.span, related=related))
+            related = (RelatedPlace(found[member].span, "first given here"),)
+            mistakes.append(RepeatedInitialConfiguration(primary=each.span, related=related))
         elif reason := lacks(member):
-            mistakes.append(NotInSpace(primary=each.span, reason=reason))
+            mistakes.append(InitialConfigurationNotInSpace(primary=each.span, reason=reason))
         else:
             found[member] = each
     if mistakes:
@@ -121,12 +125,14 @@ def keys_without_meaning(space: Space, given: Iterable[InitialItem]) -> tuple[st
 
 def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterator[Diagnostic]:
     assert given.values is not None
-    for wrong in all_exclusions(space.checked, with_keys_of(space.checked, given.values)[0]):
+    for wrong in all_exclusions(space.checked, drop_keys_without_meaning(space.checked, given.values)[0]):
         is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
-        related = (Related(wrong.span, "this part of the space excludes the configuration"),) if is_somewhere else ()
+        related = (
+            (RelatedPlace(wrong.span, "this part of the space excludes the configuration"),) if is_somewhere else ()
+        )
         spans = given.value_spans
-        span = spans.get(wrong.key) or spans.get(tuple_key(wrong.key), given.span)
-        yield NotInSpace(primary=span, related=related, reason=wrong.reason)
+        span = spans.get(wrong.key) or spans.get(owning_tuple_key(wrong.key), given.span)
+        yield InitialConfigurationNotInSpace(primary=span, related=related, reason=wrong.reason)
 
 
 def _from_values(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
@@ -147,9 +153,11 @@ def _from_file(path: str) -> tuple[InitialItem, ...]:
     if isinstance(source, Diagnostic):
         raise InitialConfigurationError((source,))
     documents = parse_json_documents(source)
-    if isinstance(documents, UnreadableDeclaration):
+    if isinstance(documents, InvalidImportedDeclaration):
         where, problem, expected = documents.primary, documents.problem, documents.expected
-        raise InitialConfigurationError((InvalidConfigurationFile(primary=where, problem=problem, expected=expected),))
+        raise InitialConfigurationError(
+            (InvalidInitialConfigurationFile(primary=where, problem=problem, expected=expected),)
+        )
     # An empty list and any other value are single items.
     several = (each.value if isinstance(each.value, list) and each.value else [each] for each in documents)
     return tuple(_read_configuration(each) for items in several for each in items)
@@ -159,18 +167,20 @@ def _read_configuration(document: PositionedValue) -> InitialItem:
     """Read a JSON object as a configuration; the output of `run --json` stands for its best configuration."""
     if not isinstance(document.value, dict):
         empty = document.value == []
-        problem = "this list contains no configuration" if empty else "this is not a configuration"
-        expected = "" if empty else "not an object"
-        return InvalidConfigurationFile(primary=document.span, problem=problem, expected=expected)
+        problem = "the list of initial configurations is empty" if empty else "a configuration must be a JSON object"
+        expected = "" if empty else "not a JSON object"
+        return InvalidInitialConfigurationFile(primary=document.span, problem=problem, expected=expected)
     inner = document.value.get(BEST_KEY)
     if inner is not None and inner.value is None:
-        problem, remedy = "this run found no configuration", "use the output of a run with a successful trial"
-        return InvalidConfigurationFile(primary=inner.span, problem=problem, remedy=remedy)
+        problem, remedy = "no trial of this run succeeded", "use the output of a run with a successful trial"
+        return InvalidInitialConfigurationFile(primary=inner.span, problem=problem, remedy=remedy)
     if inner is not None and isinstance(inner.value, dict):
         return _read_configuration(inner)
     nested = next((each for each in document.value.values() if _contains_object(each)), None)
     if nested is not None:
-        return InvalidConfigurationFile(primary=nested.span, problem="a value of a configuration cannot be an object")
+        return InvalidInitialConfigurationFile(
+            primary=nested.span, problem="a value of a configuration cannot be an object"
+        )
     return InitialConfiguration(
         Configuration({key: _value(each) for key, each in document.value.items()}),
         Span(document.span.source, document.span.start, document.span.start + 1),
@@ -237,8 +247,8 @@ def suggest_configurations(
     `norm` is the distance between meta-features: `l1` or `l2`. Raises ArchiveError if the archive is about another
     space or another loss, and ValueError for an unknown norm.
     """
-    from spacelang.runtime.archives.archive import UpcomingRun, suggest
+    from spacelang.runtime.archives.archive import UpcomingRun, suggest_from_archive
 
     assert isinstance(objective, HasMetaFeatures), "an archive needs data with rows"
     target = UpcomingRun(space.checked, objective.facts, objective.metric.formula, objective.meta_features)
-    return suggest(archive, target, Norm(norm))
+    return suggest_from_archive(archive, target, DistanceNorm(norm))

@@ -20,7 +20,7 @@ from spacelang.report.page.run_data import RunData, read_run_data
 from spacelang.report.pipeline_lines import score_names
 from spacelang.runtime.final_fit import rank_candidates
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, objective_names
+from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, objective_names, recorded_columns
 from spacelang.runtime.storage.optional_tables import save_time_note
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.trial_columns import trials_frame
@@ -63,7 +63,7 @@ def leaderboard(
 
 def trials_table(outcome: "Outcome", objective: ObjectiveInfo) -> pd.DataFrame:
     """Return the table of `Result.trials`."""
-    recorded = (name.removeprefix("metric.") for name in objective.recorded if name.startswith("metric."))
+    recorded = (name.removeprefix("metric.") for name in recorded_columns(objective) if name.startswith("metric."))
     return trials_frame(
         outcome.records,
         bounds=[bound.name for bound in objective.bounds],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from spacelang.api import options as checks
 from spacelang.api.options import RunOption, options_of
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 
 if TYPE_CHECKING:
     from spacelang.api.initial_configurations import Initial
@@ -72,7 +72,7 @@ Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", c
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
 Seed = Annotated[int, RunOption(0, "The seed of all random draws. Equal seeds give equal trials with one worker; "
-    "with several only by `blds`, `daub`, `enumerate`, `lds`, `mlds` and `random`.", "{help}",
+    "with several workers only by `blds`, `daub`, `enumerate`, `lds`, `mlds` and `random`.", "{help}",
     (checks.INTEGER[0], "takes a whole number, from which all random draws derive"), least=0,
     variants={"sample": "The seed of the draws: equal seeds give equal draws."})]
 FirstConfigurations = Annotated["Initial | None", RunOption(None, "Configurations to evaluate first: `default`, or "
@@ -109,9 +109,9 @@ class OptimizerOptions(TypedDict, total=False):
         "The name of an optimizer. The default is `auto`.",
         (checks.TEXT, "takes the name of an optimizer, such as `mosaic`"), complete=complete_optimizers)]
     optimizer_options: Annotated[Mapping[str, Any] | None, RunOption(None,
-        "An option of it; may be given several times.", "The options of the optimizer by name.",
+        "An option of the optimizer; may be given several times.", "The options of the optimizer by name.",
         (checks.MAPPING, 'takes options by name, such as `{"trees": 10}`'), flag="--set", metavar="NAME=VALUE",
-        form="settings", is_stored=True)]
+        form="settings", is_stored=True, variants={"compile": "An option of the target; may be given several times."})]
 
 class ScoringOptions(TypedDict, total=False):
     """The metric of pipelines, and their validation."""
@@ -148,8 +148,8 @@ class BudgetAndSeedOptions(TypedDict, total=False):
         "meta-features are nearest to those of the training rows. Data sets that may be the same as this one are left "
         "out. A warning reports configurations that are not in the space.", command=Path | None, metavar="FILE.json",
         scope="rows")]
-    archive_norm: Annotated[str, RunOption(Norm.L1, "The norm by which the distance of two data sets is measured, from "
-        "their meta-features.", "{help} It is `l1` or `l2`.", command=Norm)]
+    archive_norm: Annotated[str, RunOption(DistanceNorm.L1, "The norm by which the distance of two data sets is "
+        "measured, from their meta-features.", "{help} It is `l1` or `l2`.", command=DistanceNorm)]
 
 class BindingOptions(TypedDict, total=False):
     """The packages that a space may use, and the size of the data that it is for."""
@@ -183,8 +183,8 @@ class WorkerCountAndLimitOptions(TypedDict, total=False):
 class WorkerOptions(WorkerCountAndLimitOptions, total=False):
     """The workers that evaluate trials, which may be isolated."""
 
-    isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: none affects another, none shares "
-        "work.", scope="workers", is_stored=True)]
+    isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: no trial affects another, and no "
+        "work is shared.", scope="workers", is_stored=True)]
 
 class ExecutorOptions(TypedDict, total=False):
     """The option `executor`: a local dask cluster or a running dask scheduler, instead of the default executor."""

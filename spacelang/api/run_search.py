@@ -81,7 +81,7 @@ def search(
     of a wrong type, and ValueError for an invalid validation, time, limit, norm or number of votes. Raises the
     runtime's InputError for problems with data, metrics, stores, workers and archives.
     """
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.read_options import select_read_options
 
     started = perf_counter()
     check_argument_types(space="" if space is None else space)
@@ -91,7 +91,7 @@ def search(
     if objective is None:
         measured = _check_constraints(constraints)
         _refuse_arguments({name: options[name] for name in ("fidelities", "scale", "objectives")}, "data")
-        data: EvaluationData = make_tabular_data(features, target, read_options_of(options), options)
+        data: EvaluationData = make_tabular_data(features, target, select_read_options(options), options)
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
@@ -221,7 +221,7 @@ def _space_and_reason(
 def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
-    from spacelang.runtime.data.row_relations import with_groups, with_row_numbers_as_times
+    from spacelang.runtime.data.row_relations import attach_groups, with_row_numbers_as_times
     from spacelang.runtime.data.tables import check_weights
 
     if features is None or target is None:
@@ -233,7 +233,7 @@ def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: 
     if groups is not None:
         if isinstance(validate, str) and (column := group_column(parse_validation(validate))) is not None:
             raise ValueError(f"`validate` names the column `{column}` of groups: leave `groups` out")
-        table, name = with_groups(table, groups)
+        table, name = attach_groups(table, groups)
     if validate is None or isinstance(validate, str):
         return TabularData(table, group_name=name)
     return TabularData(with_row_numbers_as_times(table, validate), splitter=validate, group_name=name)
@@ -324,8 +324,8 @@ def resume(
     check_argument("store", store, (PATH, "takes the path of a file"))
     found = open_resumable_run(Path(fspath(store)), [name for name in AGAIN if options[name] is not None])
     if found.is_table or uses_loss_table(found.header):
-        what = f"the run in `{found.store}` is on a table of losses"
-        raise StoreError(what, f"resume it by `{found.command}`")
+        what = f"the run in `{found.store}` searched a table of losses, which only the command line can resume"
+        raise StoreError(what, f"resume the run with `{found.command}`")
     values = cast(
         SearchOptions,
         {name: option.default for name, option in options_of(SearchOptions).items()}
@@ -343,11 +343,11 @@ def _data(
 ) -> EvaluationData:
     """Return the given rows, or else the data that the store names."""
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.read_options import select_read_options
 
     if features is not None:
-        return make_tabular_data(features, target, read_options_of(values), values)
+        return make_tabular_data(features, target, select_read_options(values), values)
     reference = found.data(options["data"])
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)
-    return TabularData(load_dataset(reference, found.target_column, read_options_of(values)), reference=reference)
+    return TabularData(load_dataset(reference, found.target_column, select_read_options(values)), reference=reference)

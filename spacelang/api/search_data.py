@@ -40,11 +40,13 @@ def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         return ()
     if len(names) == 1:
-        raise ValueError(f"`objectives` names only `{names[0]}`: leave it out, and return the loss")
+        raise ValueError(f"`objectives` has the single name `{names[0]}`: leave `objectives` out, and return the loss")
     if len(set(names)) < len(names) or not all(each.strip() for each in names):
         raise ValueError(f"`objectives` must be different names, such as `('error', 'seconds')`, not {names}")
     if reserved := [name for name in names if name in RESERVED_NAMES]:
-        raise ValueError(f"`objectives` has `{reserved[0]}`, which has another meaning in answers: choose another name")
+        raise ValueError(
+            f"`objectives` contains `{reserved[0]}`, a reserved key of the result of a function: choose another name"
+        )
     return names
 
 
@@ -56,7 +58,7 @@ def pipeline_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal
     goal, further = task.goal, [each for each in task.further_goals if not isinstance(each, FunctionGoal)]
     if task.function_goals or isinstance(goal, FunctionGoal):
         first = task.function_goals[0]
-        what = f"`{first.direction} {first.formula}` is a number that your own function returns, and data has none"
+        what = f"`{first.direction} {first.formula}` needs a function that returns {first.formula}, but you gave data"
         remedy = "search in Python with `sl.search(space, objective=function)` or `sl.ask_and_tell(space)`"
         raise InputError(what, remedy)
     return goal, further
@@ -68,7 +70,7 @@ def check_returned_goals(space: Space, objective: ObjectiveInfo) -> None:
     returned = {each.formula for each in objective_names(objective) or (objective.metric,)}
     if lacking := [each.loss_formula for each in wanted if each.loss_formula not in returned]:
         shown = ", ".join(f"`{each}`" for each in sorted(returned))
-        what = f"the loss of the task is `{lacking[0]}`, and `{objective.facts.name}` returns {shown}"
+        what = f"the task minimizes `{lacking[0]}`, but the objective `{objective.facts.name}` returns {shown}"
         raise InputError(what, "use a space without this goal, or an objective whose `goals` are those of the task")
 
 
@@ -110,7 +112,7 @@ class TabularData(EvaluationData):
         """
         from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.row_relations import serialize_row_options
+        from spacelang.runtime.data.row_relations import serialize_splits_and_relations
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
         from spacelang.runtime.scoring.stored_scorers import scorer_as_text
@@ -123,7 +125,7 @@ class TabularData(EvaluationData):
         metric = experiment.metric
         scorer = None if metric is None or isinstance(metric, str) else scorer_as_text(metric)
         named = {} if scorer is None else {SCORER_SETTING: scorer}
-        return given | serialize_row_options(splits, table, self.group_name) | named
+        return given | serialize_splits_and_relations(splits, table, self.group_name) | named
 
     def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
         """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
@@ -146,8 +148,8 @@ class TabularData(EvaluationData):
         from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
         from spacelang.runtime.data.row_relations import (
             attach_groups_to_test_rows,
+            attach_splits_of_splitter,
             check_related_test_rows,
-            with_splits_of,
         )
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
@@ -172,7 +174,7 @@ class TabularData(EvaluationData):
         if isinstance(self.table.target, pd.DataFrame):
             refuse_single_target_operators(single_target_operators(space.checked.root), self.table, kind)
             if experiment.ensemble is not None:
-                what = "an ensemble votes on one target, and scikit-learn has no vote on several"
+                what = "an ensemble cannot predict several targets: voting in scikit-learn supports only one"
                 raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
         related, validation = self.related_table(experiment)
         test = read_test_rows(experiment.test, self.table)
@@ -181,7 +183,7 @@ class TabularData(EvaluationData):
         goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
-            dataset = with_splits_of(self.splitter, dataset, seed)
+            dataset = attach_splits_of_splitter(self.splitter, dataset, seed)
             validation = dataset.validation
         validation = validation or default_validation(dataset, self.group_name)
         if others is not None and test_share_or_none(experiment.test) is None:
@@ -260,18 +262,25 @@ def choose_default_space(
 
     from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space_text
+    from spacelang.starter_spaces.general_purpose import (
+        allowed_packages_with_learners,
+        general_purpose_space_name,
+        general_purpose_space_text,
+    )
 
     if isinstance(table.target, pd.DataFrame):
-        message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
+        message = f"the default spaces support only one target, but {describe_targets(table.target)} are several"
         raise DataError(message, "name a space whose operators take several targets; `spacelang init` writes one")
     if not isinstance(table.features, pd.DataFrame):
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = guess_task_kind(table)
-    name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
+    name, packages = (
+        general_purpose_space_name(found.kind),
+        allowed_packages_with_learners(found.kind, allow := (*allow,)),
+    )
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
-    space = parse_for_data(Source(name, tabular_space_text(found.kind, packages)), allow, bind)
+    space = parse_for_data(Source(name, general_purpose_space_text(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")
 
 
@@ -292,7 +301,7 @@ class BlackBoxData(EvaluationData):
         box, and for an objective that does not measure what the space bounds. Raises ValueError for an invalid
         fidelity, constraint or scale.
         """
-        from spacelang.runtime.black_box.function import make_function_objective
+        from spacelang.runtime.black_box.function_objective import make_function_objective
 
         space, box = bind_without_data(experiment.space), self.objective
         given: dict[str, object] = {"fidelities": self.fidelities, "constraints": self.constraints or None}
@@ -319,13 +328,13 @@ def bind_without_data(space: Space) -> Space:
 
 
 def _artificial_objective(space: Space, reference: str, given_names: list[str]) -> Objective:
-    from spacelang.runtime.black_box.artificial import artificial, parse_seed
+    from spacelang.runtime.black_box.artificial_objective import make_artificial_objective, parse_seed
 
     if not reference.startswith(ARTIFICIAL_PREFIX):
         raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL_PREFIX}SEED`")
     seed = parse_seed(reference)
     _refuse_settings(reference, given_names)
-    return artificial(space.checked, seed)
+    return make_artificial_objective(space.checked, seed)
 
 
 def _check_own_objective(space: Space, objective: Objective, given_names: list[str]) -> Objective:
@@ -335,14 +344,15 @@ def _check_own_objective(space: Space, objective: Objective, given_names: list[s
     measured = {bound.name for bound in objective.bounds}
     unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
     if unmeasured:
-        what = f"the space bounds `{unmeasured[0]}`, which `{name}` does not measure"
-        raise InputError(what, "use a space without this `subject to`")
+        what = f"the space bounds `{unmeasured[0]}`, which the objective `{name}` does not measure"
+        raise InputError(what, "use a space without this line `subject to`")
     return objective
 
 
 def _refuse_settings(name: str, settings: list[str]) -> None:
     if settings:
-        raise InputError(f"`{settings[0]}` has no effect on the objective `{name}`", "leave it out, or give a function")
+        what = f"`{settings[0]}` has no effect on the objective `{name}`"
+        raise InputError(what, f"leave `{settings[0]}` out, or give a function as the objective")
 
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":

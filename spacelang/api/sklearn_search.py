@@ -209,7 +209,10 @@ def task_scorer(space: Space) -> str | None:
         names = ", ".join(f"`{each.formula}`" for each in space.task.goals)
         raise ValueError(f"the task has several objectives ({names}): pass `scoring`, or use `search`")
     if isinstance(goal, FunctionGoal):
-        message = f"`{goal.direction} {goal.formula}` is a goal of your own function: use `search` or `ask_and_tell`"
+        message = (
+            f"the goal `{goal.direction} {goal.formula}` is a number that a function of yours returns, not a score: "
+            "use `search` or `ask_and_tell`"
+        )
         raise ValueError(message)  # noqa: TRY004 - like other goals that do not fit
     return None if goal is None or (goal.direction == "maximize") == goal.from_one else goal.scorer
 
@@ -221,8 +224,8 @@ def task_splitter(space: Space, seed: int) -> Any:
     """
     validation = None if space.task is None else space.task.validation
     if validation is not None and options_of(validation):
-        what = f"the task has `validate {describe_validation(validation)}`, and the column would be a feature"
-        raise ValueError(f"{what}: pass `cv` and to `fit` also `groups`, as for `GridSearchCV`, or use `search`")
+        what = f"`validate {describe_validation(validation)}` names a column, which scikit-learn would use as a feature"
+        raise ValueError(f"{what}: pass `cv`, and `groups` to `fit`, as for `GridSearchCV`, or use `search`")
     is_classification = is_classifier(SpaceEstimator(space.checked))
     match validation:
         case Holdout(share):

@@ -13,7 +13,7 @@ from spacelang.analysis.diagnostic_collector import NO_CONTEXT, check_bindings
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.options import check_argument_types, describe_value
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.errors import PicklableError
 from spacelang.frozen import CachedPropertyMixin
 from spacelang.ir import space as ir
@@ -32,7 +32,7 @@ from spacelang.text import Source
 if TYPE_CHECKING:
     from spacelang.api.compilation import Verification
     from spacelang.ir.data_binding import DataColumn
-    from spacelang.sampling.batch_builder import Batch
+    from spacelang.sampling.batch_builder import ConfigurationBatch
     from spacelang.sampling.neighbours import Neighbourhood
     from spacelang.solver.nearest_configuration import NearestMember
     from spacelang.solver.numbering import ConfigurationNumbers
@@ -45,7 +45,7 @@ class SpaceError(PicklableError):
     """A space has errors; `diagnostics` lists all of them and warnings, and the message shows them."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        super().__init__(render(diagnostics, color=False))
+        super().__init__(render_diagnostics(diagnostics, color=False))
         self.diagnostics = diagnostics
 
 
@@ -176,7 +176,7 @@ class Space(CachedPropertyMixin):
         """
         return self.columns(count, seed=seed, advised=advised).configurations()
 
-    def columns(self, count: int, *, seed: int = 0, advised: bool = False) -> "Batch":
+    def columns(self, count: int, *, seed: int = 0, advised: bool = False) -> "ConfigurationBatch":
         """Return `count` random configurations as one array for each decision and hyperparameter.
 
         This takes seconds for millions of configurations. The arguments and errors are those of `sample`.
@@ -289,9 +289,9 @@ class Space(CachedPropertyMixin):
         As few decisions as possible change, and then as few hyperparameters as possible. Keys that have no meaning for
         the data of a bound space are left out. Raises ValueError for an empty space, and TypeError as `exclusion` does.
         """
-        from spacelang.solver.nearest_configuration import nearest_member, with_keys_of
+        from spacelang.solver.nearest_configuration import drop_keys_without_meaning, nearest_member
 
-        return nearest_member(self.counted, with_keys_of(self.checked, to_configuration(configuration))[0])
+        return nearest_member(self.counted, drop_keys_without_meaning(self.checked, to_configuration(configuration))[0])
 
     def compile(self, target: str, *, strict: bool = False, **options: Any) -> "LoweringResult[Any, Any]":
         """Compile the space for a target; with `strict`, fail if the target only approximates a part of it.

@@ -28,9 +28,13 @@ from spacelang.ir.validation import time_column
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
-from spacelang.runtime.data.row_relations import related_table, stored_validation, with_stored_splits
+from spacelang.runtime.data.row_relations import (
+    attach_stored_groups_times_and_weights,
+    stored_validation,
+    with_stored_splits,
+)
 from spacelang.runtime.ensembles import DEFAULT_VOTES
-from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
+from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted_vote, select_members
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.splits import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
@@ -102,16 +106,16 @@ class ReopenedRun:
         if names := stored_objective_names(self.header):
             found = [*pareto_front(self.outcome.records, self.header.training_size)]
             if rank is None:
-                what = f"`{self.store}` has {len(names)} objectives, so that no pipeline is the best"
-                raise InputError(what, "name one of its Pareto front: `--rank 1` (see `spacelang show`)")
+                what = f"the run in `{self.store}` has {len(names)} objectives, so no single pipeline is the best"
+                raise InputError(what, "choose one of the Pareto front, such as `--rank 1` (see `spacelang show`)")
         else:
             found = [*rank_candidates(self.outcome, self.header.training_size)]
             rank = rank or 1
         if rank > len(found):
-            what = f"no trial of `{self.store}` succeeded, so there is no pipeline"
+            what = f"no trial of the run in `{self.store}` succeeded, so there is no pipeline"
             if found:
                 count = "one pipeline" if len(found) == 1 else f"{len(found)} pipelines"
-                what = f"`{self.store}` has {count} that succeeded, so rank {rank} does not exist"
+                what = f"the run in `{self.store}` has only {count} that succeeded, so there is no rank {rank}"
             raise InputError(what, f"see `spacelang show {self.store}`")
         return found[rank - 1]
 
@@ -126,8 +130,10 @@ class ReopenedRun:
         no trial can vote, and StoreError if the run stored no predictions.
         """
         if not self.is_metric_known:
-            what = f"`{self.header.metric}` is the loss of a scorer that only the program of the run has"
-            raise InputError(what, "use a single pipeline, or `Result.ensemble` in that program")
+            what = (
+                f"the loss `{self.header.metric}` is computed by a function of the Python program that started the run"
+            )
+            raise InputError(what, "export a single pipeline, or use `Result.ensemble` in that program")
         check_stored_predictions(self.store)
         with Store.read(self.store) as run:
             return select_members(self.outcome, self.objective, run.predictions, votes or self.votes or DEFAULT_VOTES)
@@ -135,7 +141,7 @@ class ReopenedRun:
     def unfitted_pipeline(self, chosen: TrialRecord | EnsembleSelection) -> Any:
         """Return the unfitted pipeline of a trial, or the voting estimator of an ensemble; it takes a table."""
         if isinstance(chosen, EnsembleSelection):
-            return make_unfitted(self.objective, chosen.members)
+            return make_unfitted_vote(self.objective, chosen.members)
         return self.objective.make_pipeline(chosen.trial.request.configuration)
 
     def restricted_to_used_columns(self, chosen: TrialRecord | EnsembleSelection) -> "ReopenedRun":
@@ -208,13 +214,13 @@ def reopen_run(
     with Store.read(path) as run:
         header, outcome, votes = run.header, _stored_outcome(run), run.requested_ensemble_votes
     if not header.data.rows:
-        what = f"`{header.data.name}` has no rows to fit a pipeline on"
+        what = f"the run was on `{header.data.name}`, which has no rows to fit a pipeline on"
         raise DataError(what, f"see the results of the run with `spacelang show {path}`")
     reference = _data_reference(header) if data is None else data
     space = stored_space(header, path, allow)
     check_no_abstract_operators(space.checked.root)
     options = _data_options(header, reference, DataOptions(target, test), reading)
-    table = related_table(load_dataset(reference, options.target, options.reading), header)
+    table = attach_stored_groups_times_and_weights(load_dataset(reference, options.target, options.reading), header)
     rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), options.test))
     bound, objective = _objective_for(header, space, rows, (*allow,))
     return ReopenedRun(path, header, outcome, space, bound, objective, rows, options.reading, votes, (*allow,))
@@ -296,9 +302,9 @@ def _objective_for(
 def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
     facts, size = objective.facts, objective.training_size
     if facts.fingerprint != header.data.fingerprint:
-        raise DataError(f"the data is different: the run was on {header.data}, and this is {facts}", REPEAT_OPTIONS)
+        raise DataError(f"the data is different: the run was on {header.data}, but you gave {facts}", REPEAT_OPTIONS)
     if size != header.training_size:
-        what = f"trials had {header.training_size} training rows, and would have {size} now"
+        what = f"trials of the run had {header.training_size} training rows, but with this data they have {size}"
         raise DataError(what, OTHER_VERSION.format(do_what="split the rows"))
     for name in RELATION_NAMES:
         before, now = (each.get(name, "absent") for each in (header.settings, objective.identifying_settings))

@@ -111,7 +111,7 @@ class ComparisonDataset:
         """
         from spacelang.ir.validation import time_column
         from spacelang.runtime.data.labels import check_and_encode_labels
-        from spacelang.runtime.data.tables import data_facts
+        from spacelang.runtime.data.tables import make_data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
         from spacelang.runtime.pipelines.catalogue_access import task_kind
 
@@ -122,7 +122,7 @@ class ComparisonDataset:
         table, validation = data.related_table(self.experiment)
         seen, _ = split_off_test_rows(table, test, kind, seed, time_column(validation))
         dataset = check_and_encode_labels(seen, kind)
-        return data_facts(self.label, dataset.features, dataset.original_labels)
+        return make_data_facts(self.label, dataset.features, dataset.original_labels)
 
     def run(self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener") -> RunOutcome:
         """Execute one run, and resume it if `place` already has a store of it.
@@ -146,14 +146,14 @@ class ComparisonDataset:
 
     def _describe_test_rows(self, objective: "ObjectiveInfo") -> str:
         """Describe the test rows, or return an empty text; each seed draws another share of the rows."""
-        from spacelang.runtime.data.tables import data_facts
+        from spacelang.runtime.data.tables import make_data_facts
 
         tested, test = getattr(objective, "tested", None), self.experiment.test
         if tested is None:
             return ""
         if isinstance(test, float):
             return f"{test:g} of the rows"
-        facts = data_facts(self.label, tested.features, tested.original_labels)
+        facts = make_data_facts(self.label, tested.features, tested.original_labels)
         return f"{facts.rows} rows, {facts.fingerprint}"
 
 
@@ -185,11 +185,11 @@ def read_comparison_data(
         except InputError as error:
             mistakes.append(error)
     if len(data) > 1 and any(not isinstance(each.experiment.test, float | None) for each in found):
-        what = f"one set of test rows cannot serve {len(data)} data sets"
+        what = f"the same test rows cannot be used for {len(data)} data sets"
         mistakes.append(DataError(what, "reserve a share of the rows of each data set instead, such as 0.2"))
     if not data:
         mistakes.append(
-            DataError("there is no data to compare optimizers on", "give a file, `sklearn:NAME` or a table")
+            DataError("no data is given to compare optimizers on", "give a file, `sklearn:NAME` or a table")
         )
     if mistakes:
         raise ComparisonDataError(mistakes)
@@ -253,7 +253,9 @@ def _refuse_unused_options(
         if given is not None:
             help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
             raise InputError(f"{setting_name} has no effect on {named_source}", help_text)
-    effect = "an archive cannot find data like it" if setting.archive is not None else "no test rows can be reserved"
+    effect = (
+        "an archive cannot find similar data sets" if setting.archive is not None else "no test rows can be reserved"
+    )
     if setting.archive is not None or setting.test is not None:
         instead = "give the data set from which the table was made, instead of the table"
         help_text = instead if is_table else "leave it out"

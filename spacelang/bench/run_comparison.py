@@ -106,7 +106,7 @@ def compare(
     """
     from spacelang.bench.comparison import ComparisonResults
     from spacelang.bench.comparison.progress import SILENT
-    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, read_options_of
+    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, select_read_options
 
     check_argument_types(data=data, optimizers=optimizers, space=space)
     if options["metric"] is not None:
@@ -123,7 +123,7 @@ def compare(
     workers = worker_settings(loaded, options)
     make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields(options))
     seeds = tuple(range(seed, seed + repeats))
-    read, target_column = read_options_of(options), target_column_or_columns(options["target_column"])
+    read, target_column = select_read_options(options), target_column_or_columns(options["target_column"])
     datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
     common = datasets[0].experiment
     judged = _check_data(datasets, seeds[0], entered)

@@ -130,7 +130,8 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
         header, facts = run.header, entry.dataset.data_facts_for_seed(entry.key.seed, entry.criteria)
         there = (header.seed, header.optimizer, header.data.fingerprint)
         if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
-            raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete the file to repeat the run")
+            what = f"`{run.path}` should contain the run of {entry.key}, but contains another run"
+            raise StoreError(what, "delete the file to repeat the run")
         test = run.test
         if entry.criteria.test and test is None and run.best is not None:
             return None

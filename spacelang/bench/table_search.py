@@ -27,7 +27,7 @@ from spacelang.runtime.executors.in_process import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
 from spacelang.runtime.storage.header import current_versions
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
-from spacelang.serialization.definition import to_json
+from spacelang.serialization.definition import space_to_json
 
 if TYPE_CHECKING:
     from spacelang.bench.tables import Extent, LossTable, TabulationSearch
@@ -171,7 +171,7 @@ def table_or_missing_count(
 
     facts = TableMetadata(
         space=space.name,
-        definition=json.dumps(to_json(space.checked), sort_keys=True, separators=(",", ":")),
+        definition=json.dumps(space_to_json(space.checked), sort_keys=True, separators=(",", ":")),
         data=objective.dataset.name,
         metric=objective.metric.name,
         formula=objective.metric.formula,
@@ -245,7 +245,7 @@ class SimulatedExecutor(JobSlots):
         trial: Trial = self._evaluate(job.work)
         allowed = job.allowed_seconds(UNLIMITED)
         if allowed is not None and trial.cost > allowed:
-            return timeout_failure(allowed, allowed).result_of(job.work)
+            return timeout_failure(allowed, allowed).make_result(job.work)
         return trial
 
     def stop(self, workers: Collection[str] | None = None) -> None:

@@ -6,11 +6,18 @@ from spacelang.catalog.catalogue import (
     NamedObjectDefault,
     NoDefault,
     OpaqueDefault,
+    OperatorRole,
     Parameter,
-    Role,
 )
-from spacelang.catalog.snapshot import load
+from spacelang.catalog.snapshot import load_catalogue
 
 __all__ = [
-    "Catalogue", "CatalogueEntry", "NamedObjectDefault", "NoDefault", "OpaqueDefault", "Parameter", "Role", "load",
+    "Catalogue",
+    "CatalogueEntry",
+    "NamedObjectDefault",
+    "NoDefault",
+    "OpaqueDefault",
+    "OperatorRole",
+    "Parameter",
+    "load_catalogue",
 ]  # fmt: skip

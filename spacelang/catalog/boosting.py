@@ -10,8 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from spacelang.catalog.catalogue import CatalogueEntry, Parameter, Role
-from spacelang.catalog.rules import ANOTHER_NAME_OF, TAKES_CODE, AllowedValues, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.catalogue import CatalogueEntry, OperatorRole, Parameter
+from spacelang.catalog.value_rules import (
+    ANOTHER_NAME_OF,
+    TAKES_CODE,
+    AllowedValues,
+    InstanceOf,
+    Interval,
+    NumberKind,
+    Rule,
+)
 from spacelang.ir.value import Value
 
 
@@ -285,15 +293,15 @@ _XGBOOST_NUMBERS: Final = (
 _LIGHTGBM_NUMBERS: Final = (
     "regression", "regression_l1", "huber", "fair", "poisson", "quantile", "mape", "gamma", "tweedie",
 )  # fmt: skip
-OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
-    ("xgboost", Role.CLASSIFIER): (
+OBJECTIVES: Final[Mapping[tuple[str, OperatorRole], tuple[str, ...]]] = {
+    ("xgboost", OperatorRole.CLASSIFIER): (
         *("binary:logistic", "binary:logitraw", "binary:hinge", "multi:softmax", "multi:softprob"),
     ),
-    ("xgboost", Role.REGRESSOR): _XGBOOST_NUMBERS,
-    ("lightgbm", Role.CLASSIFIER): ("binary", "multiclass", "multiclassova", "cross_entropy"),
-    ("lightgbm", Role.REGRESSOR): _LIGHTGBM_NUMBERS,
-    ("catboost", Role.CLASSIFIER): ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll"),
-    ("catboost", Role.REGRESSOR): ("RMSE", "MAE", "Quantile", "LogLinQuantile", "MAPE", "Poisson", "LogCosh"),
+    ("xgboost", OperatorRole.REGRESSOR): _XGBOOST_NUMBERS,
+    ("lightgbm", OperatorRole.CLASSIFIER): ("binary", "multiclass", "multiclassova", "cross_entropy"),
+    ("lightgbm", OperatorRole.REGRESSOR): _LIGHTGBM_NUMBERS,
+    ("catboost", OperatorRole.CLASSIFIER): ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll"),
+    ("catboost", OperatorRole.REGRESSOR): ("RMSE", "MAE", "Quantile", "LogLinQuantile", "MAPE", "Poisson", "LogCosh"),
 }
 """The names of the objectives, by catalogue and role."""
 OBJECTIVE_PARAMETER: Final[Mapping[str, str]] = {
@@ -302,7 +310,7 @@ OBJECTIVE_PARAMETER: Final[Mapping[str, str]] = {
 """The parameter that takes the name of an objective, by catalogue."""
 
 
-def with_supplements(operator: CatalogueEntry) -> CatalogueEntry:
+def supplement_parameters(operator: CatalogueEntry) -> CatalogueEntry:
     """Return the operator with the supplements for its parameters and the parameters that it forwards."""
     if operator.catalogue not in SUPPLEMENTS:
         return operator

@@ -6,15 +6,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
-from spacelang.catalog import rules
-from spacelang.catalog.rules import ELEMENT_RULES
+from spacelang.catalog import value_rules
+from spacelang.catalog.value_rules import ELEMENT_RULES
 from spacelang.errors import installed_version
 from spacelang.frozen import frozen
 from spacelang.ir.space import LIST_PARAMETER
 from spacelang.ir.value import Value
 
 
-class Role(StrEnum):
+class OperatorRole(StrEnum):
     """A role that an operator can have in a pipeline; an operator may have several roles."""
 
     CLASSIFIER = "classifier"
@@ -27,7 +27,10 @@ class Role(StrEnum):
     OTHER = "other"
 
 
-OPERATOR_TYPES: Final[Mapping[str, Role]] = {"Kernel": Role.KERNEL, "ClusterMixin": Role.CLUSTERER}
+OPERATOR_TYPES: Final[Mapping[str, OperatorRole]] = {
+    "Kernel": OperatorRole.KERNEL,
+    "ClusterMixin": OperatorRole.CLUSTERER,
+}
 """The library's types that a parameter may ask of an operator, and the role of operators of this type."""
 
 
@@ -85,7 +88,7 @@ class Parameter:
 
     name: str
     default: Default
-    accepts: tuple[rules.Rule, ...] | None = None
+    accepts: tuple[value_rules.Rule, ...] | None = None
     named: tuple[str, ...] = ()
     takes_operators: bool = False
     deprecated: Deprecation | None = None
@@ -102,23 +105,23 @@ class Parameter:
     def accepted_values(self) -> tuple[Value, ...]:
         """All accepted single values: strings, `true`, `none`, numbers."""
         options = (
-            value for rule in self.accepts or () if isinstance(rule, rules.AllowedValues) for value in rule.values
+            value for rule in self.accepts or () if isinstance(rule, value_rules.AllowedValues) for value in rule.values
         )
         return (*self.named, *options)
 
     @property
     def takes_operator_list(self) -> bool:
         """True if the value is a list of estimators, such as `estimators` of a voting ensemble."""
-        return self.name == LIST_PARAMETER and self.accepts == (rules.InstanceOf(("objects",)),)
+        return self.name == LIST_PARAMETER and self.accepts == (value_rules.InstanceOf(("objects",)),)
 
     @property
-    def expected(self) -> str:
+    def accepted_values_description(self) -> str:
         """A description of the accepted values, such as "an integer from 1 or `none`"."""
         if self.refused is not None:
             return f"no value, because {self.refused}"
         if self.takes_operator_list:
             return "a list of operators"
-        return "any literal" if self.accepts is None else rules.describe_rules(self.accepts, self.named)
+        return "any literal" if self.accepts is None else value_rules.describe_rules(self.accepts, self.named)
 
     def refusal_reason(self, value: Value) -> str | None:
         """Return the reason why a space may not use a value that the library would accept; None if it may."""
@@ -129,43 +132,51 @@ class Parameter:
     def check_value(self, value: Value) -> str | None:
         """Return None if a value is legal, else a description of the legal values."""
         if self.refusal_reason(value) is not None:
-            return self.expected
+            return self.accepted_values_description
         if self.accepts is None or (isinstance(value, str) and value in self.named):
             return None
-        return None if any(rule.accepts(value) for rule in self.accepts) else self.expected
+        return None if any(rule.accepts(value) for rule in self.accepts) else self.accepted_values_description
 
     def check_range(
         self, lower: float, upper: float, *, integer: bool, lower_open: bool = False, upper_open: bool = False
     ) -> str | None:
         """Return None if all numbers (or integers) of a range are legal, else a description of the legal values."""
         if self.refused is not None:
-            return self.expected
+            return self.accepted_values_description
         if self.accepts is None:
             return None
-        wanted = rules.NumberRange(lower, upper, lower_open, upper_open)
-        return None if rules.covers(self.accepts, wanted, integer=integer) else self.expected
+        wanted = value_rules.NumberRange(lower, upper, lower_open, upper_open)
+        return (
+            None
+            if value_rules.do_rules_accept_range(self.accepts, wanted, integer=integer)
+            else self.accepted_values_description
+        )
 
-    def longest_legal_range(self, wanted: rules.NumberRange, *, integer: bool) -> rules.NumberRange | None:
+    def longest_legal_range(self, wanted: value_rules.NumberRange, *, integer: bool) -> value_rules.NumberRange | None:
         """Return the longest subrange that a single rule accepts, or None if none accepts more than one number."""
-        parts = [part for rule in self.accepts or () for part in rules.legal_ranges(rule, wanted, integer=integer)]
+        parts = [
+            part
+            for rule in self.accepts or ()
+            for part in value_rules.parts_accepted_by_rule(rule, wanted, integer=integer)
+        ]
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
     def check_operator(self, operator: "CatalogueEntry") -> str | None:
         """Return None if an operator can be the value (or one in a list), else a description of the legal values."""
         if self.takes_operator_list:
             suits = operator.methods.issuperset(_PREDICTOR_METHODS.methods)
-            return None if suits else rules.describe_rules((_PREDICTOR_METHODS,), ())
+            return None if suits else value_rules.describe_rules((_PREDICTOR_METHODS,), ())
         if self.refused is not None or not self.takes_operators:
-            return self.expected
+            return self.accepted_values_description
         if self.accepts is None or any(_fits(operator, rule) for rule in self.accepts):
             return None
-        return self.expected
+        return self.accepted_values_description
 
     @property
     def takes_transformers(self) -> bool:
         """True if the value may be an operator that transforms and does not predict."""
         suits = self.accepts is None or any(
-            isinstance(rule, rules.HasMethods) and {"transform", "fit"}.issuperset(rule.methods)
+            isinstance(rule, value_rules.HasMethods) and {"transform", "fit"}.issuperset(rule.methods)
             for rule in self.accepts
         )
         return self.takes_operators and suits
@@ -174,24 +185,24 @@ class Parameter:
         """Return the Python object for a legal value: itself, or a list for a tuple if only lists are accepted."""
         if not isinstance(value, tuple) or self.accepts is None:
             return value
-        types = {name for rule in self.accepts if isinstance(rule, rules.InstanceOf) for name in rule.names}
+        types = {name for rule in self.accepts if isinstance(rule, value_rules.InstanceOf) for name in rule.names}
         return list(value) if "list" in types and not types & {"tuple", "array-like"} else value
 
 
-_PREDICTORS: Final = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
+_PREDICTORS: Final = frozenset({OperatorRole.CLASSIFIER, OperatorRole.REGRESSOR})
 ACCEPTS_REGRESSORS: Final = frozenset(
     {("OneVsRestClassifier", "estimator"), ("OneVsOneClassifier", "estimator"), ("StackingClassifier", "estimators")}
 )
 """Parameters of classifiers that accept regressors too, according to the library's documentation."""
-_PREDICTOR_METHODS: Final = rules.HasMethods(("fit", "predict"))
+_PREDICTOR_METHODS: Final = value_rules.HasMethods(("fit", "predict"))
 """The methods that ensembles require of each of their estimators."""
 
 
-def _fits(operator: "CatalogueEntry", rule: rules.Rule) -> bool:
+def _fits(operator: "CatalogueEntry", rule: value_rules.Rule) -> bool:
     match rule:
-        case rules.HasMethods(methods):
+        case value_rules.HasMethods(methods):
             return operator.methods.issuperset(methods)
-        case rules.InstanceOf(names):
+        case value_rules.InstanceOf(names):
             return operator.name in names or any(OPERATOR_TYPES.get(name) in operator.roles for name in names)
         case _:
             return False
@@ -209,7 +220,7 @@ class CatalogueEntry:
 
     name: str
     module: str
-    roles: frozenset[Role]
+    roles: frozenset[OperatorRole]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     accepts_missing: bool = False
     accepts_categories: bool = False
@@ -236,11 +247,15 @@ class CatalogueEntry:
         if expected is not None or (self.name, parameter.name) in ACCEPTS_REGRESSORS:
             return expected
         # Classifiers require classifiers. Of the regressors, only ensembles check; others treat integers as classes.
-        strict = Role.CLASSIFIER in self.roles or parameter.takes_operator_list or parameter.name == "final_estimator"
+        strict = (
+            OperatorRole.CLASSIFIER in self.roles
+            or parameter.takes_operator_list
+            or parameter.name == "final_estimator"
+        )
         mine, its = self.roles & _PREDICTORS, operator.roles & _PREDICTORS
         return f"a {next(iter(mine))}" if strict and len(mine) == 1 and its and not mine & its else None
 
-    def element_of(self, parameter: Parameter) -> Parameter:
+    def generic_tuple_element(self, parameter: Parameter) -> Parameter:
         """Return a parameter without default that stands for any element of a tuple parameter.
 
         Its rules may be unknown.
@@ -248,7 +263,7 @@ class CatalogueEntry:
         accepts = ELEMENT_RULES.get((self.name, parameter.name))
         return Parameter(parameter.name, NoDefault(), accepts, refused=parameter.refused)
 
-    def elements_of(self, whole: str) -> tuple[Parameter, ...]:
+    def tuple_element_parameters(self, whole: str) -> tuple[Parameter, ...]:
         """Return the parameters that are the elements of the tuple parameter `whole`, in order.
 
         Empty if there are none.
@@ -286,7 +301,7 @@ class Catalogue:
         return name in self.operators
 
     @property
-    def differing_version(self) -> str | None:
+    def differing_installed_version(self) -> str | None:
         """The installed version of the library if it differs from that of the catalogue, else None."""
         installed = installed_version(self.distribution)
         return None if installed == self.version else installed
@@ -321,11 +336,11 @@ class FileCatalogues:
             return self.default.get(name)
         catalogue, dot, operator = name.partition(".")
         if dot:
-            return self.entry(catalogue, operator) if catalogue in self.used else None
+            return self.entry_in_catalogue(catalogue, operator) if catalogue in self.used else None
         found = self._by_plain_name.get(name, ())
         return self.used[found[0]].get(name) if len(found) == 1 else None
 
-    def entry(self, catalogue: str, operator: str) -> CatalogueEntry | None:
+    def entry_in_catalogue(self, catalogue: str, operator: str) -> CatalogueEntry | None:
         """Return the operator of exactly this catalogue; None if the catalogue or the operator is not available."""
         found = self.default if catalogue == self.default.name else self.used.get(catalogue)
         return None if found is None else found.get(operator)
@@ -360,7 +375,7 @@ class FileCatalogues:
         return found
 
 
-_SHARE: Final = (rules.Interval(rules.NumberKind.REAL, 0, 1, "both"),)
+_SHARE: Final = (value_rules.Interval(value_rules.NumberKind.REAL, 0, 1, "both"),)
 _PERCENT: Final = TupleElement("quantile_range", 100.0)
 TUPLE_PARAMETERS: Final[Mapping[tuple[str, str], tuple[Parameter, ...]]] = {
     # The names and the fractions are those of auto-sklearn.
@@ -380,7 +395,7 @@ def join_tuple_elements(operator: CatalogueEntry, arguments: Mapping[str, Any]) 
     """
     composed = dict(arguments)
     for whole in operator.tuple_parameters:
-        parts = operator.elements_of(whole)
+        parts = operator.tuple_element_parameters(whole)
         if composed.keys().isdisjoint(part.name for part in parts):
             continue
         if whole in composed:

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from spacelang.catalog import catalogue as entries
 from spacelang.catalog import sklearn_declarations
-from spacelang.catalog.boosting import with_supplements
-from spacelang.catalog.rules import (
+from spacelang.catalog.boosting import supplement_parameters
+from spacelang.catalog.sklearn_declarations import constraints_to_rules
+from spacelang.catalog.snapshot import BUNDLED, catalogue_to_json, user_snapshot_path
+from spacelang.catalog.value_rules import (
     ACCEPTS_CATEGORIES,
     FUNCTION_MODULES,
     HOLDS_OBJECTS,
@@ -28,8 +30,6 @@ from spacelang.catalog.rules import (
     InstanceOf,
     Rule,
 )
-from spacelang.catalog.sklearn_declarations import translate_constraints
-from spacelang.catalog.snapshot import BUNDLED, dump, user_file
 from spacelang.errors import installed_version
 from spacelang.files import replace_atomically
 from spacelang.ir.value import Value
@@ -55,7 +55,7 @@ DEPRECATED_SENTINEL: Final = "deprecated"
 """The default that scikit-learn gives to deprecated parameters, to detect if a user has set them."""
 
 
-def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
+def write_refreshed_catalogue(name: str = "sklearn", destination: Path | None = None) -> Path:
     """Write the catalogue of the installed library and return the path of the file.
 
     By default, the file goes where `load` finds it for exactly the installed version. It is written atomically. Raises
@@ -65,10 +65,10 @@ def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
     if name not in BUNDLED:
         raise LookupError(f"unknown catalogue `{name}`")
     catalogue = introspect_sklearn() if name == "sklearn" else introspect_package(name)
-    path = destination or user_file(catalogue.name, catalogue.version)
+    path = destination or user_snapshot_path(catalogue.name, catalogue.version)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_atomically(path) as new:
-        new.write_text(dump(catalogue), encoding="utf-8")
+        new.write_text(catalogue_to_json(catalogue), encoding="utf-8")
     return path
 
 
@@ -95,7 +95,7 @@ def introspect_package(name: str) -> entries.Catalogue:
     distribution = BUNDLED.get(name, name)
     version = installed_version(distribution) or ""
     classes = dict(sorted(_public_classes(name)))
-    operators = {word: with_supplements(_operator(word, found, name, version)) for word, found in classes.items()}
+    operators = {word: supplement_parameters(_operator(word, found, name, version)) for word, found in classes.items()}
     return entries.Catalogue(name, distribution, version, operators)
 
 
@@ -119,8 +119,8 @@ def _public_classes(package: str) -> Iterator[tuple[str, type]]:
                 yield name, found
 
 
-def _role_by_tags(tags: Any) -> entries.Role | None:
-    named = {"classifier": entries.Role.CLASSIFIER, "regressor": entries.Role.REGRESSOR}
+def _role_by_tags(tags: Any) -> entries.OperatorRole | None:
+    named = {"classifier": entries.OperatorRole.CLASSIFIER, "regressor": entries.OperatorRole.REGRESSOR}
     return None if tags is None else named.get(tags.estimator_type)
 
 
@@ -176,23 +176,26 @@ def _public_module(operator: type) -> str:
     return operator.__module__
 
 
-def _roles(operator: type, tags: Any) -> frozenset[entries.Role]:
+def _roles(operator: type, tags: Any) -> frozenset[entries.OperatorRole]:
     from sklearn import base
     from sklearn.gaussian_process.kernels import Kernel
 
     if issubclass(operator, Kernel):
-        return frozenset({entries.Role.KERNEL})
-    mixins = {entries.Role.CLASSIFIER: base.ClassifierMixin, entries.Role.REGRESSOR: base.RegressorMixin}
-    mixins[entries.Role.CLUSTERER] = base.ClusterMixin
+        return frozenset({entries.OperatorRole.KERNEL})
+    mixins = {
+        entries.OperatorRole.CLASSIFIER: base.ClassifierMixin,
+        entries.OperatorRole.REGRESSOR: base.RegressorMixin,
+    }
+    mixins[entries.OperatorRole.CLUSTERER] = base.ClusterMixin
     roles = {role for role, mixin in mixins.items() if issubclass(operator, mixin)}
     role = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
     if role is not None:
         roles.add(role)
     if _transforms_data(operator, tags):
-        roles.add(entries.Role.TRANSFORMER)
+        roles.add(entries.OperatorRole.TRANSFORMER)
     if inspect.isfunction(inspect.getattr_static(operator, "fit_resample", None)):
-        roles.add(entries.Role.SAMPLER)
-    return frozenset(roles or {entries.Role.OTHER})
+        roles.add(entries.OperatorRole.SAMPLER)
+    return frozenset(roles or {entries.OperatorRole.OTHER})
 
 
 def _transforms_data(operator: type, tags: Any) -> bool:
@@ -304,7 +307,7 @@ def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
     if parameter in RULE_OVERRIDES:
         return RULE_OVERRIDES[parameter]
     holds_objects = parameter in HOLDS_OBJECTS
-    rules = translate_constraints(declared)
+    rules = constraints_to_rules(declared)
     if rules is None:
         return (InstanceOf(("objects",)),) if holds_objects else None
     dropped = {DEPRECATED_SENTINEL, *(value for value, _ in REFUSED_VALUES.get(parameter, ()))}
@@ -379,7 +382,7 @@ def _literal(default: Any) -> "Value | entries.OpaqueDefault":
 
 
 def _with_remedy(
-    deprecated: entries.Deprecation | None, remedy: sklearn_declarations.Remedy | None
+    deprecated: entries.Deprecation | None, remedy: sklearn_declarations.DeprecationAdvice | None
 ) -> entries.Deprecation | None:
     if deprecated is None or remedy is None:
         return deprecated

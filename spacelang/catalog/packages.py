@@ -17,13 +17,13 @@ from types import ModuleType
 from typing import Final
 
 from spacelang.catalog.catalogue import Catalogue
-from spacelang.catalog.snapshot import BUNDLED, load
+from spacelang.catalog.snapshot import BUNDLED, load_catalogue
 from spacelang.errors import installed_version
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue that every file uses
 
 
-class NotInstalledError(Exception):
+class PackageNotInstalledError(Exception):
     """Exception for a missing allowed package; `extra` is our extra that installs it, None for other packages."""
 
     def __init__(self, name: str, extra: str | None) -> None:
@@ -46,14 +46,14 @@ class UnreadablePackageError(Exception):
         self.name, self.reason = name, reason
 
 
-def open_package(name: str, folder: Path | None = None) -> Catalogue:
+def open_package_catalogue(name: str, folder: Path | None = None) -> Catalogue:
     """Return the catalogue of an allowed package, from a snapshot of the installed version or by importing it.
 
     A package that is not installed may be a package or module in `folder`, the folder of the file that uses it. Raises
-    NotInstalledError and UnreadablePackageError.
+    PackageNotInstalledError and UnreadablePackageError.
     """
     if name == DEFAULT_CATALOGUE:
-        return load(DEFAULT_CATALOGUE)
+        return load_catalogue(DEFAULT_CATALOGUE)
     distribution = BUNDLED.get(name)
     if distribution is None:
         if folder is not None:
@@ -61,8 +61,8 @@ def open_package(name: str, folder: Path | None = None) -> Catalogue:
         return _introspect(name, None)
     installed = installed_version(distribution)
     if installed is None:
-        raise NotInstalledError(name, distribution)
-    found = load(name)
+        raise PackageNotInstalledError(name, distribution)
+    found = load_catalogue(name)
     return found if found.version == installed else _introspect(name, distribution)
 
 
@@ -91,7 +91,7 @@ def _allow_from_folder(name: str, folder: Path) -> None:
 def _introspect(name: str, distribution: str | None) -> Catalogue:
     # A file can only name a top-level package.
     if not name.isidentifier() or find_spec(name) is None:
-        raise NotInstalledError(name, distribution)
+        raise PackageNotInstalledError(name, distribution)
     from spacelang.catalog.introspect import introspect_package
 
     try:
@@ -103,7 +103,7 @@ def _introspect(name: str, distribution: str | None) -> Catalogue:
     return found
 
 
-def operator_class(catalogue: Catalogue, name: str) -> type:
+def import_operator_class(catalogue: Catalogue, name: str) -> type:
     """Import and return the class of an operator; raise LookupError if the catalogue or the library lacks it."""
     operator = catalogue.get(name)
     if operator is None:
@@ -116,7 +116,7 @@ def operator_class(catalogue: Catalogue, name: str) -> type:
     raise LookupError(f"`{name}` of {operator.module} is not a class")
 
 
-def named_object(catalogue: Catalogue, operator: str, parameter: str, name: str) -> object:
+def import_named_object(catalogue: Catalogue, operator: str, parameter: str, name: str) -> object:
     """Import and return the object that a parameter lists by name.
 
     Raise LookupError if catalogue or library lacks it.
@@ -175,7 +175,7 @@ def allow_import(name: str, folder: Path) -> bool:
     known = folder_of_allowed_package(name)
     if known not in (None, str(folder)):
         raise LookupError(known)
-    allow_imports({name: str(folder)})
+    adopt_allowed_folders({name: str(folder)})
     return True
 
 
@@ -184,12 +184,12 @@ def folder_of_allowed_package(name: str) -> str | None:
     return _FINDER.folders.get(name)
 
 
-def allowed_folders() -> Mapping[str, str]:
-    """Return all allowed packages with their folders, to be passed to `allow_imports` in another process."""
+def folders_by_allowed_package() -> Mapping[str, str]:
+    """Return all allowed packages with their folders, to be passed to `adopt_allowed_folders` in another process."""
     return dict(_FINDER.folders)
 
 
-def allow_imports(folders: Mapping[str, str]) -> None:
+def adopt_allowed_folders(folders: Mapping[str, str]) -> None:
     """Allow packages from the folders where another process found them."""
     _FINDER.folders.update(folders)
     if folders and _FINDER not in sys.meta_path:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spacelang.catalog.catalogue import Deprecation
-from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.value_rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
 from spacelang.ir.value import Value
 
 _KINDS: Final = {"Integral": NumberKind.INTEGER, "Real": NumberKind.REAL, "RealNotInt": NumberKind.FLOAT}
@@ -41,7 +41,7 @@ class UnknownConstraintError(Exception):
     """Exception for a kind of constraint that this version of spacelang does not know."""
 
 
-def translate_constraints(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
+def constraints_to_rules(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
     """Return the rules for the constraints of one parameter; None if the library does not validate it.
 
     Hidden constraints are left out, because scikit-learn does not offer them to users. The order of rules is
@@ -114,7 +114,7 @@ def _sort_key(value: Value) -> tuple[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class ParameterRemoval:
     """The removal of a parameter from some operators in a version of scikit-learn, with what to write instead."""
 
     parameter: str
@@ -124,7 +124,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class DeprecationAdvice:
     """Advice for something deprecated: the replacement (a parameter or operator, or None) and a note."""
 
     replacement: str | None
@@ -148,29 +148,31 @@ _LINEAR_1_4: Final = (
 )  # fmt: skip
 _ENSEMBLES: Final = ("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor")
 _PATHS: Final = ("ElasticNetCV", "LassoCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV")
-REMOVALS: Final[tuple[Removal, ...]] = (
-    Removal("normalize", "1.2", _LINEAR_1_2, _SCALE_BEFORE),
-    Removal("normalize", "1.4", _LINEAR_1_4, _SCALE_BEFORE),
-    Removal("alpha", "1.2", ("NMF",), "use `alpha_W` and `alpha_H`"),
-    Removal("regularization", "1.2", ("NMF",), "use `alpha_W` and `alpha_H`"),
-    Removal("base_estimator", "1.3", ("RANSACRegressor",), "use `estimator`"),
-    Removal("verbose", "1.3", ("SimpleImputer",), "leave it out"),
-    Removal("square_distances", "1.3", ("TSNE",), "leave the parameter out: distances are always squared"),
-    Removal("base_estimator", "1.4", (*_ENSEMBLES, "CalibratedClassifierCV"), "use `estimator`"),
-    Removal("affinity", "1.4", ("AgglomerativeClustering", "FeatureAgglomeration"), "use `metric`"),
-    Removal("n_iter", "1.4", ("MiniBatchDictionaryLearning", "MiniBatchSparsePCA"), "use `max_iter`"),
-    Removal("sparse", "1.4", ("OneHotEncoder",), "use `sparse_output`"),
-    Removal("n_iter", "1.5", ("ARDRegression", "BayesianRidge"), "use `max_iter`"),
-    Removal("store_cv_values", "1.7", ("RidgeCV", "RidgeClassifierCV"), _STORE),
-    Removal("n_iter", "1.7", ("TSNE",), "use `max_iter`"),
-    Removal("algorithm", "1.8", ("AdaBoostClassifier",), "leave the parameter out: SAMME is the only algorithm left"),
-    Removal("copy", "1.8", ("Birch",), "leave the parameter out: it has no effect"),
-    Removal("multi_class", "1.8", ("LogisticRegression", "LogisticRegressionCV"), _ONE_VS_REST),
-    Removal("base_estimator", "1.8", ("SelfTrainingClassifier",), "use `estimator`"),
-    Removal("copy_X", "1.8", ("TheilSenRegressor",), "leave the parameter out: a copy is always made"),
-    Removal("base_estimator", "1.9", ("ClassifierChain", "RegressorChain"), "use `estimator`"),
-    Removal("force_int_remainder_cols", "1.9", ("ColumnTransformer",), "leave it out"),
-    Removal("n_alphas", "1.9", _PATHS, _ALPHAS),
+REMOVALS: Final[tuple[ParameterRemoval, ...]] = (
+    ParameterRemoval("normalize", "1.2", _LINEAR_1_2, _SCALE_BEFORE),
+    ParameterRemoval("normalize", "1.4", _LINEAR_1_4, _SCALE_BEFORE),
+    ParameterRemoval("alpha", "1.2", ("NMF",), "use `alpha_W` and `alpha_H`"),
+    ParameterRemoval("regularization", "1.2", ("NMF",), "use `alpha_W` and `alpha_H`"),
+    ParameterRemoval("base_estimator", "1.3", ("RANSACRegressor",), "use `estimator`"),
+    ParameterRemoval("verbose", "1.3", ("SimpleImputer",), "leave it out"),
+    ParameterRemoval("square_distances", "1.3", ("TSNE",), "leave the parameter out: distances are always squared"),
+    ParameterRemoval("base_estimator", "1.4", (*_ENSEMBLES, "CalibratedClassifierCV"), "use `estimator`"),
+    ParameterRemoval("affinity", "1.4", ("AgglomerativeClustering", "FeatureAgglomeration"), "use `metric`"),
+    ParameterRemoval("n_iter", "1.4", ("MiniBatchDictionaryLearning", "MiniBatchSparsePCA"), "use `max_iter`"),
+    ParameterRemoval("sparse", "1.4", ("OneHotEncoder",), "use `sparse_output`"),
+    ParameterRemoval("n_iter", "1.5", ("ARDRegression", "BayesianRidge"), "use `max_iter`"),
+    ParameterRemoval("store_cv_values", "1.7", ("RidgeCV", "RidgeClassifierCV"), _STORE),
+    ParameterRemoval("n_iter", "1.7", ("TSNE",), "use `max_iter`"),
+    ParameterRemoval(
+        "algorithm", "1.8", ("AdaBoostClassifier",), "leave the parameter out: SAMME is the only algorithm left"
+    ),
+    ParameterRemoval("copy", "1.8", ("Birch",), "leave the parameter out: it has no effect"),
+    ParameterRemoval("multi_class", "1.8", ("LogisticRegression", "LogisticRegressionCV"), _ONE_VS_REST),
+    ParameterRemoval("base_estimator", "1.8", ("SelfTrainingClassifier",), "use `estimator`"),
+    ParameterRemoval("copy_X", "1.8", ("TheilSenRegressor",), "leave the parameter out: a copy is always made"),
+    ParameterRemoval("base_estimator", "1.9", ("ClassifierChain", "RegressorChain"), "use `estimator`"),
+    ParameterRemoval("force_int_remainder_cols", "1.9", ("ColumnTransformer",), "leave it out"),
+    ParameterRemoval("n_alphas", "1.9", _PATHS, _ALPHAS),
 )
 _PENALTY: Final = (
     "`l1_ratio = 0` stands for l2, `l1_ratio = 1` for l1, a number between for elasticnet; "
@@ -179,22 +181,24 @@ _PENALTY: Final = (
 _PENALTIES: Final = "in `l1_ratios`, 0 is the penalty l2, 1 is l1, and a number in between is elasticnet"
 _CALIBRATE: Final = "wrap the operator: `CalibratedClassifierCV {{ estimator = {operator}, ensemble = false }}`"
 _SGD: Final = "use `{operator} {{ loss = {loss}, penalty = none, learning_rate = pa1 }}` with `eta0` instead of `C`"
-REMEDIES: Final[Mapping[tuple[str, str], Remedy]] = {
-    ("LogisticRegression", "penalty"): Remedy("l1_ratio", _PENALTY),
-    ("LogisticRegressionCV", "penalty"): Remedy("l1_ratios", _PENALTIES),
-    ("GradientBoostingClassifier", "criterion"): Remedy(None, "leave the parameter out: it has no effect"),
-    ("GradientBoostingRegressor", "criterion"): Remedy(None, "leave the parameter out: it has no effect"),
-    ("MDS", "dissimilarity"): Remedy("metric", "use `metric`"),
-    ("SVC", "probability"): Remedy(None, _CALIBRATE.format(operator="SVC")),
-    ("NuSVC", "probability"): Remedy(None, _CALIBRATE.format(operator="NuSVC")),
-    ("TargetEncoder", "shuffle"): Remedy(None, "leave the parameter out: folds are always shuffled"),
-    ("TargetEncoder", "random_state"): Remedy(None, "leave it out"),
-    ("LogisticRegression", "n_jobs"): Remedy(None, "leave the parameter out: it has no effect"),
+REMEDIES: Final[Mapping[tuple[str, str], DeprecationAdvice]] = {
+    ("LogisticRegression", "penalty"): DeprecationAdvice("l1_ratio", _PENALTY),
+    ("LogisticRegressionCV", "penalty"): DeprecationAdvice("l1_ratios", _PENALTIES),
+    ("GradientBoostingClassifier", "criterion"): DeprecationAdvice(None, "leave the parameter out: it has no effect"),
+    ("GradientBoostingRegressor", "criterion"): DeprecationAdvice(None, "leave the parameter out: it has no effect"),
+    ("MDS", "dissimilarity"): DeprecationAdvice("metric", "use `metric`"),
+    ("SVC", "probability"): DeprecationAdvice(None, _CALIBRATE.format(operator="SVC")),
+    ("NuSVC", "probability"): DeprecationAdvice(None, _CALIBRATE.format(operator="NuSVC")),
+    ("TargetEncoder", "shuffle"): DeprecationAdvice(None, "leave the parameter out: folds are always shuffled"),
+    ("TargetEncoder", "random_state"): DeprecationAdvice(None, "leave it out"),
+    ("LogisticRegression", "n_jobs"): DeprecationAdvice(None, "leave the parameter out: it has no effect"),
 }
 """The remedies by operator and deprecated parameter; for others, the note comes from the library's docstring."""
-OPERATOR_REMEDIES: Final[Mapping[str, Remedy]] = {
-    "PassiveAggressiveClassifier": Remedy("SGDClassifier", _SGD.format(operator="SGDClassifier", loss="hinge")),
-    "PassiveAggressiveRegressor": Remedy(
+OPERATOR_REMEDIES: Final[Mapping[str, DeprecationAdvice]] = {
+    "PassiveAggressiveClassifier": DeprecationAdvice(
+        "SGDClassifier", _SGD.format(operator="SGDClassifier", loss="hinge")
+    ),
+    "PassiveAggressiveRegressor": DeprecationAdvice(
         "SGDRegressor", _SGD.format(operator="SGDRegressor", loss="epsilon_insensitive")
     ),
 }

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from spacelang.catalog import catalogue as entries
-from spacelang.catalog.rules import FUNCTION_MODULES, AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.value_rules import (
+    FUNCTION_MODULES,
+    AllowedValues,
+    HasMethods,
+    InstanceOf,
+    Interval,
+    NumberKind,
+    Rule,
+)
 from spacelang.errors import installed_version
 from spacelang.ir.value import Value, from_json
 
@@ -29,11 +37,11 @@ class SnapshotError(Exception):
         self.path, self.reason = path, reason
 
 
-def load(name: str = "sklearn") -> entries.Catalogue:
+def load_catalogue(name: str = "sklearn") -> entries.Catalogue:
     """Return the user's snapshot for the installed version or the bundled one; raise LookupError or SnapshotError."""
     if name not in BUNDLED:
         raise LookupError(f"unknown catalogue `{name}`")
-    return _load(name, user_folder())
+    return _load(name, user_snapshot_folder())
 
 
 @cache
@@ -43,17 +51,17 @@ def _load(name: str, folder: Path) -> entries.Catalogue:
         version = installed_version(BUNDLED[name])
         path = folder / f"{name}-{version}.json"
         if version is not None and path.is_file():
-            found = read(_text(path), str(path))
+            found = catalogue_from_json(_text(path), str(path))
             if (found.name, found.version) != (name, version):
                 raise SnapshotError(str(path), f"the file describes {found.name} {found.version}, not {name} {version}")
             return found
     # The path is fast to find. `importlib.resources`, which also works in archives, takes as long to import as a
     # catalogue takes to read.
     resource = Path(__file__).parent / "snapshots" / f"{name}.json"
-    return read(resource.read_text(encoding="utf-8"), f"{name}.json")
+    return catalogue_from_json(resource.read_text(encoding="utf-8"), f"{name}.json")
 
 
-def user_folder() -> Path:
+def user_snapshot_folder() -> Path:
     """Return the folder of refreshed snapshots: below $XDG_DATA_HOME, by default ~/.local/share."""
     base = Path(os.environ.get("XDG_DATA_HOME", ""))
     # The XDG specification requires that relative paths are ignored.
@@ -61,9 +69,9 @@ def user_folder() -> Path:
     return home / "spacelang" / "catalogues"
 
 
-def user_file(name: str, version: str) -> Path:
+def user_snapshot_path(name: str, version: str) -> Path:
     """Return the path of a refreshed snapshot."""
-    return user_folder() / f"{name}-{version}.json"
+    return user_snapshot_folder() / f"{name}-{version}.json"
 
 
 def _text(path: Path) -> str:
@@ -73,7 +81,7 @@ def _text(path: Path) -> str:
         raise SnapshotError(str(path), f"{error}") from error
 
 
-def dump(catalogue: entries.Catalogue) -> str:
+def catalogue_to_json(catalogue: entries.Catalogue) -> str:
     """Return the catalogue as JSON with one operator a line, sorted, so that equal catalogues give equal text."""
     head = {
         "format": FORMAT,
@@ -159,7 +167,7 @@ def _write_value(value: Value) -> object:
     return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def read(text: str, path: str = "<text>") -> entries.Catalogue:
+def catalogue_from_json(text: str, path: str = "<text>") -> entries.Catalogue:
     """Return the catalogue that `dump` wrote; raise SnapshotError with `path`, for an operator at first access."""
     try:
         data = json.loads(text)
@@ -229,7 +237,7 @@ def _read_operator(name: str, raw: dict[str, Any]) -> entries.CatalogueEntry:
     return entries.CatalogueEntry(
         name=name,
         module=raw["module"],
-        roles=frozenset(map(entries.Role, raw["roles"])),
+        roles=frozenset(map(entries.OperatorRole, raw["roles"])),
         parameters={key: _read_parameter(key, entry) for key, entry in raw["parameters"].items()},
         accepts_missing=raw.get("missing", False),
         accepts_categories=raw.get("categories", False),

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def exit_with_diagnostics(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
     """End the program because a space has errors, which are printed; status 1."""
     if as_json:
-        from spacelang.diagnostics.json_output import to_records
+        from spacelang.diagnostics.json_output import diagnostics_to_json_records
 
-        print_json({"diagnostics": to_records(diagnostics)})
+        print_json({"diagnostics": diagnostics_to_json_records(diagnostics)})
     print_diagnostics(diagnostics)
     raise typer.Exit(BAD_INPUT)
 
@@ -33,9 +33,9 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Print diagnostics to standard error, in colours on a terminal."""
     found = tuple(diagnostics)
     if found:
-        from spacelang.diagnostics.terminal import render
+        from spacelang.diagnostics.terminal import render_diagnostics
 
-        print(render(found, color=should_use_colours(sys.stderr)), file=sys.stderr)
+        print(render_diagnostics(found, color=should_use_colours(sys.stderr)), file=sys.stderr)
 
 
 def should_use_colours(stream: TextIO) -> bool:

@@ -68,15 +68,17 @@ def _names(listed: str) -> list[str]:
 
 def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
     """Return the read options, or None if none is given. Raises ReadOptionsError if an option is invalid."""
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.read_options import select_read_options
 
-    return read_options_of(reading) if any(each not in (None, []) for each in reading.values()) else None
+    return select_read_options(reading) if any(each not in (None, []) for each in reading.values()) else None
 
 
 # ---- single options of other commands
 
 SeedOption = Annotated[int, make_typer_parameter("seed", options_of(RunOptions)["seed"], "sample")]
-SetOption = Annotated[list[str] | None, make_typer_parameter("set", options_of(RunOptions)["optimizer_options"])]
+SetOption = Annotated[
+    list[str] | None, make_typer_parameter("set", options_of(RunOptions)["optimizer_options"], "compile")
+]
 AllowOption = Annotated[list[str] | None, make_typer_parameter("allow", options_of(RunOptions)["allow"])]
 TargetColumnsOption = Annotated[
     list[str] | None, make_typer_parameter("target_column", options_of(CompareOptions)["target_column"])

@@ -41,9 +41,9 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
 def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "ReadingOptions") -> "EvaluationData":
     """Return the data named by `--data`."""
     from spacelang.bench.table_search import resolve_data
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.read_options import select_read_options
 
-    return resolve_data(data, target_column, read_options_of(options))
+    return resolve_data(data, target_column, select_read_options(options))
 
 
 def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
@@ -305,14 +305,14 @@ def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, g
             instead = "give the data set from which the table was made, instead of the table"
             help_text = instead if is_known else "give data"
             needed = "predictions" if name == "ensemble" else "rows"
-            fail(f"`{flag}` needs {needed}, and {source} has none", help_text)
+            fail(f"`{flag}` needs {needed}, but {source} has none", help_text)
         if value and (option.scope in {"scores", "reading"} or (option.scope == "workers" and is_known)):
             unused.append(flag)
     if unused and is_known:
         help_text = "its trials were evaluated before; make another table with `spacelang tabulate`"
-        fail(f"`{unused[0]}` has no effect on a table", help_text)
+        fail(f"`{unused[0]}` has no effect on a table of losses", help_text)
     if unused:
-        fail(f"`{unused[0]}` has no effect on `{data}`", "it has no rows; leave the option out")
+        fail(f"`{unused[0]}` has no effect on `{data}`", f"`{data}` has no rows; leave the option out")
 
 
 def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
@@ -347,6 +347,6 @@ def _print_pipeline(found: "Result", configuration: "Configuration", seed: int |
     except BuildError as error:
         print_error(error.message, error.help)
         return
-    print_comments("the best pipeline (not fitted, because a table has no rows):")
+    print_comments("the best pipeline (not fitted, because a table of losses has no rows to fit on):")
     print()
     print_code(text)

@@ -116,7 +116,10 @@ class FinishedSearch:
         if finale is None and outcome.best is not None and not self.facts.objectives:
             notes = ("interrupted: the final fit was skipped", *notes)
         if ensemble is not None and ensemble.members and self.objective.bounds:
-            notes = (*notes, "every member keeps to the bounds of the task, but the ensemble as a whole may not")
+            notes = (
+                *notes,
+                "each member satisfies the bounds of the task, but the ensemble as a whole may violate them",
+            )
         time = self.answer_time
         is_limited = time is not None and time.is_enforced and outcome.ended != "interrupted"
         left = time.seconds_left if time is not None and is_limited else None
@@ -172,7 +175,7 @@ class FinishedSearch:
         """Print the code of the pipeline and of the ensemble; everything else is in comments, so that it can be run."""
         from spacelang.report.code_writer import pipeline_source
         from spacelang.report.summary import describe_ensemble, describe_weights
-        from spacelang.runtime.ensembles.construction import make_unfitted
+        from spacelang.runtime.ensembles.construction import make_unfitted_vote
 
         best = self.found.outcome.best
         shown = best if finale is None or finale.record is None else finale.record
@@ -188,7 +191,7 @@ class FinishedSearch:
         if ensemble is not None and ensemble.members:
             print_comments(describe_ensemble(ensemble.choice), describe_weights(ensemble.members))
             print()
-            print_code(pipeline_source(make_unfitted(self.objective, ensemble.members), ENSEMBLE_NAME))
+            print_code(pipeline_source(make_unfitted_vote(self.objective, ensemble.members), ENSEMBLE_NAME))
             self._print_fit_line(ENSEMBLE_NAME)
 
     def _print_fit_line(self, name: str = "pipeline") -> None:
@@ -240,7 +243,7 @@ class FinishedSearch:
             return None, (), BAD_INPUT
         if ensemble.left_out and not ensemble.members:
             what = "none of the members of the ensemble can be fitted on all rows"
-            print_error(what, "the best pipeline is not affected")
+            print_error(what, "use the best single pipeline, which was fitted")
             return ensemble, (), NOTHING_SUCCEEDED
         return ensemble, (), 0
 

@@ -43,9 +43,12 @@ def check_command(
     diagnostics = tuple(diagnostic for several in found.values() for diagnostic in several)
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     if json:
-        from spacelang.diagnostics.json_output import to_records
+        from spacelang.diagnostics.json_output import diagnostics_to_json_records
 
-        records = [{"space": reference, "diagnostics": to_records(several)} for reference, several in found.items()]
+        records = [
+            {"space": reference, "diagnostics": diagnostics_to_json_records(several)}
+            for reference, several in found.items()
+        ]
         print_json({"spaces": records})
     else:
         print_diagnostics(diagnostics)
@@ -61,7 +64,7 @@ def explain_command(code: Annotated[str, typer.Argument(metavar="CODE", help="A 
 
     Example: `spacelang explain SL301`
     """
-    from spacelang.diagnostics.registry import KINDS, explanation
+    from spacelang.diagnostics.registry import KINDS, explain_code
     from spacelang.spelling_suggestions import nearest_name
 
     wanted = code.strip().upper()
@@ -69,4 +72,4 @@ def explain_command(code: Annotated[str, typer.Argument(metavar="CODE", help="A 
         near = nearest_name(wanted, KINDS)
         suggestion = f"did you mean `{near}`? " if near else ""
         fail(f"unknown diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
-    typer.echo(f"{KINDS[wanted].severity}[{wanted}]\n\n{explanation(wanted)}")
+    typer.echo(f"{KINDS[wanted].severity}[{wanted}]\n\n{explain_code(wanted)}")

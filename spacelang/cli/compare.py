@@ -28,7 +28,9 @@ def command(
     data: Annotated[
         list[str] | None,
         typer.Option(
-            "--data", "-d", help="As for `spacelang run`, or a table: `table:FILE.npz`; may be given several times."
+            "--data",
+            "-d",
+            help="A data file or other data as for `spacelang run`, or `table:FILE.npz`; may be given several times.",
         ),
     ] = None,
     optimizers: Annotated[
@@ -62,11 +64,11 @@ def command(
     from spacelang.bench.comparison.text_report import print_comparison
     from spacelang.bench.run_comparison import ComparisonOptions, compare, label_references
     from spacelang.plugins import split_outside_brackets
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.read_options import select_read_options
 
     time, trials, folder = options["time"], options["trials"], options["folder"]
     _check_usage(optimizers, time, options["validate"], data)
-    read_options_of(options)
+    select_read_options(options)
     loaded = load_space(space, options)
     print_diagnostics(loaded.warnings)
     with exit_on_value_error():
@@ -100,8 +102,8 @@ def _check_usage(optimizers: str, time: str | float | None, validate: str | None
     ]
     mistakes: list[tuple[str, str]] = []
     if not data:
-        what = "there is no data to compare optimizers on"
-        mistakes.append((what, "give it with `--data FILE`, once or several times"))
+        what = "no data is given to compare optimizers on"
+        mistakes.append((what, "add `--data FILE`, once or several times"))
     for check, given in checks:
         try:
             if given is not None:

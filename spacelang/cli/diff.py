@@ -21,7 +21,7 @@ from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
-    from spacelang.serialization.difference import Difference, SpaceDifference
+    from spacelang.serialization.difference import FactDifference, SpaceDifference
 
 GROUP = ("Inspect a space", 6)
 
@@ -40,29 +40,34 @@ def command(
 
     Example: `spacelang diff old.space new.space`
     """
-    from spacelang.serialization.difference import compare
+    from spacelang.serialization.difference import compare_spaces
 
     refuse_shared_input(first, second)
     one, other = (load_without_sizes(reference, options) for reference in (first, second))
     print_unbound_sizes(one, other)
     first, second = map(display_name_of_space, (first, second))
-    found = compare(one.counted, other.counted)
+    found = compare_spaces(one.counted, other.counted)
     if json:
         print_json(_document(first, second, found))
     else:
         _print(first, second, found)
-    if exit_code and (found.differences or found.only_first or found.only_second):
+    if exit_code and (found.differences or found.structures_only_in_first or found.structures_only_in_second):
         raise typer.Exit(BAD_INPUT)
 
 
 def _document(first: str, second: str, found: "SpaceDifference") -> dict[str, object]:
-    counts = ("first", "second", "both", "only_first", "only_second")
     differences = [
         {"stage": each.stage or None, "address": each.address or None, "aspect": each.aspect.value}
         | {"first": each.first, "second": each.second}
         for each in found.differences
     ]
-    structures = {name: getattr(found, name) for name in counts}
+    structures = {
+        "first": found.first,
+        "second": found.second,
+        "both": found.both,
+        "only_first": found.structures_only_in_first,
+        "only_second": found.structures_only_in_second,
+    }
     return {"first": first, "second": second, "structures": structures, "differences": differences}
 
 
@@ -95,27 +100,31 @@ def _lines(found: "SpaceDifference") -> Iterator[tuple[tuple[int, int], str, str
                 yield (number, place), heading, sign, _difference_text(each, text)
 
 
-def _difference_text(difference: "Difference", text: str) -> str:
-    from spacelang.serialization.difference import Aspect
+def _difference_text(difference: "FactDifference", text: str) -> str:
+    from spacelang.serialization.difference import FactKind
 
     path = difference.path
     match difference.aspect:
-        case Aspect.CONSTRAINT | Aspect.TASK:
+        case FactKind.CONSTRAINT | FactKind.TASK:
             return text
-        case Aspect.PIPELINE:
+        case FactKind.PIPELINE:
             return f"{path} = {text}" if path else text
-        case Aspect.ALTERNATIVE:
+        case FactKind.ALTERNATIVE:
             return f"alternative {path}"
-        case Aspect.HYPERPARAMETER | Aspect.DOMAIN:
+        case FactKind.HYPERPARAMETER | FactKind.DOMAIN:
             return f"{path} : {text}"
-        case Aspect.DECISION | Aspect.FIXED:
+        case FactKind.DECISION | FactKind.FIXED:
             return f"{path} = {text}"
         case aspect:
             return f"{aspect.value} of {path}: {text}"
 
 
 def _counts(found: "SpaceDifference") -> str:
-    rows = [("only the first", found.only_first), ("only the second", found.only_second), ("both", found.both)]
+    rows = [
+        ("only the first", found.structures_only_in_first),
+        ("only the second", found.structures_only_in_second),
+        ("both", found.both),
+    ]
     if found.both is None:
         rows = [("the first", found.first), ("the second", found.second)]
     width = max(len(f"{count:,}") for _, count in rows)

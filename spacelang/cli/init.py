@@ -28,21 +28,21 @@ def command(
 
     The space depends on the types of the columns, on missing values, on the number of rows and on the labels, which may
     be several columns (`--target-column` for each). Warnings name columns that look like identifiers, dates or numbers
-    written as text. They also name what a run would refuse: infinite values, or a class with a single row. Existing
-    files are not overwritten.
+    written as text. They also name data with which no run can start: infinite values, or a class with a single row.
+    Existing files are not overwritten.
 
     Example: `spacelang init my.csv --target-column price -o my.space`
     """
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.data.profile import profile
-    from spacelang.runtime.data.read_options import read_options_of
+    from spacelang.runtime.data.profile import profile_table
+    from spacelang.runtime.data.read_options import select_read_options
     from spacelang.starter_spaces import starter_space_text
 
     if output is not None:
         check_output_is_new(output)
-    reading = read_options_of(options)
+    reading = select_read_options(options)
     target = target_column_or_columns(target_column)
-    found = profile(load_dataset(data, target, reading))
+    found = profile_table(load_dataset(data, target, reading))
     for refused in found.refused:
         warn(replace_unprintable(refused))
     for warning in found.warnings:

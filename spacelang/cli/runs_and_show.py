@@ -9,7 +9,7 @@ from spacelang.cli._options import JsonOption, RunArgument
 from spacelang.cli._output import fail, overwrite, print_json
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
-from spacelang.text import pad_columns
+from spacelang.text import pad_table_columns
 
 if TYPE_CHECKING:
     from spacelang.runtime.storage.runs import RunListing, RunSummary
@@ -38,7 +38,7 @@ def runs_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best score; or write one's trials or tree.
+    """List stored runs with space, data, optimizer, state and best score, or write the trials or tree of one run.
 
     Other files in a folder are ignored.
 
@@ -87,7 +87,7 @@ def _print(listing: "RunListing", *, is_one_folder: bool) -> None:
     head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "score", "metric", "validation")
     rows = [tuple(map(replace_unprintable, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
     if rows:
-        first, *lines = ("  ".join(cells).rstrip() for cells in pad_columns([head, *rows]))
+        first, *lines = ("  ".join(cells).rstrip() for cells in pad_table_columns([head, *rows]))
         typer.secho(first, bold=True)
         for line in lines:
             typer.echo(line)

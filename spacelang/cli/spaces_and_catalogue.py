@@ -54,7 +54,12 @@ def catalogue_command(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; by default for this user."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file that --refresh writes; by default one in the data folder of this user.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -70,7 +75,7 @@ def catalogue_command(
         _refresh(package or DEFAULT_PACKAGE, output)
         return
     if output is not None:
-        fail("`--output` needs `--refresh`", "give both options or neither")
+        fail("`--output` needs `--refresh`", "add `--refresh`, or leave `--output` out")
     catalogue = _catalogue(package or DEFAULT_PACKAGE)
     if operator is None:
         _show_all(catalogue, json)
@@ -82,12 +87,12 @@ def catalogue_command(
 
 
 def _catalogue(package: str) -> "Catalogue":
-    from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
-    from spacelang.catalog.snapshot import BUNDLED, load
+    from spacelang.catalog.packages import PackageNotInstalledError, UnreadablePackageError, open_package_catalogue
+    from spacelang.catalog.snapshot import BUNDLED, load_catalogue
 
     try:
-        return load(package) if package in BUNDLED else open_package(package)
-    except NotInstalledError as error:
+        return load_catalogue(package) if package in BUNDLED else open_package_catalogue(package)
+    except PackageNotInstalledError as error:
         fail(str(error), _suggestion(package, BUNDLED) or error.remedy, status=BAD_INPUT)
     except UnreadablePackageError as error:
         fail(str(error), status=BAD_INPUT)
@@ -101,12 +106,12 @@ def _suggestion(name: str, known: Iterable[str]) -> str | None:
 
 
 def _refresh(package: str, output: Path | None) -> None:
-    from spacelang.catalog.introspect import refresh
+    from spacelang.catalog.introspect import write_refreshed_catalogue
     from spacelang.catalog.snapshot import BUNDLED
     from spacelang.errors import CORE
 
     try:
-        typer.echo(f"wrote {refresh(package, output)}")
+        typer.echo(f"wrote {write_refreshed_catalogue(package, output)}")
     except LookupError as error:
         known = ", ".join(f"`{name}`" for name in BUNDLED)
         others = f"the packages with a catalogue are {known}; others are read on use"
@@ -121,7 +126,7 @@ def _refresh(package: str, output: Path | None) -> None:
 
 
 def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
-    stale = catalogue.differing_version
+    stale = catalogue.differing_installed_version
     if as_json:
         print_json(
             {"catalogue": catalogue.name, "version": catalogue.version, "installed": stale or catalogue.version}
@@ -131,7 +136,9 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
         package_option = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
-        typer.echo(f"but version {stale} is installed: run `spacelang catalogue{package_option} --refresh`")
+        typer.echo(
+            f"version {stale} is installed, which may differ: run `spacelang catalogue{package_option} --refresh`"
+        )
     for name in catalogue:
         entry = catalogue.get(name)
         assert entry is not None
@@ -140,7 +147,7 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
 
 def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
     parameters = [
-        (p.name, _default_text(p.default), p.expected, p.part.whole if p.part else None)
+        (p.name, _default_text(p.default), p.accepted_values_description, p.part.whole if p.part else None)
         for p in entry.parameters.values()
     ]
     if as_json:

@@ -9,7 +9,7 @@ import typer
 from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load
 from spacelang.cli._output import print_json
 from spacelang.diagnostics.terminal_cells import replace_unprintable
-from spacelang.text import pad_columns
+from spacelang.text import pad_table_columns
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
@@ -89,7 +89,7 @@ def _round(number: int) -> str:
 
 
 def _print_columns(rows: list[tuple[str, str]]) -> None:
-    for (name, value), (padded, _) in zip(rows, pad_columns(rows), strict=True):
+    for (name, value), (padded, _) in zip(rows, pad_table_columns(rows), strict=True):
         typer.echo(f"{typer.style(name, fg=typer.colors.CYAN)}{padded.removeprefix(name)}  {value}")
 
 

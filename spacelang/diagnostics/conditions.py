@@ -37,7 +37,7 @@ class DefinitionCycle(Diagnostic):
     path: str
 
 
-class NeverComputed(Diagnostic):
+class ComputedValueNeverDefined(Diagnostic):
     """A computed value is undefined in every configuration, so the parameter never gets it.
 
     A value is undefined where the arithmetic has no result, such as a division by zero, and where it uses a
@@ -69,7 +69,7 @@ class ConditionAlwaysTrue(Diagnostic):
     remedy: str | None = None
 
 
-class UnmentionedValueRemoved(Diagnostic):
+class ConstraintRemovesUnmentionedValue(Diagnostic):
     """A constraint removes a value such as `none` from a hyperparameter, which may not be meant.
 
     A comparison between a number and a word is false, so `require` removes every configuration in which it is made.
@@ -112,7 +112,7 @@ class ConditionNeverTrue(Diagnostic):
     remedy: str | None = None
 
 
-class NeverActiveTogether(Diagnostic):
+class ConstraintNeverApplies(Diagnostic):
     """A constraint never applies, because the hyperparameters that it names are never active together.
 
     A constraint applies only where every hyperparameter that it names is active. Two alternatives of one stage, for
@@ -128,7 +128,7 @@ class NeverActiveTogether(Diagnostic):
     reason: str
 
 
-class DeadAlternative(Diagnostic):
+class AlternativeNeverChosen(Diagnostic):
     """The constraints leave no configuration in which this alternative is chosen.
 
     The related places are constraints that together exclude it. Loosen one of them, or remove the alternative, since it
@@ -156,7 +156,7 @@ class EmptySpace(Diagnostic):
     LABEL = "the space is empty"
 
 
-class DefaultExcluded(Diagnostic):
+class DefaultViolatesConstraint(Diagnostic):
     """The default configuration violates a constraint.
 
     Many optimizers try it first, and it supplies the values that are not given. The default of a stage is its first
@@ -178,7 +178,7 @@ class DefaultExcluded(Diagnostic):
     member: str | None = None
 
 
-class WrongComparison(Diagnostic):
+class InvalidComparison(Diagnostic):
     """The two sides of a test cannot be compared in this way.
 
     Decisions are tested with `is`, and hyperparameters are compared with `==` or `in`. Only numbers and the values of
@@ -195,7 +195,7 @@ class WrongComparison(Diagnostic):
     remedy: str | None = None
 
 
-class TooComplexToDecide(Diagnostic):
+class ConstraintsTooComplexToCount(Diagnostic):
     """Constraints or conditions tie so many decisions to each other that structures cannot be counted exactly.
 
     The compiler decides for every combination of alternatives whether it has a configuration. What ties too many
@@ -212,7 +212,7 @@ class TooComplexToDecide(Diagnostic):
     remedy: str
 
 
-class EquationOfRanges(Diagnostic):
+class EquationOfContinuousRanges(Diagnostic):
     """A required equation of continuous ranges has solutions, but no random draw satisfies it.
 
     Draws of a continuous range hit a given number with probability zero, and optimizers that need random draws fail. On
@@ -261,7 +261,7 @@ class ApproximateDraws(Diagnostic):
     count: int
 
 
-class TestedAfterDraw(Diagnostic):
+class ConstraintNeedsRejectionSampling(Diagnostic):
     """The compiler cannot decide this exactly, so random draws are repeated until one passes the test.
 
     These are comparisons that are not linear over large or continuous ranges, and constraints that tie too many
@@ -283,7 +283,7 @@ class TestedAfterDraw(Diagnostic):
     kind: str
 
 
-class RarelySatisfied(Diagnostic):
+class ConstraintRarelySatisfied(Diagnostic):
     """Fewer than one random draw in 10,000 satisfies a constraint that the compiler cannot decide exactly.
 
     Such constraints are tested after each draw (SL515). Here nearly all draws would be thrown away. Ranges that are

@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedPlace:
     """Another place in a text that is related to a problem, with a message."""
 
     span: Span
@@ -26,7 +26,7 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class TextReplacement:
     """A text replacement that an editor can apply. Without a title, the new text describes it."""
 
     span: Span
@@ -93,7 +93,7 @@ class Diagnostic(_Record):
     LABEL: ClassVar[str] = ""
     HELPS: ClassVar[tuple[str, ...]] = ()
     primary: Span = _positional(kw_only=False)
-    related: tuple[Related, ...] = ()
+    related: tuple[RelatedPlace, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -117,12 +117,12 @@ class Diagnostic(_Record):
         return None
 
     @property
-    def fix(self) -> Fix | None:
+    def fix(self) -> TextReplacement | None:
         """The replacement of the primary span by the name that the help suggests, or None."""
         near = self._fields.get("near")
-        return Fix(self.primary, str(near)) if near and f"`{near}`" in (self.help or "") else None
+        return TextReplacement(self.primary, str(near)) if near and f"`{near}`" in (self.help or "") else None
 
-    def with_related(self, related: Related) -> Self:
+    def with_related(self, related: RelatedPlace) -> Self:
         """Return a copy of the diagnostic with one more related place."""
         return type(self)(**{**self.__dict__, "related": (*self.related, related)})
 

@@ -23,7 +23,7 @@ class DefaultOutsideDomain(Diagnostic):
     near: str | None = None
 
 
-class LogNotPositive(Diagnostic):
+class LogRangeNotPositive(Diagnostic):
     """A logarithmic range must lie above zero.
 
     Such a range is searched evenly over orders of magnitude, and there are infinitely many of them between zero and any
@@ -56,7 +56,7 @@ class EmptyDomain(Diagnostic):
     near: str | None = None
 
 
-class StepDoesNotFit(Diagnostic):
+class InvalidRangeStep(Diagnostic):
     """The step is not positive, is fractional in a range of integers, or does not lead from bound to bound.
 
     With a step, both bounds are members: `int[2, 10] step 4` has 2, 6 and 10.
@@ -73,7 +73,7 @@ class StepDoesNotFit(Diagnostic):
     remedy: str | None = None
 
 
-class InvalidBound(Diagnostic):
+class InvalidRangeBound(Diagnostic):
     """A bound of a range is not a number of the kind that the range needs.
 
     Bounds of `int` are whole numbers, bounds of `float` are any numbers. Bounds may be computed from numbers and the
@@ -114,7 +114,7 @@ class BoundCycle(Diagnostic):
     path: str
 
 
-class InactiveBound(Diagnostic):
+class BoundMayBeInactive(Diagnostic):
     """A bound names a hyperparameter that is not always active where the range is active.
 
     An inactive hyperparameter has no value, so the range has no bound there. A hyperparameter is inactive in other
@@ -146,7 +146,7 @@ class ContradictoryBounds(Diagnostic):
     HELPS = ("widen a range, or loosen a bound",)
 
 
-class UnboundSymbol(Diagnostic):
+class UnboundDataSymbol(Diagnostic):
     """A value depends on the size of the data, but no data is given.
 
     `n_samples`, `n_features` and other symbols get their numbers from the data of a run, or from `--bind

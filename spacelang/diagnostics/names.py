@@ -21,7 +21,7 @@ class UnknownOperator(Diagnostic):
     near: str | None = None
 
 
-class UnknownStep(Diagnostic):
+class UnknownPipelineStep(Diagnostic):
     """A pipeline names something that is neither a stage of the file nor an operator.
 
     Names must match exactly. A step of a pipeline is declared with `stage`, or is a class that a catalogue has:
@@ -114,7 +114,7 @@ class UnknownFunction(Diagnostic):
     hint: str | None = None
 
 
-class UnknownValue(Diagnostic):
+class ComparedValueNotInDomain(Diagnostic):
     """A comparison asks for a value that the hyperparameter can never have.
 
     Its result would always be the same. Choose a value of the domain that the message shows, or add the value to the
@@ -148,7 +148,7 @@ class DuplicateName(Diagnostic):
     remedy: str | None = None
 
 
-class DuplicateValue(Diagnostic):
+class DuplicateValueInDomain(Diagnostic):
     """A set lists one value twice, or parts of a union share a value. 1 and 1.0 are the same value."""
 
     code = "SL212"
@@ -159,7 +159,7 @@ class DuplicateValue(Diagnostic):
     reason: str = "listed twice"
 
 
-class UnknownGroup(Diagnostic):
+class UnknownParameterGroup(Diagnostic):
     """An `include` names a group of parameters that is not declared.
 
     A group is declared with `params NAME { … }`, before or after the `include`, or in an imported file: `include
@@ -176,7 +176,7 @@ class UnknownGroup(Diagnostic):
     near: str | None = None
 
 
-class UnknownImported(Diagnostic):
+class UnknownNameInImport(Diagnostic):
     """A dotted name begins with an imported file, but that file does not declare the rest of the name.
 
     `trees.forest` is what the file that is imported as `trees` declares as `forest`: a stage, an abstract operator, or
@@ -234,7 +234,7 @@ class AmbiguousInclude(Diagnostic):
     second: str
 
 
-class ShadowingOperator(Diagnostic):
+class AbstractOperatorShadowsCatalogue(Diagnostic):
     """An abstract operator has the same name as an operator of the catalogue.
 
     A reader of `PCA` expects the class of scikit-learn. Give an operator that no catalogue has a name of its own.
@@ -265,7 +265,7 @@ class UnreachableStage(Diagnostic):
     name: str
 
 
-class UnusedGroup(Diagnostic):
+class UnusedParameterGroup(Diagnostic):
     """A group of parameters is declared, but nothing in the file includes it.
 
     Include it in the body of an operator that has these parameters, or remove it:
@@ -283,7 +283,7 @@ class UnusedGroup(Diagnostic):
     name: str
 
 
-class UnusedValue(Diagnostic):
+class UnusedVariable(Diagnostic):
     """A `var` or `let` is declared, but nothing uses its value.
 
     A `var` that nothing uses multiplies the number of configurations without changing a pipeline. Use its value in a
@@ -301,7 +301,7 @@ class UnusedValue(Diagnostic):
     name: str
 
 
-class UnusedAbstract(Diagnostic):
+class UnusedAbstractOperator(Diagnostic):
     """An abstract operator is declared, but nothing in the file uses it.
 
     Make it an alternative of a stage, or remove it:
@@ -323,7 +323,7 @@ class UnusedAbstract(Diagnostic):
     word: str | None = None
 
 
-class SimplexOfOne(Diagnostic):
+class SimplexWithSingleName(Diagnostic):
     """A simplex declares shares of a whole, so it has at least two names.
 
         simplex speed, accuracy, memory

@@ -3,7 +3,7 @@
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
-class UnknownFormat(Diagnostic):
+class UnknownImportFormat(Diagnostic):
     """The extension of the file is not that of a format that can be imported.
 
     `spacelang import` reads the two formats of ConfigSpace and tells them apart by the extension: `.pcs` (also
@@ -17,7 +17,7 @@ class UnknownFormat(Diagnostic):
     path: str
 
 
-class UnreadableDeclaration(Diagnostic):
+class InvalidImportedDeclaration(Diagnostic):
     """A line of the imported file does not follow the format of the file.
 
     A line of a PCS file declares a hyperparameter, a condition or a forbidden combination of values:
@@ -39,7 +39,7 @@ class UnreadableDeclaration(Diagnostic):
     expected: str = ""
 
 
-class UndeclaredParameter(Diagnostic):
+class UndeclaredImportedHyperparameter(Diagnostic):
     """A condition or forbidden clause of the imported file names a hyperparameter that is not declared.
 
     Most often the name is misspelt, or the hyperparameter was renamed in its declaration but not here. Correct the
@@ -54,7 +54,7 @@ class UndeclaredParameter(Diagnostic):
     near: str | None = None
 
 
-class ContradictoryDeclaration(Diagnostic):
+class ContradictoryImportedDeclaration(Diagnostic):
     """A declaration of the imported file contradicts itself or another one.
 
     Its range is empty, its default or a value in a condition is outside the domain, its name is taken, or its
@@ -69,7 +69,7 @@ class ContradictoryDeclaration(Diagnostic):
     reason: str = ""
 
 
-class NotExpressible(Diagnostic):
+class ImportNotExpressible(Diagnostic):
     """A declaration of the imported file cannot be expressed in a `.space` file.
 
     Leaving it out would change the members of the space, so nothing is written. A range without bounds, for example,
@@ -101,7 +101,7 @@ class SearchHintsNotImported(Diagnostic):
     verb: str = "is"
 
 
-class IneffectiveDeclaration(Diagnostic):
+class IneffectiveImportedDeclaration(Diagnostic):
     """A declaration of the imported file has no effect and is left out.
 
     A hyperparameter that is never active appears in no configuration, and a forbidden combination of values that can
@@ -135,7 +135,7 @@ class ActiveWithoutParent(Diagnostic):
     parent: str
 
 
-class RefusedConstruct(Diagnostic):
+class ConstructRefusedByTarget(Diagnostic):
     """The target cannot represent a part of the space, and leaving it out would change the space.
 
     Tools differ in what they support: some have no conditions, others no constraints between ranges. A target expresses
@@ -156,7 +156,7 @@ class RefusedConstruct(Diagnostic):
     reason: str
 
 
-class ApproximatedConstruct(Diagnostic):
+class ConstructApproximatedByTarget(Diagnostic):
     """Under `--strict`, a target must represent the whole space, but it represents this part only partially.
 
     The compiled space has no configurations that the space does not have. But it does not search all of them, or it
@@ -174,7 +174,7 @@ class ApproximatedConstruct(Diagnostic):
     reason: str
 
 
-class InvalidConfigurationFile(Diagnostic):
+class InvalidInitialConfigurationFile(Diagnostic):
     """The file with initial configurations contains something that is not a configuration.
 
     A file for `--initial` contains one configuration, as `spacelang default` and `spacelang sample` print it, or
@@ -194,7 +194,7 @@ class InvalidConfigurationFile(Diagnostic):
     remedy: str | None = None
 
 
-class NotInSpace(Diagnostic):
+class InitialConfigurationNotInSpace(Diagnostic):
     """An initial configuration of a search is not a member of the space.
 
     A member names every decision with one of its alternatives and every active hyperparameter with one of its values,
@@ -209,7 +209,7 @@ class NotInSpace(Diagnostic):
     reason: str
 
 
-class RepeatedConfiguration(Diagnostic):
+class RepeatedInitialConfiguration(Diagnostic):
     """An initial configuration of a search is given twice.
 
     No configuration is evaluated twice, so the second one has no effect. 1 and 1.0 are the same value.

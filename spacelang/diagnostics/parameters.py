@@ -21,7 +21,7 @@ class UnknownParameter(Diagnostic):
     hint: str | None = None
 
 
-class RejectedValue(Diagnostic):
+class ParameterValueNotAccepted(Diagnostic):
     """The operator does not accept this value for the parameter; fitting with it would fail.
 
     The message shows what is accepted; `spacelang catalogue OPERATOR` shows it for all parameters. A word in quotes is
@@ -44,7 +44,7 @@ class RejectedValue(Diagnostic):
     hint: str | None = None
 
 
-class RejectedRange(Diagnostic):
+class ParameterRangeNotAccepted(Diagnostic):
     """The operator does not accept some values of this range; fitting with them would fail.
 
     Move the bound inwards, or exclude it with a round bracket if only the bound itself is not accepted:
@@ -65,7 +65,7 @@ class RejectedRange(Diagnostic):
     near: str | None = None
 
 
-class RefusedParameter(Diagnostic):
+class ParameterForbiddenInSpaces(Diagnostic):
     """The parameter takes code, opens files, or is controlled by the runtime, so a space cannot set it.
 
     A `.space` file is data: running a file from a stranger must be safe. The runtime itself sets the number of jobs and
@@ -120,7 +120,7 @@ class RemovedParameter(Diagnostic):
     instead: str | None = None
 
 
-class UnexpectedOperator(Diagnostic):
+class UnexpectedOperatorAsValue(Diagnostic):
     """An operator is given as the value of a parameter that takes no operator, or none of this kind.
 
     The message shows what the parameter takes. Operators are values of parameters such as the `estimator` of an

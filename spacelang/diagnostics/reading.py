@@ -1,6 +1,6 @@
 """Diagnostics about reading: files, imports and compiled spaces, and mistakes of the syntax."""
 
-from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Severity
+from spacelang.diagnostics.diagnostic import Diagnostic, Severity, TextReplacement
 
 
 class UnreadableFile(Diagnostic):
@@ -88,9 +88,9 @@ class UnreadableImport(Diagnostic):
     near: str | None = None
 
     @property
-    def fix(self) -> Fix | None:
+    def fix(self) -> TextReplacement | None:
         """The replacement of the path by a similar one, in quotes, or None."""
-        return Fix(self.primary, f'"{self.near}"') if self.near else None
+        return TextReplacement(self.primary, f'"{self.near}"') if self.near else None
 
 
 class ImportOutsideFolder(Diagnostic):
@@ -124,7 +124,7 @@ class ImportCycle(Diagnostic):
     cycle: str
 
 
-class NamelessImport(Diagnostic):
+class ImportWithoutValidName(Diagnostic):
     """An import needs a name, and the name of the file is not a valid one.
 
     Without `as`, an imported file is called by its own name, if that is a valid name: `import "trees.space"` means
@@ -173,7 +173,7 @@ class UnsupportedFormatVersion(Diagnostic):
     known: int
 
 
-class DifferentBinding(Diagnostic):
+class CompiledForOtherDataSize(Diagnostic):
     """A compiled space was compiled for data of another size.
 
     Bounds that depend on the data are replaced by numbers when a space is compiled. Binding a symbol to another number
@@ -189,7 +189,7 @@ class DifferentBinding(Diagnostic):
     reason: str
 
 
-class CompiledWithoutBinding(Diagnostic):
+class CompiledWithoutDataSize(Diagnostic):
     """A space was compiled before the size of the data was known.
 
     Bounds that depend on the data were replaced by numbers for data of any size, so some values cannot be fitted on
@@ -285,7 +285,7 @@ class ForeignSyntax(Diagnostic):
     instead: str | None = None
 
 
-class NotSupportedYet(Diagnostic):
+class ConstructNotSupportedYet(Diagnostic):
     """The construct belongs to the language, but this version of the compiler does not support it yet.
 
     It is refused rather than ignored, so a space never silently loses a part of its meaning.
@@ -314,7 +314,7 @@ class RepeatedTopLevelItem(Diagnostic):
     item: str
 
 
-class HeaderNotFirst(Diagnostic):
+class SpaceLineNotFirst(Diagnostic):
     """The `space` line does not come first.
 
     It names the file, so readers look for it at the top.

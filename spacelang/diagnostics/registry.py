@@ -13,7 +13,7 @@ WIDTH: Final = 88  # The line length of explanations. Prose is hard to read on l
 _MODULES: Final = (reading, other_tools, names, parameters, domains, conditions, structure, tasks)
 
 
-def explanation(code: str) -> str:
+def explain_code(code: str) -> str:
     """Return the long explanation of a kind of diagnostic. Raises KeyError for an unknown code."""
     return "\n\n".join(map(_wrap, inspect.cleandoc(KINDS[code].__doc__ or "").split("\n\n")))
 

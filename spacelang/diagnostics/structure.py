@@ -3,7 +3,7 @@
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
-class NotAnEstimator(Diagnostic):
+class LastStepNotAPredictor(Diagnostic):
     """The last step of a pipeline makes the predictions, so it must be a classifier or a regressor.
 
     Put the steps that transform data before it:
@@ -24,7 +24,7 @@ class NotAnEstimator(Diagnostic):
     estimator: str | None = None
 
 
-class NotATransformer(Diagnostic):
+class StepNotATransformer(Diagnostic):
     """Every step except the last passes data on to the next one, so it must be a transformer.
 
     A classifier or regressor comes last. To use its predictions as inputs of another estimator, make it the `estimator`
@@ -40,7 +40,7 @@ class NotATransformer(Diagnostic):
     role: str
 
 
-class MixedEstimators(Diagnostic):
+class MixedClassifiersAndRegressors(Diagnostic):
     """Classifiers and regressors solve different tasks and cannot be alternatives of one another.
 
     Write two files, one for classification and one for regression. Parts that they share can be in a third file that
@@ -123,7 +123,7 @@ class StageWithBody(Diagnostic):
     kind: str
 
 
-class UnknownSelector(Diagnostic):
+class UnknownColumnSelector(Diagnostic):
     """`columns(…)` has no selector of this name.
 
     The selectors are `numeric`, `categorical`, `text`, `datetime`, `all` and `rest` (the columns that no other part
@@ -140,7 +140,7 @@ class UnknownSelector(Diagnostic):
     near: str | None = None
 
 
-class RepeatedSelector(Diagnostic):
+class RepeatedColumnSelector(Diagnostic):
     """Two parts of one `columns(…)` have the same selector.
 
     The columns would go through both parts. If that is intended, join the parts with `&`: `columns(numeric: PCA &
@@ -155,7 +155,7 @@ class RepeatedSelector(Diagnostic):
     selector: str
 
 
-class InvalidSelectorPattern(Diagnostic):
+class InvalidColumnPattern(Diagnostic):
     """A selector in quotes is not a valid regular expression.
 
     The expression is searched for in the names of columns, with the syntax of Python's module `re`: `"^age$"`,
@@ -169,7 +169,7 @@ class InvalidSelectorPattern(Diagnostic):
     reason: str
 
 
-class ColumnsAfterChange(Diagnostic):
+class ColumnSelectionAfterTransformer(Diagnostic):
     """`columns(…)` comes after a step that changes the data.
 
     Columns are selected by their names and types. The original data has these; the output of a transformer is an array
@@ -254,7 +254,7 @@ class TooManyPermutedSteps(Diagnostic):
     limit: int
 
 
-class InvalidChain(Diagnostic):
+class InvalidRepeatChain(Diagnostic):
     """A chain `repeat(stage, least, most)` is invalid.
 
     A chain uses one stage a variable number of times in a row, each time with alternatives and hyperparameters of its

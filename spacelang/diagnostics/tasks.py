@@ -69,7 +69,7 @@ class UnsuitableScorer(Diagnostic):
     example: str
 
 
-class ReversedGoal(Diagnostic):
+class GoalInWrongDirection(Diagnostic):
     """The goal can be computed, but it searches for the worst pipelines.
 
     The scores of all scorers of scikit-learn are larger for better pipelines, including those of `neg_…`. So maximize a
@@ -102,7 +102,7 @@ class InvalidGoal(Diagnostic):
     remedy: str | None = None
 
 
-class RepeatedSetting(Diagnostic):
+class RepeatedTaskSetting(Diagnostic):
     """A task has one goal, one validation, one fidelity, one limit of each kind, and one bound for each measure.
 
     Keep the intended line, and remove the others. Several objectives are one goal: `minimize 1 - roc_auc,
@@ -118,7 +118,7 @@ class RepeatedSetting(Diagnostic):
     remedy: str | None = None
 
 
-class UnknownMeasure(Diagnostic):
+class UnknownTaskMeasure(Diagnostic):
     """`subject to` names a measure that does not exist. There are three measures of a pipeline.
 
     `predict_latency` is the time that a prediction takes per row, `pickled_size` is the size of the fitted pipeline,
@@ -178,7 +178,7 @@ class WrongUnit(Diagnostic):
     remedy: str | None = None
 
 
-class UnknownSetting(Diagnostic):
+class UnknownTaskSetting(Diagnostic):
     """A line of the task block names a validation, fidelity or limit that does not exist.
 
     The possible lines are `validate holdout(SHARE)`, `validate cv(FOLDS)` or `validate time(FOLDS, by=COLUMN)`,
@@ -201,7 +201,7 @@ class UnknownSetting(Diagnostic):
     remedy: str | None = None
 
 
-class SettingOutOfRange(Diagnostic):
+class TaskSettingOutOfRange(Diagnostic):
     """A number of the task block is out of its bounds.
 
     `holdout` takes the share of rows that is held out, between 0 and 1; `cv` and `time` take a whole number of folds,
@@ -219,7 +219,7 @@ class SettingOutOfRange(Diagnostic):
     remedy: str | None = None
 
 
-class WrongSplitOption(Diagnostic):
+class InvalidSplitOption(Diagnostic):
     """A validation has an option that it does not take, or that lacks a column.
 
     `group` names a column whose equal values keep rows together, and `by` a column that orders the rows, so that later

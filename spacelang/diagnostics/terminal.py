@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
-from spacelang.diagnostics.terminal_cells import ELLIPSIS, MAX_CELLS, cell_width, make_excerpt, replace_unprintable
+from spacelang.diagnostics.terminal_cells import ELLIPSIS, MAX_CELLS, cell_width, make_line_excerpt, replace_unprintable
 from spacelang.text import Source, Span
 
 MAX_LINE_DISTANCE: Final = 3  # Places that are at most this many lines apart are shown in one snippet
@@ -16,7 +16,7 @@ MAX_MESSAGE_LENGTH: Final = 400
 SHORT_LABEL_CELLS: Final = 24  # Labels of at most this many cells always stand to the right of their underline
 
 
-def render(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:
+def render_diagnostics(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:
     """Return all diagnostics and their count, without a last newline; empty without diagnostics."""
     shown = tuple(diagnostics)
     if not shown:
@@ -36,7 +36,7 @@ class AnsiStyles:
     strong: str = ""
     end: str = ""
 
-    def style_of(self, severity: Severity) -> str:
+    def severity_style(self, severity: Severity) -> str:
         """Return the style of a severity."""
         match severity:
             case Severity.ERROR:
@@ -73,7 +73,7 @@ class _Mark:
 
 
 def _diagnostic_lines(diagnostic: Diagnostic, paint: AnsiStyles) -> Iterator[str]:
-    style = paint.style_of(diagnostic.severity)
+    style = paint.severity_style(diagnostic.severity)
     title = paint(style, f"{diagnostic.severity}[{diagnostic.code}]")
     yield title + paint(paint.strong, f": {_shortened(diagnostic.message)}")
     snippets = _snippets(diagnostic, paint) if diagnostic.primary.source.text else []
@@ -90,7 +90,7 @@ def _diagnostic_lines(diagnostic: Diagnostic, paint: AnsiStyles) -> Iterator[str
 
 def _snippets(diagnostic: Diagnostic, paint: AnsiStyles) -> list[list[_Mark]]:
     """Return the marks of each snippet. The primary mark is the first mark of the first snippet."""
-    primary = _make_mark(diagnostic.primary, "^", paint.style_of(diagnostic.severity), diagnostic.label)
+    primary = _make_mark(diagnostic.primary, "^", paint.severity_style(diagnostic.severity), diagnostic.label)
     snippets = [[primary]]
     for related in diagnostic.related:
         mark = _make_mark(related.span, "-", paint.related, related.message)
@@ -104,8 +104,8 @@ def _snippets(diagnostic: Diagnostic, paint: AnsiStyles) -> list[list[_Mark]]:
 
 def _make_mark(span: Span, sign: str, style: str, label: str) -> _Mark:
     offset = min(span.start, len(span.source.text))
-    line, column = span.source.position(offset)
-    text = span.source.line(line)
+    line, column = span.source.line_and_column(offset)
+    text = span.source.line_text(line)
     start = min(column - 1, len(text))
     covered = text[start : max(start, column - 1 + span.end - offset)]
     return _Mark(span.source, line, start, start + len(covered.rstrip(" \t\r")), sign, style, _shortened(label))
@@ -128,10 +128,10 @@ def _snippet_lines(marks: Sequence[_Mark], margin: int, paint: AnsiStyles, *, fi
     for number in range(min(lines), max(lines) + 1):
         here = sorted((mark for mark in marks if mark.line == number), key=lambda mark: (mark.start, mark.end))
         start, end = min((mark.start for mark in here), default=0), max((mark.end for mark in here), default=0)
-        shown = make_excerpt(source.line(number), start, end)
+        shown = make_line_excerpt(source.line_text(number), start, end)
         yield f"{paint(paint.gutter, f'{number:>{margin}} |')} {shown.text}".rstrip()
         for mark in here:
-            begin, cells = shown.underline(mark.start, mark.end)
+            begin, cells = shown.underline_cells(mark.start, mark.end)
             # A terminal would wrap a long label after a long underline, so the label gets a line of its own.
             width = cell_width(mark.label)
             apart = width > SHORT_LABEL_CELLS and begin + cells + 1 + width > LABEL_EDGE

@@ -22,14 +22,14 @@ def cell_width(text: str) -> int:
 
 
 @frozen
-class Excerpt:
+class LineExcerpt:
     """The shown part of a line: in `text`, character `first + i` of the line begins at terminal cell `cells[i]`."""
 
     text: str
     first: int
     cells: tuple[int, ...]
 
-    def underline(self, start: int, end: int) -> tuple[int, int]:
+    def underline_cells(self, start: int, end: int) -> tuple[int, int]:
         """Return the cell where the underline of characters `[start, end)` begins, and its length (at least 1)."""
         begin, stop = self._cell_at(start), self._cell_at(end)
         return begin, max(1, stop - begin)
@@ -38,7 +38,7 @@ class Excerpt:
         return self.cells[min(max(offset - self.first, 0), len(self.cells) - 1)]
 
 
-def make_excerpt(line: str, start: int, end: int) -> Excerpt:
+def make_line_excerpt(line: str, start: int, end: int) -> LineExcerpt:
     """Return the line with characters `[start, end)` in view, cut to `MAX_CELLS` cells on either side."""
     first, last = _window(line, start, end)
     lead = ELLIPSIS if first > 0 else ""
@@ -47,7 +47,7 @@ def make_excerpt(line: str, start: int, end: int) -> Excerpt:
     cells = [cell_width(lead)]
     for sign in shown:
         cells.append(cells[-1] + cell_width(sign))
-    return Excerpt((lead + "".join(shown) + trail).rstrip(), first, tuple(cells))
+    return LineExcerpt((lead + "".join(shown) + trail).rstrip(), first, tuple(cells))
 
 
 def _window(line: str, start: int, end: int) -> tuple[int, int]:

@@ -5,8 +5,12 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, assert_never
 
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.other_tools import ContradictoryDeclaration, NotExpressible, UndeclaredParameter
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
+from spacelang.diagnostics.other_tools import (
+    ContradictoryImportedDeclaration,
+    ImportNotExpressible,
+    UndeclaredImportedHyperparameter,
+)
 from spacelang.importers import _foreign_space as foreign
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.ir.value import Value, identity_key, is_number
@@ -42,8 +46,8 @@ class _ConsistencyChecker:
         for parameter in self.foreign.parameters:
             if (first := self.parameters.get(parameter.name)) is not None:
                 problem = f"`{parameter.name}` is declared twice"
-                related = (Related(first.span, "first declared here"),)
-                self.problems.append(ContradictoryDeclaration(parameter.span, problem=problem, related=related))
+                related = (RelatedPlace(first.span, "first declared here"),)
+                self.problems.append(ContradictoryImportedDeclaration(parameter.span, problem=problem, related=related))
             else:
                 self.parameters[parameter.name] = parameter
                 self._check_declaration(parameter)
@@ -62,7 +66,7 @@ class _ConsistencyChecker:
                 if len(set(map(identity_key, values))) < len(values):
                     return self._contradiction(parameter.span, f"`{name}` has a duplicate value")
                 if (wrong := next((value for value in values if not _is_writable(value)), None)) is not None:
-                    self.problems.append(NotExpressible(parameter.span, construct=f"the value `{wrong}`"))
+                    self.problems.append(ImportNotExpressible(parameter.span, construct=f"the value `{wrong}`"))
                     return None
             case _:
                 assert_never(domain)
@@ -112,11 +116,11 @@ class _ConsistencyChecker:
         self._suggested += 1
         near = nearest_name(name, self.parameters) if self._suggested <= _MOST_SUGGESTIONS else None
         at = _occurrence(span, name, span.text.find(name))
-        self.problems.append(UndeclaredParameter(at, name=name, near=near))
+        self.problems.append(UndeclaredImportedHyperparameter(at, name=name, near=near))
         return None
 
     def _contradiction(self, span: Span, problem: str) -> None:
-        self.problems.append(ContradictoryDeclaration(span, problem=problem))
+        self.problems.append(ContradictoryImportedDeclaration(span, problem=problem))
 
 
 def check_consistency(declared: foreign.ForeignSpace) -> tuple[ConsistentSpace | None, list[Diagnostic]]:
@@ -127,19 +131,22 @@ def check_consistency(declared: foreign.ForeignSpace) -> tuple[ConsistentSpace |
     spans: dict[str, Span] = {}
     for conditional in declared.conditionals:
         checker.domain(conditional.child, conditional.span)
-        conditions[conditional.child] = foreign.map_tests(conditional.condition, checker.check_test)
+        conditions[conditional.child] = foreign.replace_value_tests(conditional.condition, checker.check_test)
         spans[conditional.child] = conditional.span
     clauses = tuple(map(checker.check_clause, declared.clauses))
     if checker.problems:
         return None, checker.problems
     parameters = checker.parameters
-    parents = {n: {t.parameter for t in foreign.value_tests(conditions.get(n, foreign.ALWAYS))} for n in parameters}
+    parents = {
+        n: {t.parameter for t in foreign.value_tests_in_condition(conditions.get(n, foreign.ALWAYS))}
+        for n in parameters
+    }
     try:
         order = list(_topological_order(parameters, parents))
     except CycleError as error:
         cycle = [name for name in error.args[1] if name in spans]
         problem = f"the condition of `{cycle[0]}` depends on itself"
-        return None, [ContradictoryDeclaration(spans[cycle[0]], problem=problem)]
+        return None, [ContradictoryImportedDeclaration(spans[cycle[0]], problem=problem)]
     ordered = {name: parameters[name] for name in order}
     decided = _without_constants(ordered, conditions)
     sound = ConsistentSpace(declared.name, ordered, tuple(parameters), decided, spans, clauses)
@@ -181,7 +188,7 @@ def evaluate_constants(
         parameter = parameters[test.parameter]
         return foreign.ALWAYS if is_satisfied(test, parameter, parameter.default) else foreign.NEVER
 
-    return foreign.map_tests(condition, decided)
+    return foreign.replace_value_tests(condition, decided)
 
 
 def is_satisfied(test: foreign.ValueTest, parameter: foreign.ForeignParameter, value: Value) -> bool:
@@ -203,7 +210,7 @@ def _errors_of_default(space: ConsistentSpace) -> list[Diagnostic]:
             values[name] = parameter.default
     problem, reason = "the default configuration is forbidden", "by this clause"
     return [
-        ContradictoryDeclaration(clause.span, problem=problem, reason=reason)
+        ContradictoryImportedDeclaration(clause.span, problem=problem, reason=reason)
         for clause in space.clauses
         if all(_is_literal_true(literal, values, space.parameters) for literal in clause.literals)
     ]
@@ -278,7 +285,7 @@ def _condition_without_value(condition: foreign.Condition, name: str, value: Val
             return replace(test, values=kept)
         return foreign.NEVER if test.operator == "in" else foreign.ALWAYS
 
-    return foreign.map_tests(condition, less)
+    return foreign.replace_value_tests(condition, less)
 
 
 def _convert_to_domain(value: Value, domain: foreign.ForeignRange | foreign.ForeignValues) -> Value:

@@ -6,13 +6,13 @@ from itertools import combinations, islice, product
 from typing import Final, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.other_tools import IneffectiveDeclaration, NotExpressible
+from spacelang.diagnostics.other_tools import ImportNotExpressible, IneffectiveImportedDeclaration
 from spacelang.grouping import group_by_key
 from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._consistency import is_satisfied
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, can_be_reached_together
 from spacelang.ir.value import Value
-from spacelang.serialization.syntax_nodes import make_choice_test, make_dotted_name, make_value
+from spacelang.serialization.syntax_nodes import make_choice_test, make_dotted_name, make_value_node
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Span
 
@@ -46,10 +46,12 @@ class ExpressionWriter:
             return self._not_equal(test, path)
         if test.parameter in self._shape.decisions:
             return self._convert_decision_test(test, path)
-        bodies = [body for body in self.bodies_of(test.parameter) if can_be_reached_together(body, path)]
-        return _joined("or", [self.make_comparison(test, self.name_of(test.parameter, body, path)) for body in bodies])
+        bodies = [body for body in self.bodies_that_contain(test.parameter) if can_be_reached_together(body, path)]
+        return _joined(
+            "or", [self.make_comparison(test, self.qualified_name(test.parameter, body, path)) for body in bodies]
+        )
 
-    def bodies_of(self, name: str) -> tuple[Path, ...]:
+    def bodies_that_contain(self, name: str) -> tuple[Path, ...]:
         """Return the paths of the bodies that contain a hyperparameter, without those where it is never active."""
         return tuple(path for path in self._shape.paths[name] if (name, path) not in self.inactive)
 
@@ -99,9 +101,9 @@ class ExpressionWriter:
     def decision_test(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
         """Return the test that a decision takes one of some alternatives, given by the indices of their values."""
         words = [self._naming.alternatives[name, place] for place in dict.fromkeys(places)]
-        return make_choice_test(self.name_of(name, body, path), words)
+        return make_choice_test(self.qualified_name(name, body, path), words)
 
-    def name_of(self, name: str, body: Path, path: Path) -> ast.DottedName:
+    def qualified_name(self, name: str, body: Path, path: Path) -> ast.DottedName:
         """Return the name of a hyperparameter or decision of one body as seen from another body."""
         called = self._naming.members[name, body]
         return make_dotted_name(
@@ -135,7 +137,7 @@ def value_node(
     domain = parameter.domain
     if isinstance(domain, foreign.ForeignRange):
         return number_node(given)
-    return make_value(domain.space_values[domain.index(given)])
+    return make_value_node(domain.space_values[domain.index(given)])
 
 
 def number_node(given: Value) -> ast.Number:
@@ -169,7 +171,7 @@ class ConstraintWriter:
         self.diagnostics: list[Diagnostic] = []
         self._left = MAX_CONSTRAINTS
 
-    def write(self) -> dict[Path, list[ast.ConstraintStatement]]:
+    def constraints_by_body(self) -> dict[Path, list[ast.ConstraintStatement]]:
         """Return the constraints by the path of the body that contains them.
 
         The path `ROOT` has the constraints at the top level of the file.
@@ -180,14 +182,14 @@ class ConstraintWriter:
             self._left -= len(rules)
             if self._left < 0:
                 too_many = f"more than {MAX_CONSTRAINTS:,} constraints"
-                self.diagnostics.append(NotExpressible(table.span, construct=too_many))
+                self.diagnostics.append(ImportNotExpressible(table.span, construct=too_many))
                 return {}
             for path, rule in rules:
                 if rule not in (several := found.setdefault(path, [])):
                     several.append(rule)
             if not rules:
                 what = "this combination can never occur"
-                self.diagnostics.append(IneffectiveDeclaration(table.span, declaration=what))
+                self.diagnostics.append(IneffectiveImportedDeclaration(table.span, declaration=what))
         return found
 
     def _table(self, clause: foreign.ForbiddenClause) -> _ClauseTable:
@@ -216,7 +218,7 @@ class ConstraintWriter:
             return
         decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
         named = [name for name in (*table.sets, *_parameters_of(table.others)) if name not in decisions]
-        ways = [self._expressions.bodies_of(name) for name in dict.fromkeys(named)]
+        ways = [self._expressions.bodies_that_contain(name) for name in dict.fromkeys(named)]
         for paths in product(*ways):
             bodies = dict(zip(dict.fromkeys(named), paths, strict=True))
             together = all(can_be_reached_together(*pair) for pair in combinations(paths, 2))
@@ -255,7 +257,7 @@ class ConstraintWriter:
 
     def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
         def called(name: str) -> ast.DottedName:
-            return self._expressions.name_of(name, speaking[name], home)
+            return self._expressions.qualified_name(name, speaking[name], home)
 
         for name, places in table.sets.items():
             if name in speaking:

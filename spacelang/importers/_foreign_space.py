@@ -136,14 +136,14 @@ class ForeignSpace:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def value_tests(condition: Condition) -> Iterator[ValueTest]:
+def value_tests_in_condition(condition: Condition) -> Iterator[ValueTest]:
     """Yield every comparison of a condition."""
     match condition:
         case ValueTest():
             yield condition
         case AllOf(terms=terms) | AnyOf(terms=terms):
             for term in terms:
-                yield from value_tests(term)
+                yield from value_tests_in_condition(term)
 
 
 def count_mentioned_values(declaration: Declaration) -> int:
@@ -155,7 +155,7 @@ def count_mentioned_values(declaration: Declaration) -> int:
         case ForeignParameter(domain=domain):
             return len(domain.values) if isinstance(domain, ForeignValues) else 1
         case ForeignCondition(condition=condition):
-            return sum(len(test.values) for test in value_tests(condition))
+            return sum(len(test.values) for test in value_tests_in_condition(condition))
         case ForbiddenClause(literals=literals):
             return sum(len(literal.values) if isinstance(literal, ValueTest) else 1 for literal in literals)
         case _:
@@ -180,12 +180,12 @@ def _joined(kind: type[AllOf] | type[AnyOf], deciding: Condition, terms: list[Co
     return unique[0] if len(unique) == 1 else kind(unique)
 
 
-def map_tests(condition: Condition, change: Callable[[ValueTest], Condition]) -> Condition:
+def replace_value_tests(condition: Condition, change: Callable[[ValueTest], Condition]) -> Condition:
     """Return the condition with `change` applied to every comparison, simplified where truth values are known."""
     if isinstance(condition, ValueTest):
         return change(condition)
     join = conjunction if isinstance(condition, AllOf) else disjunction
-    return join([map_tests(term, change) for term in condition.terms])
+    return join([replace_value_tests(term, change) for term in condition.terms])
 
 
 def merge_conditions_of_child(conditionals: list[ForeignCondition]) -> tuple[ForeignCondition, ...]:
@@ -203,7 +203,7 @@ _WORDS: Final[dict[str, Value]] = {**_CONSTANTS, "true": True, "false": False, "
 MAX_DIGITS: Final = 300
 
 
-def convert_words(words: tuple[str, ...]) -> tuple[Value, ...]:
+def convert_words_to_values(words: tuple[str, ...]) -> tuple[Value, ...]:
     """Return the values that bare words spell; all stay strings if two of them would become the same value."""
     return _convert_if_injective(words, _convert_word)
 
@@ -259,7 +259,7 @@ class UniqueNames:
         self._taken = set(taken)
         self._made = to_parameter_name if parameters else to_identifier
 
-    def reserve(self, *candidates: str) -> str:
+    def reserve_first_free(self, *candidates: str) -> str:
         """Reserve and return the first candidate that is not taken, made a valid name.
 
         If all are taken, number the last.

@@ -7,14 +7,14 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from spacelang.analysis import check as check_space
-from spacelang.catalog import load
-from spacelang.diagnostics.conditions import DeadAlternative
+from spacelang.catalog import load_catalogue
+from spacelang.diagnostics.conditions import AlternativeNeverChosen
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity, sort_without_duplicates
 from spacelang.diagnostics.other_tools import (
-    ContradictoryDeclaration,
-    IneffectiveDeclaration,
-    UnknownFormat,
-    UnreadableDeclaration,
+    ContradictoryImportedDeclaration,
+    IneffectiveImportedDeclaration,
+    InvalidImportedDeclaration,
+    UnknownImportFormat,
 )
 from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.importers import IMPORTERS
@@ -28,8 +28,8 @@ from spacelang.importers._foreign_space import (
     count_mentioned_values,
     to_identifier,
 )
-from spacelang.importers._text_writer import write_text
-from spacelang.importers._tree_builder import NameAssignment, SpaceTree, assign_names, build_tree
+from spacelang.importers._text_writer import write_space_text
+from spacelang.importers._tree_builder import NameAssignment, SpaceTree, assign_names, build_space_tree
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.value import Value, from_json, identity_key, to_python_scalar
 from spacelang.syntax.parser import MAX_BYTES, exceeded_limit_diagnostic
@@ -168,7 +168,7 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     file = PurePath(source.name)
     importer = next((one for one in map(IMPORTERS.load, IMPORTERS.names()) if file.suffix.lower() in one.endings), None)
     if importer is None:
-        return None, (UnknownFormat(Span(source, 0, 0), path=source.name),)
+        return None, (UnknownImportFormat(Span(source, 0, 0), path=source.name),)
     if len(source.text.encode(errors="surrogatepass")) > MAX_BYTES:
         return None, (TextTooLarge(Span(source, 0, 0), quantity="the file", limit="1 MiB"),)
     foreign = importer().read(source)
@@ -180,7 +180,7 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     if sound is None or _has_errors(diagnostics):
         return None, sort_without_duplicates(diagnostics)
     if not sound.parameters:
-        empty = UnreadableDeclaration(Span(source, 0, 0), problem="the file declares no hyperparameter")
+        empty = InvalidImportedDeclaration(Span(source, 0, 0), problem="the file declares no hyperparameter")
         return None, (*sort_without_duplicates(diagnostics), empty)
     imported, more = _write_checked(sound, source, to_identifier(foreign.name or file.stem), file.name)
     diagnostics += more
@@ -212,9 +212,9 @@ def _write_checked(
     use_catalogue = True
     start = Span(source, 0, 0)
     while True:
-        shape = build_tree(sound)
-        naming = assign_names(shape, name, load(), use_catalogue=use_catalogue)
-        text, diagnostics = write_text(shape, naming, name, origin)
+        shape = build_space_tree(sound)
+        naming = assign_names(shape, name, load_catalogue(), use_catalogue=use_catalogue)
+        text, diagnostics = write_space_text(shape, naming, name, origin)
         too_large = exceeded_limit_diagnostic(Source(origin, text))
         if too_large is not None:
             diagnostics.append(
@@ -226,7 +226,7 @@ def _write_checked(
         is_certain = not sound.clauses and not naming.catalogue_paths
         found = () if is_certain else check_space(Source(origin, text)).diagnostics
         wrong = [one for one in found if one.severity is Severity.ERROR]
-        dead = [one for one in wrong if isinstance(one, DeadAlternative)]
+        dead = [one for one in wrong if isinstance(one, AlternativeNeverChosen)]
         if not wrong:
             return ImportResult(text, shape, naming), left_out + diagnostics
         if (
@@ -237,14 +237,14 @@ def _write_checked(
         elif use_catalogue and naming.catalogue_paths:
             use_catalogue = False
         else:
-            return None, [ContradictoryDeclaration(start, problem=one.message) for one in wrong]
+            return None, [ContradictoryImportedDeclaration(start, problem=one.message) for one in wrong]
 
 
 def _remove_dead_alternatives(
     sound: ConsistentSpace,
     shape: SpaceTree,
     naming: NameAssignment,
-    dead: list[DeadAlternative],
+    dead: list[AlternativeNeverChosen],
     left_out: list[Diagnostic],
 ) -> ConsistentSpace | None:
     """Return the space without alternatives that its clauses always exclude; None if a decision would be empty."""
@@ -259,7 +259,7 @@ def _remove_dead_alternatives(
         assert isinstance(domain, ForeignValues)
         place = next(i for i in range(len(domain.values)) if naming.alternatives[parameter.name, i] == one.alternative)
         what = f"the value `{domain.values[place]}` of `{parameter.name}` is always forbidden"
-        left_out.append(IneffectiveDeclaration(parameter.span, declaration=what))
+        left_out.append(IneffectiveImportedDeclaration(parameter.span, declaration=what))
         if sound.parameters[parameter.name].is_constant:
             return None
         sound = remove_value(sound, parameter.name, domain.values[place])

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from spacelang.diagnostics.other_tools import UnreadableDeclaration
+from spacelang.diagnostics.other_tools import InvalidImportedDeclaration
 from spacelang.importers._foreign_space import MAX_DIGITS, parse_number
 from spacelang.text import Source, Span
 
@@ -32,18 +32,18 @@ class _MalformedError(Exception):
     """Exception for text that is not valid JSON at the current token."""
 
 
-def parse_json(source: Source) -> PositionedValue | UnreadableDeclaration:
+def parse_json(source: Source) -> PositionedValue | InvalidImportedDeclaration:
     """Return the JSON document in a text, or an error at the place where it is invalid."""
     documents = _documents(source, most=1)
-    return documents if isinstance(documents, UnreadableDeclaration) else documents[0]
+    return documents if isinstance(documents, InvalidImportedDeclaration) else documents[0]
 
 
-def parse_json_documents(source: Source) -> list[PositionedValue] | UnreadableDeclaration:
+def parse_json_documents(source: Source) -> list[PositionedValue] | InvalidImportedDeclaration:
     """Return the JSON documents that follow each other in a text (at least one), or an error at the invalid place."""
     return _documents(source, most=None)
 
 
-def _documents(source: Source, most: int | None) -> list[PositionedValue] | UnreadableDeclaration:
+def _documents(source: Source, most: int | None) -> list[PositionedValue] | InvalidImportedDeclaration:
     tokens: Tokens = []
     for found in _TOKEN.finditer(source.text):
         start, end = found.span("token")
@@ -58,7 +58,7 @@ def _documents(source: Source, most: int | None) -> list[PositionedValue] | Unre
         reader.expect("", "the end of the file")
     except _MalformedError as error:
         _, start, end = tokens[min(reader.place, len(tokens) - 1)]
-        return UnreadableDeclaration(Span(source, start, end), problem="this is not JSON", expected=str(error))
+        return InvalidImportedDeclaration(Span(source, start, end), problem="this is not JSON", expected=str(error))
     return documents
 
 

@@ -5,24 +5,28 @@ from itertools import takewhile
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.other_tools import ActiveWithoutParent, IneffectiveDeclaration, SearchHintsNotImported
+from spacelang.diagnostics.other_tools import (
+    ActiveWithoutParent,
+    IneffectiveImportedDeclaration,
+    SearchHintsNotImported,
+)
 from spacelang.grouping import group_by_key
 from spacelang.importers._expressions import ConstraintWriter, ExpressionWriter, is_boolean, number_node, value_node
 from spacelang.importers._foreign_space import ForeignParameter, ForeignRange, ForeignValues, UniqueNames
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree
-from spacelang.serialization.syntax_nodes import make_dotted_name, make_fixed_parameter, make_value, make_word
+from spacelang.serialization.syntax_nodes import make_dotted_name, make_fixed_parameter, make_value_node, make_word
 from spacelang.syntax import ast
 from spacelang.syntax.printer import format_file
 from spacelang.text import NO_SPAN
 
 
-def write_text(shape: SpaceTree, naming: NameAssignment, name: str, origin: str) -> tuple[str, list[Diagnostic]]:
+def write_space_text(shape: SpaceTree, naming: NameAssignment, name: str, origin: str) -> tuple[str, list[Diagnostic]]:
     """Return the text, and diagnostics for the parts of the foreign space that are left out."""
     expressions = ExpressionWriter(shape, naming)
     writer = BodyWriter(shape, naming, expressions)
     members = writer.build_members_by_body()
     constraints = ConstraintWriter(shape, naming, expressions)
-    rules = constraints.write()
+    rules = constraints.constraints_by_body()
     top = rules.pop(ROOT, [])
     for path, several in rules.items():
         members.setdefault(path, []).extend(several)
@@ -94,7 +98,7 @@ class BodyWriter:
                 found.setdefault(path, []).append(member)
             if not members[name] and self._shape.paths[name] != (ROOT,):
                 span = self._shape.space.parameters[name].span
-                self.diagnostics.append(IneffectiveDeclaration(span, declaration=f"`{name}` is never active"))
+                self.diagnostics.append(IneffectiveImportedDeclaration(span, declaration=f"`{name}` is never active"))
         self._report_lost_weights()
         return found
 
@@ -182,7 +186,7 @@ def domain_node(parameter: ForeignParameter) -> ast.Domain:
         case ForeignValues(space_values=readings, ordered=ordered):
             if len(readings) == 2 and not ordered and is_boolean(parameter.domain):
                 return ast.BooleanDomain(NO_SPAN)
-            return ast.ValueSet(tuple(map(make_value, readings)), ordered, NO_SPAN)
+            return ast.ValueSet(tuple(map(make_value_node, readings)), ordered, NO_SPAN)
         case _:
             assert_never(parameter.domain)
 
@@ -276,7 +280,9 @@ def _group_name(users: list[str], members: list[ast.Member], names: UniqueNames)
     columns = zip(*(user.split("_") for user in users), strict=False)
     common = "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
     if common:
-        return names.reserve(f"{common}_shared")
+        return names.reserve_first_free(f"{common}_shared")
     called = [member.name.text for member in members if isinstance(member, ast.Parameter | ast.FixedParameter)]
     listed = "_and_".join(called)
-    return names.reserve(listed if len(listed) <= _LONGEST_NAME else f"{called[0]}_and_{len(called) - 1}_more")
+    return names.reserve_first_free(
+        listed if len(listed) <= _LONGEST_NAME else f"{called[0]}_and_{len(called) - 1}_more"
+    )

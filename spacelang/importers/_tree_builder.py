@@ -46,7 +46,7 @@ def can_be_reached_together(left: Path, right: Path) -> bool:
     return all(not decision or taken.get(decision, place) == place for decision, place in right)
 
 
-def build_tree(space: ConsistentSpace) -> SpaceTree:
+def build_space_tree(space: ConsistentSpace) -> SpaceTree:
     """Return the tree of a space."""
     return _TreeBuilder(space).build()
 
@@ -67,7 +67,11 @@ class _TreeBuilder:
         """Return the tree, after placing all parameters in topological order."""
         for name, parameter in self.space.parameters.items():
             self._place(parameter, self.space.conditions.get(name, foreign.ALWAYS))
-        asked = {test.parameter for condition in self.conditions.values() for test in foreign.value_tests(condition)}
+        asked = {
+            test.parameter
+            for condition in self.conditions.values()
+            for test in foreign.value_tests_in_condition(condition)
+        }
         fixed = {
             name
             for name, parameter in self.space.parameters.items()
@@ -170,7 +174,7 @@ def _find_component_choices(space: ConsistentSpace) -> frozenset[str]:
         inner = set(foreign.colon_path_without_choice(child)[:-1])
         found |= {
             test.parameter
-            for test in foreign.value_tests(condition)
+            for test in foreign.value_tests_in_condition(condition)
             if test.operator == "in" and _may_decide(space.parameters[test.parameter])
             if inner.intersection(map(str, test.values))
         }
@@ -246,7 +250,7 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
     stages = [name for name, paths in shape.paths.items() if name in shape.decisions and paths == (ROOT,)]
     for stage in stages:
         # A stage from a parameter such as `component:strategy` is named after the component.
-        members[stage, ROOT] = file.reserve(
+        members[stage, ROOT] = file.reserve_first_free(
             *foreign.candidate_names(stage.rpartition(":")[0] if stage in shape.variants else stage)
         )
     steps = _in_pipeline_order(shape, stages)
@@ -257,7 +261,7 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
     for step in steps:
         if not step[0][0]:
             prefix = str(step[0][1])
-            operators[step] = file.reserve(
+            operators[step] = file.reserve_first_free(
                 *(foreign.candidate_names(prefix) if prefix else (space_name, "hyperparameters"))
             )
     last = steps[-1][0][0] if steps else ""
@@ -276,7 +280,9 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
                     known.add(below)
                     operators[below] = word
                 else:
-                    operators[below] = file.reserve(word, f"{members[name, path]}_{word}") if word != "none" else ""
+                    operators[below] = (
+                        file.reserve_first_free(word, f"{members[name, path]}_{word}") if word != "none" else ""
+                    )
     return NameAssignment(steps, members, operators, alternatives, frozenset(known), file)
 
 
@@ -302,7 +308,7 @@ def _name_members(shape: SpaceTree, members: dict[tuple[str, Path], str]) -> Non
         for path in shape.paths[name]:
             if path != ROOT:
                 below = _usual_prefix(shape, path)
-                members[name, path] = scopes.setdefault(path, foreign.UniqueNames(parameters=True)).reserve(
+                members[name, path] = scopes.setdefault(path, foreign.UniqueNames(parameters=True)).reserve_first_free(
                     *foreign.candidate_names(name, below)
                 )
 
@@ -335,9 +341,9 @@ def _name_alternatives(
             named.append("none")
         else:
             word = f"no_{decision}" if _is_nothing(value) else str(value)
-            named.append(scope.reserve(word, f"{decision}_{word}"))
+            named.append(scope.reserve_first_free(word, f"{decision}_{word}"))
     return named
 
 
 def _is_nothing(value: Value) -> bool:
-    return value is None or (isinstance(value, str) and foreign.convert_words((value,)) == (None,))
+    return value is None or (isinstance(value, str) and foreign.convert_words_to_values((value,)) == (None,))

@@ -32,7 +32,7 @@ class _ProblemError(Exception):
 
 
 def _unreadable(span: Span, problem: str, expected: str = "") -> _ProblemError:
-    return _ProblemError(problems.UnreadableDeclaration(span, problem=problem, expected=expected))
+    return _ProblemError(problems.InvalidImportedDeclaration(span, problem=problem, expected=expected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Json:
     def read(self, source: Source) -> foreign.ForeignSpace:
         """Return the contents of a file, with diagnostics for invalid declarations."""
         document = parse_json(source)
-        if isinstance(document, problems.UnreadableDeclaration):
+        if isinstance(document, problems.InvalidImportedDeclaration):
             return foreign.ForeignSpace("", (), (), (), (document,))
         return _DocumentReader().read(document)
 
@@ -119,7 +119,7 @@ class _DocumentReader:
             if bound is None:
                 what = f"the range of `{name}` without {'a lower' if end == 'lower' else 'an upper'} bound"
                 raise _ProblemError(
-                    problems.NotExpressible(item.span, construct=what, remedy="give the range both bounds")
+                    problems.ImportNotExpressible(item.span, construct=what, remedy="give the range both bounds")
                 )
             bounds.append(_number(item, end, is_integer=is_integer))
         domain = foreign.ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
@@ -173,7 +173,7 @@ def _with_step(item: PositionedValue, name: str, domain: foreign.ForeignRange) -
     if q <= 0 or domain.log or (upper - lower) % q or lower % q:
         what = f"the quantization (`q`) of `{name}`"
         remedy = "choose a `q` of which both bounds are multiples, and no `log`"
-        raise _ProblemError(problems.NotExpressible(_member(item, "q").span, construct=what, remedy=remedy))
+        raise _ProblemError(problems.ImportNotExpressible(_member(item, "q").span, construct=what, remedy=remedy))
     if domain.kind == "int" and step == int(step):
         step = int(step)
     return foreign.ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
@@ -228,7 +228,7 @@ def _combinations(item: PositionedValue) -> list[_Literals]:
 def _product(left: list[_Literals], right: list[_Literals], span: Span) -> list[_Literals]:
     if len(left) * len(right) > MAX_COMBINATIONS:
         what = f"a clause that stands for more than {MAX_COMBINATIONS:,} combinations"
-        raise _ProblemError(problems.NotExpressible(span, construct=what))
+        raise _ProblemError(problems.ImportNotExpressible(span, construct=what))
     return [one + other for one in left for other in right]
 
 
@@ -278,13 +278,15 @@ def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> fl
         raise _unreadable(found.span, f"`{name}` is not a number")
     if is_integer:
         if read != int(read):
-            raise _ProblemError(problems.ContradictoryDeclaration(found.span, problem=f"`{name}` is not an integer"))
+            raise _ProblemError(
+                problems.ContradictoryImportedDeclaration(found.span, problem=f"`{name}` is not an integer")
+            )
         return int(read)
     try:
         return float(read)
     except OverflowError:
         problem = f"the number `{name}` is too large for a float"
-        raise _ProblemError(problems.ContradictoryDeclaration(found.span, problem=problem)) from None
+        raise _ProblemError(problems.ContradictoryImportedDeclaration(found.span, problem=problem)) from None
 
 
 def _values(item: PositionedValue) -> tuple[Value, ...]:
@@ -296,7 +298,7 @@ def _values(item: PositionedValue) -> tuple[Value, ...]:
 def _value(item: PositionedValue) -> Value:
     match item.value:
         case dict():
-            raise _ProblemError(problems.NotExpressible(item.span, construct="an object as a value"))
+            raise _ProblemError(problems.ImportNotExpressible(item.span, construct="an object as a value"))
         case list(items):
             return tuple(map(_value, items))
         case value:

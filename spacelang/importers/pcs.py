@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.other_tools import ContradictoryDeclaration, IneffectiveDeclaration, UnreadableDeclaration
+from spacelang.diagnostics.other_tools import (
+    ContradictoryImportedDeclaration,
+    IneffectiveImportedDeclaration,
+    InvalidImportedDeclaration,
+)
 from spacelang.importers import _foreign_space as foreign
 from spacelang.text import Source, Span
 
@@ -62,7 +66,7 @@ class Pcs:
 
 def _lines(source: Source) -> Iterator[Span]:
     for number_, start in enumerate(source.line_starts, start=1):
-        text = source.line(number_).partition("#")[0]
+        text = source.line_text(number_).partition("#")[0]
         if text.strip():
             yield Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
@@ -72,7 +76,7 @@ def _line(span: Span) -> _Line | None:
     if (quote := _QUOTE.search(text)) is not None:
         at = Span(span.source, span.start + quote.start(), span.start + quote.end())
         problem = f"the quote `{quote[0]}` has no counterpart at the other end of the word"
-        return UnreadableDeclaration(at, problem=problem, expected="remove the quote: names and values need none")
+        return InvalidImportedDeclaration(at, problem=problem, expected="remove the quote: names and values need none")
     text = text[: _find_trailing(text)[0]].rstrip()
     span = Span(span.source, span.start, span.start + len(text))
     if "|" in text:
@@ -96,7 +100,7 @@ def _find_trailing(text: str) -> tuple[int, int]:
     return (len(text), len(text)) if found is None else found.span("stray")
 
 
-def _ignored_characters(source: Source) -> Iterator[IneffectiveDeclaration]:
+def _ignored_characters(source: Source) -> Iterator[IneffectiveImportedDeclaration]:
     """Yield warnings for characters that ConfigSpace ignores: after declarations, such as a semicolon, and quotes."""
     for span in _lines(source):
         start, end = _find_trailing(_unquoted(span))
@@ -105,33 +109,35 @@ def _ignored_characters(source: Source) -> Iterator[IneffectiveDeclaration]:
         if (quoted := _QUOTED.search(span.text)) is not None:
             yield _ignored(source, span.start + quoted.start(), span.start + quoted.start() + 1)
     for number, start in enumerate(source.line_starts, start=1):
-        if (found := _COMMENT.match(source.line(number))) is not None:
+        if (found := _COMMENT.match(source.line_text(number))) is not None:
             yield _ignored(source, start + found.start("comment"), start + found.end("comment"), "`#` starts a comment")
 
 
-def _ignored(source: Source, start: int, end: int, reason: str = "ConfigSpace ignores it") -> IneffectiveDeclaration:
+def _ignored(
+    source: Source, start: int, end: int, reason: str = "ConfigSpace ignores it"
+) -> IneffectiveImportedDeclaration:
     at = Span(source, start, end)
-    return IneffectiveDeclaration(at, declaration=f"`{at.text}` has no meaning here", reason=reason)
+    return IneffectiveImportedDeclaration(at, declaration=f"`{at.text}` has no meaning here", reason=reason)
 
 
 def _parameter(text: str, span: Span) -> foreign.ForeignParameter | Diagnostic:
     found = _DECLARATION.fullmatch(text.strip())
     if found is None:
         expected = next((example for sign, example in _EXAMPLES.items() if sign in text), _EXAMPLES["{"])
-        return UnreadableDeclaration(span, problem="this line is not a declaration", expected=expected)
+        return InvalidImportedDeclaration(span, problem="this line is not a declaration", expected=expected)
     is_set = found["domain"].startswith("{")
     if is_set != ((found["type"] or "ordinal") in ("categorical", "ordinal")) and found["type"] is not None:
         problem = f"the domain does not match the type `{found['type']}`"
         expected = _EXAMPLES["["] if is_set else _EXAMPLES["{"]
-        return UnreadableDeclaration(span, problem=problem, expected=expected)
+        return InvalidImportedDeclaration(span, problem=problem, expected=expected)
     return _of_set(found, span) if is_set else _of_range(found, span)
 
 
 def _of_set(found: re.Match[str], span: Span) -> foreign.ForeignParameter | Diagnostic:
     words = tuple(word.strip() for word in found["domain"][1:-1].split(","))
     if not all(words) or found["flags"]:
-        return UnreadableDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["{"])
-    domain = foreign.ForeignValues(words, foreign.convert_words(words), ordered=found["type"] == "ordinal")
+        return InvalidImportedDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["{"])
+    domain = foreign.ForeignValues(words, foreign.convert_words_to_values(words), ordered=found["type"] == "ordinal")
     return foreign.ForeignParameter(found["name"], domain, found["default"].strip(), span)
 
 
@@ -139,12 +145,12 @@ def _of_range(found: re.Match[str], span: Span) -> foreign.ForeignParameter | Di
     flags = _flags(found["type"], found["flags"])
     numbers = [foreign.parse_number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
     if flags is None or len(numbers) != 3 or None in numbers:
-        return UnreadableDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["["])
+        return InvalidImportedDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["["])
     is_integer, is_log = flags
     lower, upper, default = (_as_integer(n) if is_integer else float(n) for n in numbers if n is not None)
     if any(isinstance(n, float) for n in (lower, upper, default)) and is_integer:
         problem = f"`{found['name']}` is an integer, but a bound or the default is not"
-        return ContradictoryDeclaration(span, problem=problem)
+        return ContradictoryImportedDeclaration(span, problem=problem)
     return foreign.ForeignParameter(
         found["name"], foreign.ForeignRange("int" if is_integer else "float", lower, upper, is_log), default, span
     )
@@ -169,7 +175,7 @@ def _conditional(text: str, span: Span) -> foreign.ForeignCondition | Diagnostic
     end = span.start + len(child) + 1
     terms = [_conjunction(*part, span.source) for part in _split(condition, "||", end)]
     if len(child.split()) != 1 or any(term is None for term in terms):
-        return UnreadableDeclaration(span, problem="this condition cannot be read", expected=_EXAMPLES["|"])
+        return InvalidImportedDeclaration(span, problem="this condition cannot be read", expected=_EXAMPLES["|"])
     return foreign.ForeignCondition(child.strip(), foreign.disjunction([t for t in terms if t is not None]), span)
 
 
@@ -207,6 +213,6 @@ def _clause(text: str, span: Span) -> foreign.ForbiddenClause | Diagnostic:
         found = _LITERAL.fullmatch(part)
         if found is None or not text.endswith("}"):
             problem, expected = "this forbidden clause cannot be read", "expected `{name=value, other=value}`"
-            return UnreadableDeclaration(span, problem=problem, expected=expected)
+            return InvalidImportedDeclaration(span, problem=problem, expected=expected)
         literals.append(foreign.ValueTest(found["name"], "in", (found["value"],), _stripped(part, start, span.source)))
     return foreign.ForbiddenClause(tuple(literals), span)

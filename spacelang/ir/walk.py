@@ -29,7 +29,7 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.value import Value, are_same_value
-from spacelang.text import forbidden_character
+from spacelang.text import first_forbidden_character
 
 Structure = Mapping[str, str]
 """A structure: the name of the branch that each reached decision takes, by the address of the decision."""
@@ -373,9 +373,9 @@ def unique_value_name(value: Value) -> str:
     if not isinstance(value, str):
         return _escape_name(literal(value))
     is_of_others = value in {"", RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
-    return _escape_name(quoted(value)) if is_of_others or forbidden_character(value) is not None else value
+    return _escape_name(quoted(value)) if is_of_others or first_forbidden_character(value) is not None else value
 
 
 def _escape_name(text: str) -> str:
     """Return a literal with the code points of characters that names may not contain; names stay unique."""
-    return "".join(each if forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
+    return "".join(each if first_forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)

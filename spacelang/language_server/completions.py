@@ -9,13 +9,13 @@ from typing import Final
 
 from lsprotocol import types
 
-from spacelang.analysis import TextNames
-from spacelang.analysis.modules import Module
+from spacelang.analysis import TextNameIndex
+from spacelang.analysis.imported_modules import Module
+from spacelang.analysis.literal_values import MARKED_CONSTRUCTS
 from spacelang.analysis.tasks import KINDS, LIMITED_OBJECTS, MEASURES
-from spacelang.analysis.values import MARKED_CONSTRUCTS
 from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault, Parameter
-from spacelang.catalog.rules import Interval
 from spacelang.catalog.snapshot import BUNDLED
+from spacelang.catalog.value_rules import Interval
 from spacelang.ir import task as ir_task
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import literal, parts, spell_parameter_name
@@ -90,7 +90,7 @@ def _annotations() -> Iterator[types.CompletionItem]:
 class _Completer:
     """A generator of completions at one cursor position, from the names of the space and the catalogues."""
 
-    def __init__(self, cursor: CursorContext, names: TextNames) -> None:
+    def __init__(self, cursor: CursorContext, names: TextNameIndex) -> None:
         self._cursor = cursor
         self._expected = cursor.expected
         self._catalogues = names.catalogues
@@ -203,7 +203,7 @@ class _Completer:
         if parameter is None:
             return
         for text in _typical_domains(parameter):
-            yield _item(text, types.CompletionItemKind.Value, parameter.expected, order=0)
+            yield _item(text, types.CompletionItemKind.Value, parameter.accepted_values_description, order=0)
         yield from self._legal_operators()
 
     def _values(self) -> Iterator[types.CompletionItem]:

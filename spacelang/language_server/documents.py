@@ -11,7 +11,7 @@ from typing import Final
 from lsprotocol import types
 from pygls import uris
 
-from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNames, check
+from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNameIndex, check
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.frozen import frozen
 from spacelang.language_server.names import NameIndex, index_names
@@ -19,7 +19,7 @@ from spacelang.serialization.json_documents import is_compiled_space
 from spacelang.solver.counting import Structures
 from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.sources import ImportLocation, read_import, read_source
-from spacelang.text import Origin, Source, Span
+from spacelang.text import Source, SourceFileLocation, Span
 
 _CODECS: Final = {"utf-8": "utf-8", "utf-16": "utf-16-le"}
 _UNIT_BYTES: Final = {"utf-8": 1, "utf-16": 2}
@@ -52,7 +52,7 @@ class PositionEncoding:
         """Return the offset of a position; positions after the end of the text mean its end."""
         if position.line >= len(source.line_starts):
             return len(source.text)
-        line = source.line(position.line + 1)
+        line = source.line_text(position.line + 1)
         return source.line_starts[position.line] + self.characters(line, position.character)
 
     def position(self, source: Source, offset: int) -> types.Position:
@@ -99,7 +99,7 @@ class Document:
         return "checked" in self.__dict__
 
     @property
-    def names(self) -> TextNames | None:
+    def names(self) -> TextNameIndex | None:
         """The files, catalogues and variables of the text; None for a JSON document."""
         return self.checked.names
 
@@ -136,7 +136,7 @@ class Document:
         return self.is_checked and path in imported_paths(self.names)
 
 
-def imported_paths(names: TextNames | None) -> set[Path]:
+def imported_paths(names: TextNameIndex | None) -> set[Path]:
     """Return the paths of all files that a text imports."""
     if names is None:
         return set()
@@ -282,7 +282,7 @@ def source_of(uri: str, text: str) -> Source:
     path = _real_path(uri)
     if path is None:
         return Source(uri.rpartition("/")[2] or uri, text)
-    return Source(path.name, text, Origin(path, path.parent))
+    return Source(path.name, text, SourceFileLocation(path, path.parent))
 
 
 def uri_of(source: Source) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from lsprotocol import types
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
-from spacelang.diagnostics.json_output import find_fixes
+from spacelang.diagnostics.json_output import possible_replacements
 from spacelang.language_server.documents import Document, PositionEncoding, uri_of
 from spacelang.text import Span
 
@@ -30,7 +30,7 @@ def quick_fixes(document: Document, chosen: types.Range, encoding: PositionEncod
         )
         for problem in document.checked.diagnostics
         if _is_own(problem.primary, document) and problem.primary.start <= end and start <= problem.primary.end
-        for place, fix in enumerate(find_fixes(problem))
+        for place, fix in enumerate(possible_replacements(problem))
     ]
 
 

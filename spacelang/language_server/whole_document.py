@@ -123,7 +123,10 @@ def folding_ranges(document: Document) -> list[types.FoldingRange]:
     spans = {(item.span.start, item.span.end) for item in document.parsed.file.items}
     bodies = (node for node in syntax_nodes(document.parsed.file.items) if isinstance(node, ast.Body))
     spans |= {(body.span.start, body.span.end) for body in bodies}
-    lines = {(source.position(start)[0] - 1, source.position(max(start, end - 1))[0] - 1) for start, end in spans}
+    lines = {
+        (source.line_and_column(start)[0] - 1, source.line_and_column(max(start, end - 1))[0] - 1)
+        for start, end in spans
+    }
     found = [types.FoldingRange(first, last) for first, last in sorted(lines) if first < last]
     return [*found, *_comments(source.text.split("\n"))]
 

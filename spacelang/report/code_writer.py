@@ -183,7 +183,7 @@ class CodeWriter:
         for here in (name, f"{package}{name}", *(f"{package}{name}{number}" for number in range(2, 99))):
             if self.members.setdefault(here, wanted) == wanted:
                 return here
-        raise TypeError(f"there are too many objects called `{name}`")
+        raise TypeError(f"the pipeline has too many different objects called `{name}`")
 
 
 def _member_pipelines(estimator: Any) -> list[Any]:

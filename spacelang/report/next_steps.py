@@ -25,7 +25,7 @@ from spacelang.runtime.storage.stored_run import (
     scorer_package,
     stored_data_options,
 )
-from spacelang.text import count_with_noun, shell_word, unique_name
+from spacelang.text import count_with_noun, quote_for_shell, unique_name
 
 if TYPE_CHECKING:
     from spacelang.runtime.storage.header import RunHeader
@@ -125,7 +125,7 @@ def next_steps(
     `data` is the path by which the user has just given the data, if there is one. `trusted` are the packages that the
     user has just allowed.
     """
-    header, store = run.header, shell_word(str(run.path))
+    header, store = run.header, quote_for_shell(str(run.path))
     if has_best and header.data.rows and not header.data.name.startswith(TABLE_PREFIX):
         yield from _uses_of_pipeline(run, data, trusted)
     if has_best:
@@ -145,12 +145,12 @@ def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None,
     data = _data_option(header, "--data", moved)
     test = ""
     if has_test_file(header) and readable_test_file(header) is None:
-        test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
+        test = f" --test {quote_for_shell(stored_data_options(header).test_file or FILE)}"
     more = f" {larger}" if header.optimizer != TABULATE and (larger := _larger_budget(run, budget)) else ""
     packages = allowed_packages(header)
     scorer = [name for name in (scorer_package(header),) if name is not None and name not in packages]
     trust = f"{_allow_options((*packages, *scorer), trusted)}{_executor_option(header)}"
-    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{trust}{more}{output}"
+    return f"spacelang resume {quote_for_shell(str(run.path))}{data}{test}{trust}{more}{output}"
 
 
 def resume_call_in_python(run: "StoredRun", budget: str = "", moved: str | None = None) -> str | None:
@@ -218,7 +218,7 @@ def _function_to_repeat(header: "RunHeader") -> str | None:
 
 
 def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[str]) -> Iterator[NextStep]:
-    header, store = run.header, shell_word(str(run.path))
+    header, store = run.header, quote_for_shell(str(run.path))
     if WEIGHTS_SETTING in header.settings and WEIGHTS_SETTING not in header.data_options:
         return  # only the program has the weights with which pipelines are fitted
     ranked = " --rank 1" if stored_objective_names(header) else ""
@@ -228,7 +228,7 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
     if run.requested_ensemble_votes and _has_ensemble(run):
         file = _new_file("ensemble", ".py")
         yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
-    rows = shell_word(stored_data_options(header).test_file or _data(header, moved))
+    rows = quote_for_shell(stored_data_options(header).test_file or _data(header, moved))
     file = _new_file("predictions", ".csv")
     yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed}{ranked} -o {file}")
 
@@ -250,7 +250,7 @@ def _data(header: "RunHeader", moved: str | None) -> str:
 def _data_option(header: "RunHeader", option: str, moved: str | None) -> str:
     """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
     is_found = readable_data(header) is not None and not is_held_by_program(header)
-    return "" if is_found else f" {option} {shell_word(_data(header, moved))}"
+    return "" if is_found else f" {option} {quote_for_shell(_data(header, moved))}"
 
 
 def _new_file(stem: str, suffix: str) -> str:

@@ -384,7 +384,7 @@ def _assemble_tuples(operator: ir.Operator, arguments: dict[str, Code]) -> dict[
     """Return the arguments with each tuple parameter assembled from its elements, as `join_tuple_elements` does."""
     known = catalogue_entry(operator)
     for whole in known.tuple_parameters:
-        several = known.elements_of(whole)
+        several = known.tuple_element_parameters(whole)
         if not arguments.keys().isdisjoint(each.name for each in several):
             members = (_scaled_element(each, arguments.pop(each.name, LiteralNode(each.default))) for each in several)
             arguments[whole] = ListNode(tuple(members), is_tuple=True)

@@ -13,7 +13,7 @@ from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.ir.value import Value
 from spacelang.report.trial_results import value_text
 from spacelang.runtime.history import objective_values
-from spacelang.text import count_with_noun, pad_columns
+from spacelang.text import count_with_noun, pad_table_columns
 
 if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord
@@ -36,7 +36,7 @@ def pipeline_lines(
       estimator  SVC             C=10, kernel=rbf
     """
     rows = [tuple(_cells(name, values, marks or {})) for name, values in _shown_steps(configuration, order)]
-    return [f"  {'  '.join(cells)}".rstrip() for cells in pad_columns(rows)]
+    return [f"  {'  '.join(cells)}".rstrip() for cells in pad_table_columns(rows)]
 
 
 def one_line_pipeline(configuration: Configuration, order: Sequence[str] = ()) -> str:

@@ -29,8 +29,8 @@ from spacelang.ir.space import (
 from spacelang.ir.trial import LossName
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_grouped_tuples
 from spacelang.report.pipeline_lines import front_lines, front_rows
-from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names
-from spacelang.text import pad_columns
+from spacelang.serialization.syntax_nodes import expression_speller, format_expression, with_spelled_names
+from spacelang.text import pad_table_columns
 
 if TYPE_CHECKING:
     from spacelang.report.run_facts import SearchCoverage
@@ -153,7 +153,7 @@ def _number(number: int) -> str:
 
 
 def _table(rows: Sequence[Row], most: int = MAX_LINES) -> Iterator[str]:
-    yield from (_cut(f"  {name}  {value}") for name, value in pad_columns(rows[:most]))
+    yield from (_cut(f"  {name}  {value}") for name, value in pad_table_columns(rows[:most]))
     if len(rows) > most:
         yield f"  and {len(rows) - most} more"
 
@@ -172,14 +172,14 @@ def space_html(space: Space, structures: int, configurations: int | None) -> str
     shown, bounds = with_spelled_names(space), range_bounds(space)
     in_ranges = {id(rule) for several in bounds.values() for bound in several for rule in bound.constraints}
     constraints = [
-        f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
+        f"<code>{'forbid' if each.forbidden else 'require'} {_safe(format_expression(each.expression))}</code>"
         for own, each in zip(space.constraints, shown.constraints, strict=True)
         if id(own) not in in_ranges
     ]
     spell = expression_speller(space)
     domains = {
         address: describe_with_bounds(
-            space.variables[address].hyperparameter.domain, several, lambda limit: show_expression(spell(limit))
+            space.variables[address].hyperparameter.domain, several, lambda limit: format_expression(spell(limit))
         )
         for address, several in bounds.items()
     }
@@ -274,7 +274,7 @@ def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> lis
 
 
 def _leaf_html(name: str, domain: str, node: Hyperparameter | TupleDescription) -> str:
-    active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+    active = "" if node.condition is None else f" when {format_expression(node.condition)}"
     text = f"{domain} = {literal(node.default)}{active}"
     return f"{_safe(spell_parameter_name(name))} : <code>{_safe(text)}</code>"
 

@@ -18,7 +18,7 @@ from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:
-    from spacelang.runtime.ensembles.construction import Ensemble, Member
+    from spacelang.runtime.ensembles.construction import Ensemble, EnsembleMember
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
 
 
@@ -174,7 +174,7 @@ def ensemble_document(ensemble: "Ensemble", metric: LossName) -> dict[str, objec
     }
 
 
-def _member(member: "Member", weight: float) -> dict[str, object]:
+def _member(member: "EnsembleMember", weight: float) -> dict[str, object]:
     trial = member.record.trial
     return {
         "trial": member.record.index,

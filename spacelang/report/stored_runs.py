@@ -33,8 +33,8 @@ from spacelang.runtime.history import pareto_front
 from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, OBJECTIVES_SETTING, stored_objective_names
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
-from spacelang.serialization.json_documents import decision_keys
-from spacelang.text import count_with_noun, pad_columns
+from spacelang.serialization.json_documents import decision_keys_in_definition
+from spacelang.text import count_with_noun, pad_table_columns
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
@@ -221,7 +221,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     if note := run.time_note:
         yield _line(f"  {note}")
     yield ""
-    yield from map(_line, pipeline_lines(trial.request.configuration, decision_keys(header.definition)))
+    yield from map(_line, pipeline_lines(trial.request.configuration, decision_keys_in_definition(header.definition)))
 
 
 def describe_measurement(each: "Measurement") -> str:
@@ -237,7 +237,7 @@ def _rows(trial: "Trial", training_size: int) -> str:
 
 def _front_lines(run: "StoredRun", count: int) -> Iterator[str]:
     names, front = stored_objective_names(run.header), stored_front(run)
-    yield from map(_line, front_lines(front, names, decision_keys(run.header.definition), count))
+    yield from map(_line, front_lines(front, names, decision_keys_in_definition(run.header.definition), count))
 
 
 def stored_front(run: "StoredRun") -> "tuple[TrialRecord, ...]":
@@ -252,7 +252,7 @@ def stored_front(run: "StoredRun") -> "tuple[TrialRecord, ...]":
 def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:
     if len(best) < 2:
         return
-    decisions, size = decision_keys(run.header.definition), run.header.training_size
+    decisions, size = decision_keys_in_definition(run.header.definition), run.header.training_size
     metric = LossName.of_formula(run.header.metric)
     losses = () if metric.is_score else ("loss",)
     rows = [("rank", "trial", metric.score_name, *losses, "rows", "seconds", "pipeline")]
@@ -293,7 +293,7 @@ def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     shown_rows = [(_line(name), _line(text)) for name, text in rows]
-    return (f"  {name}  {text}".rstrip() for name, text in pad_columns(shown_rows))
+    return (f"  {name}  {text}".rstrip() for name, text in pad_table_columns(shown_rows))
 
 
 def _line(line: str, longest: int = MAX_LENGTH) -> str:

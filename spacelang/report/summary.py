@@ -36,7 +36,7 @@ from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
-    from spacelang.runtime.ensembles.construction import Ensemble, EnsembleSelection, Member
+    from spacelang.runtime.ensembles.construction import Ensemble, EnsembleMember, EnsembleSelection
 
 LEAST_SHOWN_SECONDS: Final = 0.05  # Less is shown as 0.0 s
 MAX_STEPS: Final = 8  # The maximum number of steps of a pipeline that are shown
@@ -294,7 +294,7 @@ def describe_ensemble(choice: "EnsembleSelection") -> str:
     return f"ensemble of {pipelines} with {votes}, chosen from the {choice.library} best pipelines"
 
 
-def describe_weights(members: "Sequence[Member]") -> str:
+def describe_weights(members: "Sequence[EnsembleMember]") -> str:
     """Describe the weights of the members, the largest first: `weights: trial 2 9/16, trial 5 7/16`."""
     ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
     votes = sum(member.votes for member in members)

@@ -92,7 +92,7 @@ class _BoundedFile:
         size = memoryview(data).nbytes
         self._left -= size
         if self._left < 0:
-            raise OverflowError("the models of the trial are too large to be kept")
+            raise OverflowError("the models of the trial exceed the disk space for models of trials")
         self._file.write(data)
         return size
 

@@ -311,7 +311,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     training_size: int | None = None,
     listener: Listener | None = None,
     journal: TrialStorage | None = None,
-    route: PrefixKeyFunction | None = None,
+    prefix_key: PrefixKeyFunction | None = None,
     scale: LossScale | None = UNIT_SCALE,
     seed: int = 0,
     remarks: Iterable[str] = (),
@@ -327,10 +327,10 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
 
     `clock` may be simulated, `stopwatch` measures the time of the search itself. A fidelity of `training_size` rows or
     more is the same as None. Replayed trials and seconds of the `journal` count in the budget: the search receives the
-    same events as in its sessions, without an evaluation. Requests of one batch whose keys by `route` share a prefix
-    are evaluated after each other by the same worker. A `scale` of None is set by the first reported success. Lazy
-    requests are made with generators derived from `seed`, unless the journal has their trials. `remarks` are read when
-    the search has ended. With an `answer_time` the search ends early enough for the work after it.
+    same events as in its sessions, without an evaluation. Requests of one batch whose keys by `prefix_key` share a
+    prefix are evaluated after each other by the same worker. A `scale` of None is set by the first reported success.
+    Lazy requests are made with generators derived from `seed`, unless the journal has their trials. `remarks` are read
+    when the search has ended. With an `answer_time` the search ends early enough for the work after it.
 
     Raises StalledSearchError if the search waits without a pending trial, DifferentSearchError if the journal is of a
     different search, and errors of the executor, the search, the listener and the journal. A listener may raise
@@ -342,7 +342,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
     if answer_time is not None:
         answer_time.record_search_start(kept.seconds, len(executor.free))
-    dispatcher = Dispatcher(executor, budget, history, notified, RequestQueue(route), proposals, answer_time)
+    dispatcher = Dispatcher(executor, budget, history, notified, RequestQueue(prefix_key), proposals, answer_time)
     failure: Exception | None = None
     notified.started(budget)
     try:

@@ -36,7 +36,7 @@ class PositiveClass:
     def description(self) -> str:
         """A sentence for users: which scorers refer to which class, and why."""
         names = ", ".join(f"`{name}`" for name in self.scorers)
-        return f"the positive class of {names} is `{self.label}`, the last of the two in sorted order"
+        return f"the positive class of {names} is `{self.label}`, the second class in sorted order"
 
 
 class ObjectiveInfo(Protocol):
@@ -67,7 +67,7 @@ class ObjectiveInfo(Protocol):
         """The scale of the losses; None if the first success sets it."""
 
     @property
-    def recorded(self) -> tuple[str, ...]:
+    def recorded_columns(self) -> tuple[str, ...]:
         """The columns of a table of trials besides loss, cost and bounds, such as `metric.f1` and `training_loss`."""
 
     @property
@@ -75,7 +75,7 @@ class ObjectiveInfo(Protocol):
         """True if trials take so little time that the last ones may be lost in a crash of the machine."""
 
     @property
-    def route(self) -> PrefixKeyFunction | None:
+    def prefix_key(self) -> PrefixKeyFunction | None:
         """A function that returns the prefix key of a request; None if trials share no work.
 
         Requests whose keys begin alike can share that part of the work (see `RequestQueue`).
@@ -95,6 +95,18 @@ def identifying_settings(objective: ObjectiveInfo) -> Mapping[str, str]:
     """Return the settings of an objective that belong to the identity of a run; empty if it has none."""
     has_some = isinstance(objective, HasIdentifyingSettings) or hasattr(objective, "further")
     found: Mapping[str, str] = plugin_attribute(objective, "identifying_settings", "further") if has_some else {}
+    return found
+
+
+def recorded_columns(objective: ObjectiveInfo) -> tuple[str, ...]:
+    """Return the columns that an objective adds to tables of trials."""
+    found: tuple[str, ...] = plugin_attribute(objective, "recorded_columns", "recorded")
+    return found
+
+
+def prefix_key_function(objective: ObjectiveInfo) -> PrefixKeyFunction | None:
+    """Return the function from a request of an objective to its prefix key; None if trials share no work."""
+    found: PrefixKeyFunction | None = plugin_attribute(objective, "prefix_key", "route")
     return found
 
 

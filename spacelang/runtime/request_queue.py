@@ -35,15 +35,15 @@ class AffinityQueue:
     def __init__(
         self,
         jobs: Sequence[Job[Request]],
-        route: Callable[[Request], PrefixKey],
+        prefix_key: Callable[[Request], PrefixKey],
         last: MutableMapping[str, PrefixKey] | None = None,
     ) -> None:
         # A single job needs no sorting, and no prefix key unless the caller tracks the last ones.
         is_lone = len(jobs) == 1 and last is None
-        routes = [()] if is_lone else [route(job.work) for job in jobs]
-        order = sorted(range(len(jobs)), key=routes.__getitem__)
+        keys = [()] if is_lone else [prefix_key(job.work) for job in jobs]
+        order = sorted(range(len(jobs)), key=keys.__getitem__)
         self._jobs = [jobs[place] for place in order]
-        self._prefix_keys = [routes[place] for place in order]
+        self._prefix_keys = [keys[place] for place in order]
         shared = (_common_prefix_length(before, after) for before, after in pairwise(self._prefix_keys))
         self._shared_with_previous = [0, *shared]
         """For each job, the length of the prefix that its key shares with the key of the job before."""

@@ -51,7 +51,7 @@ class ScalarCodec(Generic[T]):
 
 
 @dataclass(frozen=True)
-class NamedCodec(Generic[T]):
+class SchemaDefinitionCodec(Generic[T]):
     """A codec that has a name in the `$defs` of the schema; it is created lazily, so it may contain itself."""
 
     name: str
@@ -113,7 +113,7 @@ class ArrayCodec(Generic[T]):
             wanted = f"at least {self.least}" if len(given) < self.least < (self.most or len(given) + 2) else at_most
             raise DefinitionError(path, f"has {len(given)} {self.noun}, expected {wanted}")
         found = _read_all(self.codec, ((item, f"{path}[{place}]") for place, item in enumerate(given)), context)
-        if self.distinct and (place := json_documents.first_duplicate(found)) is not None:
+        if self.distinct and (place := json_documents.first_duplicate_index(found)) is not None:
             raise DefinitionError(f"{path}[{place}]", f"repeats `{found[place]}`")
         return found
 
@@ -211,7 +211,7 @@ class ObjectCodec(Generic[T]):
         given = json_documents.expect_object(value, path)
         wrong = [*json_documents.check_keys(given, path, self._known)]
         if self.has_span:
-            context = context.enter(given, path)
+            context = context.part_context(given, path)
         parts: Parts = {}
         for key in self.keys:
             name = key.name
@@ -229,7 +229,7 @@ class ObjectCodec(Generic[T]):
         return self.make(parts, path, context)
 
     def write(self, thing: Any, context: WritingContext) -> JsonObject:
-        where, context = context.enter(thing.span) if self.has_span else ({}, context)
+        where, context = context.location_keys_and_part_context(thing.span) if self.has_span else ({}, context)
         own = {} if self.take is None else self.take(thing)
         written: JsonObject = {}
         for key in self.keys:
@@ -250,27 +250,27 @@ class ObjectCodec(Generic[T]):
         }
 
 
-def named_object(
+def object_codec_with_schema_name(
     name: str,
     description: str,
     keys: tuple[ObjectKey, ...],
     make: Callable[[Parts, str, ReadingContext], T],
     take: Callable[[T], Mapping[str, Any]] | None = None,
     **others: Any,
-) -> NamedCodec[T]:
+) -> SchemaDefinitionCodec[T]:
     """Return an `ObjectCodec` that has a name in the `$defs` of the schema."""
     codec = ObjectCodec(description, keys, make, take, **others)
-    return NamedCodec(name, lambda: codec)
+    return SchemaDefinitionCodec(name, lambda: codec)
 
 
-def make_from_parts(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
+def call_with_parts(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
     """Return a function that calls `kind` with the parts as keyword arguments."""
     return lambda parts, _, __: kind(**parts)
 
 
-def make_from_parts_with_span(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
+def call_with_parts_and_span(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
     """Return a function that calls `kind` with the parts and the source span as keyword arguments."""
-    return lambda parts, _, context: kind(**parts, span=context.span())
+    return lambda parts, _, context: kind(**parts, span=context.span_in_current_line())
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ class UnionCodec(Generic[T]):
     def read(self, value: object, path: str, context: ReadingContext) -> T:
         if self.untagged is not None and not isinstance(value, dict):
             return self.untagged.read(value, path, context)
-        return self.kinds[json_documents.find_tag(value, path, self.kinds, self.noun)].read(value, path, context)
+        return self.kinds[json_documents.find_kind_key(value, path, self.kinds, self.noun)].read(value, path, context)
 
     def write(self, thing: Any, context: WritingContext) -> object:
         kind = self.tag_of(thing)
@@ -325,7 +325,7 @@ _VALUE: Final = ScalarCodec(
         ],
     },
 )
-VALUE: Final = NamedCodec("value", lambda: _VALUE)
+VALUE: Final = SchemaDefinitionCodec("value", lambda: _VALUE)
 CONFIGURATION: Final = ConversionCodec(
     MappingCodec(VALUE, json_documents.expect_string),
     lambda pairs: Configuration(dict(pairs)),
@@ -341,17 +341,17 @@ _LINE: Final = ScalarCodec(
 _LINE_ABOUT: Final = "The source line of this object; by default that of the enclosing object."
 POSITION_KEYS: Final = (
     ObjectKey("file", TEXT, "The file that contains the line; by default that of the enclosing object.", None),
-    ObjectKey("line", NamedCodec("line", lambda: _LINE), _LINE_ABOUT, None),
+    ObjectKey("line", SchemaDefinitionCodec("line", lambda: _LINE), _LINE_ABOUT, None),
 )
 
 
-def integer_from(least: int) -> ScalarCodec[int]:
+def integer_codec(least: int) -> ScalarCodec[int]:
     """Return a codec for integers of at least `least`."""
     return ScalarCodec(
         lambda value, path: json_documents.expect_integer(value, path, least), {"type": "integer", "minimum": least}
     )
 
 
-def one_of_words(*known: str) -> ScalarCodec[str]:
+def word_codec(*known: str) -> ScalarCodec[str]:
     """Return a codec for strings that must be one of some words."""
     return ScalarCodec(lambda value, path: json_documents.expect_one_of(value, path, known), {"enum": [*known]})

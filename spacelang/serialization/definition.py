@@ -1,8 +1,8 @@
 """Convert a space to and from its JSON definition, which every compiled document contains.
 
-`from_json` rebuilds an equal space from the definition, without its text and without a parser. The codecs also describe
-the format: `python -m spacelang.api.schemas` generates `compiled.schema.json` in the folder of the grammar, with a
-description of every key.
+`space_from_json` rebuilds an equal space from the definition, without its text and without a parser. The codecs also
+describe the format: `python -m spacelang.api.schemas` generates `compiled.schema.json` in the folder of the grammar,
+with a description of every key.
 
 Defaults are left out: the library `sklearn`, the weight 1, the first alternative as the default, a key equal to the
 address, and the complete list of orders of a permutation. The key `line` is the source line of a part; a part without
@@ -23,10 +23,10 @@ from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
     ArrayCodec,
     JsonCodec,
-    NamedCodec,
     ObjectCodec,
     ObjectKey,
     ScalarCodec,
+    SchemaDefinitionCodec,
     UnionCodec,
 )
 from spacelang.serialization.definition_hyperparameters import EXPRESSION
@@ -52,14 +52,14 @@ def _bound(parts: codec.Parts, path: str, context: ReadingContext) -> task.Bound
         parts["limit"] == 0 and (measure is not task.BoundedMeasure.DISPARITY or parts["strict"])
     ):
         raise DefinitionError(f"{path}.limit", "is a bound that no trial can satisfy")
-    return task.Bound(**parts, span=context.span())
+    return task.Bound(**parts, span=context.span_in_current_line())
 
 
-_BOUND: Final[JsonCodec[task.Bound]] = codec.named_object(
+_BOUND: Final[JsonCodec[task.Bound]] = codec.object_codec_with_schema_name(
     "bound",
     "A bound that trials should satisfy.",
     (
-        ObjectKey("measure", codec.one_of_words(*(measure.value for measure in task.BoundedMeasure))),
+        ObjectKey("measure", codec.word_codec(*(measure.value for measure in task.BoundedMeasure))),
         ObjectKey(
             "limit",
             ScalarCodec(json_documents.expect_float, {"type": "number", "minimum": 0}),
@@ -79,7 +79,7 @@ def _goal(direction: Any, about: str) -> ObjectCodec[task.ScorerGoal]:
     return ObjectCodec(
         about,
         (ObjectKey(direction, codec.NAME, part="scorer"), from_one),
-        lambda parts, _, context: task.ScorerGoal(direction, **parts, span=context.span()),
+        lambda parts, _, context: task.ScorerGoal(direction, **parts, span=context.span_in_current_line()),
         has_span=True,
     )
 
@@ -101,10 +101,10 @@ _GOALS: Final[Mapping[str, ObjectCodec[Any]]] = {
         "A number that the objective function of the user returns.",
         (
             ObjectKey("returned", codec.NAME, "The name of the number.", part="name"),
-            ObjectKey("direction", codec.one_of_words("minimize", "maximize")),
+            ObjectKey("direction", codec.word_codec("minimize", "maximize")),
             ObjectKey("is_negated", codec.BOOLEAN, "True if the goal is minus the number.", False),
         ),
-        codec.make_from_parts_with_span(task.FunctionGoal),
+        codec.call_with_parts_and_span(task.FunctionGoal),
         has_span=True,
     ),
 }
@@ -116,7 +116,7 @@ _GOAL: Final[JsonCodec[task.ScorerGoal | task.FunctionGoal]] = UnionCodec(
 def _task(parts: codec.Parts, path: str, context: ReadingContext) -> task.Task:
     if parts["further_goals"] and parts["goal"] is None:
         raise DefinitionError(f"{path}.further_goals", "needs a `goal`, which is the first objective")
-    made = task.Task(**parts, span=context.span())
+    made = task.Task(**parts, span=context.span_in_current_line())
     for place, goal in enumerate(made.goals):
         if (wrong := task.function_goal_problem(goal, made.goals)) is not None:
             where = f"further_goals[{place - 1}]" if place else "goal"
@@ -126,8 +126,8 @@ def _task(parts: codec.Parts, path: str, context: ReadingContext) -> task.Task:
 
 _COST: Final = ObjectCodec(
     "A cost to minimise.",
-    (ObjectKey("measure", codec.one_of_words(*(each.value for each in task.Cost))),),
-    lambda parts, _, context: task.CostGoal(task.Cost(parts["measure"]), context.span()),
+    (ObjectKey("measure", codec.word_codec(*(each.value for each in task.Cost))),),
+    lambda parts, _, context: task.CostGoal(task.Cost(parts["measure"]), context.span_in_current_line()),
     has_span=True,
 )
 _FURTHER_GOAL: Final[JsonCodec[task.AnyGoal]] = UnionCodec(
@@ -188,13 +188,13 @@ _VALIDATION: Final[JsonCodec[DeclaredValidation]] = UnionCodec(
         ),
         "cv": ObjectCodec(
             "Cross-validation.",
-            (ObjectKey("cv", codec.integer_from(2), "The number of folds.", part="folds"), _GROUP),
+            (ObjectKey("cv", codec.integer_codec(2), "The number of folds.", part="folds"), _GROUP),
             _validation("cv"),
         ),
         "time": ObjectCodec(
             "Splits in the order of a column: each period is held out, and earlier rows train.",
             (
-                ObjectKey("time", codec.integer_from(2), "The number of periods.", part="folds"),
+                ObjectKey("time", codec.integer_codec(2), "The number of periods.", part="folds"),
                 replace(_BY, default=codec.REQUIRED),
                 _KEEP,
             ),
@@ -206,14 +206,14 @@ _VALIDATION: Final[JsonCodec[DeclaredValidation]] = UnionCodec(
 _FIDELITY: Final = ObjectCodec(
     "The number of training rows as the fidelity.",
     (
-        ObjectKey("first", codec.integer_from(1), "The number of rows of the first training."),
+        ObjectKey("first", codec.integer_codec(1), "The number of rows of the first training."),
         ObjectKey(
             "factor",
             ScalarCodec(_factor, {"type": "number", "exclusiveMinimum": 1}),
             "The factor by which the number of rows grows from one training to the next.",
         ),
     ),
-    codec.make_from_parts_with_span(task.FidelitySchedule),
+    codec.call_with_parts_and_span(task.FidelitySchedule),
     has_span=True,
 )
 _LIMITS: Final = ObjectCodec(
@@ -221,13 +221,13 @@ _LIMITS: Final = ObjectCodec(
     tuple(
         ObjectKey(name, codec.POSITIVE_FLOAT, default=None) for name in ("trial_seconds", "trial_bytes", "run_seconds")
     ),
-    codec.make_from_parts(task.Limits),
+    codec.call_with_parts(task.Limits),
 )
-TASK: Final[JsonCodec[task.Task]] = codec.named_object(
+TASK: Final[JsonCodec[task.Task]] = codec.object_codec_with_schema_name(
     "task",
     "The task of a search: its goal, the validation of trials, and limits.",
     (
-        ObjectKey("kind", codec.one_of_words("classification", "regression")),
+        ObjectKey("kind", codec.word_codec("classification", "regression")),
         ObjectKey("goal", _GOAL, default=None),
         ObjectKey("further_goals", ArrayCodec(_FURTHER_GOAL), default=()),
         ObjectKey("bounds", ArrayCodec(_BOUND), default=()),
@@ -240,8 +240,8 @@ TASK: Final[JsonCodec[task.Task]] = codec.named_object(
 )
 
 
-def to_json(space: Space) -> JsonObject:
-    """Return the definition of a space as for `json.dump`, with `from_json(to_json(space)) == space`."""
+def space_to_json(space: Space) -> JsonObject:
+    """Return the definition of a space as for `json.dump`, with `space_from_json(space_to_json(space)) == space`."""
     context = WritingContext((_main_file(space), 0))
     for constraint in space.constraints:
         if constraint.span.source is not NO_SPAN.source:
@@ -258,7 +258,7 @@ def _main_file(space: Space) -> str:
     return next((each.span.source.name for each in things if each.span.source is not NO_SPAN.source), "")
 
 
-def from_json(definition: object, path: str = "definition") -> Space:
+def space_from_json(definition: object, path: str = "definition") -> Space:
     """Return the space that a definition describes.
 
     Raises DefinitionError, whose paths begin with `path`, for an invalid definition. Operators are not looked up in
@@ -271,7 +271,7 @@ def from_json(definition: object, path: str = "definition") -> Space:
         lines = json_documents.read_source_lines(given.get("lines", {}), f"{path}.lines")
         context = ReadingContext((codec.TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
         space = _DEFINITION.read(definition, path, context)
-        json_documents.validate(space, context.paths)
+        json_documents.validate_space(space, context.paths)
     except RecursionError:
         raise DefinitionError(path, "is nested too deeply") from None
     return space
@@ -295,7 +295,7 @@ def _constraint_text(constraint: Constraint) -> str:
 def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
     def make(parts: codec.Parts, path: str, context: ReadingContext) -> Constraint:
         context.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
-        span = context.span(parts["source_text"])
+        span = context.span_in_current_line(parts["source_text"])
         return Constraint(replace(parts["expression"], span=span), kind == "forbid", span, parts["bound"])
 
     keys = (
@@ -303,7 +303,7 @@ def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
         ObjectKey("text", codec.TEXT, "The source text of the constraint.", "", "source_text"),
         ObjectKey(
             "bound",
-            codec.one_of_words("lower", "upper"),
+            codec.word_codec("lower", "upper"),
             "The end of a range at which the constraint is written as a bound, as in `hi : int[lo, 100]`.",
             "",
         ),
@@ -311,7 +311,7 @@ def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
     return ObjectCodec(about, keys, make, lambda each: {"source_text": _constraint_text(each)}, has_span=True)
 
 
-_CONSTRAINT: Final[JsonCodec[Constraint]] = NamedCodec(
+_CONSTRAINT: Final[JsonCodec[Constraint]] = SchemaDefinitionCodec(
     "constraint",
     lambda: UnionCodec(
         "A condition that every configuration must satisfy (`require`) or that none may satisfy (`forbid`). It applies "
@@ -343,7 +343,7 @@ _OWNER: Final[JsonCodec[tuple[str, str]]] = ObjectCodec(
     lambda parts, _, __: (parts["decision"], parts["alternative"]),
     lambda owner: {"decision": owner[0], "alternative": owner[1]},
 )
-_DROPPED: Final[JsonCodec[DroppedVariable]] = codec.named_object(
+_DROPPED: Final[JsonCodec[DroppedVariable]] = codec.object_codec_with_schema_name(
     "dropped",
     "A decision or hyperparameter that was removed when the space was bound to data for which it has no meaning.",
     (
@@ -357,12 +357,12 @@ _DROPPED: Final[JsonCodec[DroppedVariable]] = codec.named_object(
             None,
         ),
     ),
-    codec.make_from_parts(DroppedVariable),
+    codec.call_with_parts(DroppedVariable),
 )
 
 
 def _space(parts: codec.Parts, _: str, __: ReadingContext) -> Space:
-    """Return the space; `from_json` has read `file` and `lines` before."""
+    """Return the space; `space_from_json` has read `file` and `lines` before."""
     names = ("name", "root", "constraints", "title", "task", "dropped")
     return Space(**{name: parts[name] for name in names})
 
@@ -393,4 +393,4 @@ _DEFINITION: Final = ObjectCodec(
     _space,
     lambda space: {"file": _main_file(space), "lines": None},
 )
-DEFINITION: Final[JsonCodec[Space]] = NamedCodec("definition", lambda: _DEFINITION)
+DEFINITION: Final[JsonCodec[Space]] = SchemaDefinitionCodec("definition", lambda: _DEFINITION)

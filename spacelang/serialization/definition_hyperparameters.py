@@ -14,15 +14,15 @@ from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
     ArrayCodec,
     JsonCodec,
-    NamedCodec,
     ObjectCodec,
     ObjectKey,
     ScalarCodec,
+    SchemaDefinitionCodec,
     UnionCodec,
 )
 from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext
 
-EXPRESSION: Final[JsonCodec[expr.Expr]] = NamedCodec("expression", lambda: _EXPRESSION)
+EXPRESSION: Final[JsonCodec[expr.Expr]] = SchemaDefinitionCodec("expression", lambda: _EXPRESSION)
 T = TypeVar("T")
 
 
@@ -79,7 +79,7 @@ def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[c
 
 _LOG: Final = ObjectKey("log", codec.BOOLEAN, "True if values are spread evenly on the logarithmic scale.", False)
 _STEP: Final = "The step between members, counted from the lower bound; "
-_SIDES: Final = ArrayCodec(codec.one_of_words("lower", "upper"), most=2)
+_SIDES: Final = ArrayCodec(codec.word_codec("lower", "upper"), most=2)
 _SET: Final = ArrayCodec(codec.VALUE, least=1, noun="values")
 _SIMPLE: Final[dict[str, JsonCodec[Any]]] = {
     "int": ObjectCodec(
@@ -91,7 +91,7 @@ _SIMPLE: Final[dict[str, JsonCodec[Any]]] = {
                 part="ends",
             ),
             _LOG,
-            ObjectKey("step", codec.integer_from(1), f"{_STEP}by default 1.", 1),
+            ObjectKey("step", codec.integer_codec(1), f"{_STEP}by default 1.", 1),
         ),
         _integers,
         _range,
@@ -141,15 +141,15 @@ def _kind_of_domain(domain: Domain) -> str:
             assert_never(domain)
 
 
-_SIMPLE_DOMAIN: Final[JsonCodec[Any]] = NamedCodec(
+_SIMPLE_DOMAIN: Final[JsonCodec[Any]] = SchemaDefinitionCodec(
     "simpleDomain",
     lambda: UnionCodec("A single range or set of values.", "a single range or set of values", _SIMPLE, _kind_of_domain),
 )
-DOMAIN: Final[JsonCodec[Domain]] = NamedCodec("domain", lambda: _DOMAIN)
+DOMAIN: Final[JsonCodec[Domain]] = SchemaDefinitionCodec("domain", lambda: _DOMAIN)
 _UNION: Final = ObjectCodec(
     "The union of several disjoint domains.",
     (ObjectKey("union", ArrayCodec(_SIMPLE_DOMAIN, least=2, noun="parts"), part="parts"),),
-    codec.make_from_parts(Union),
+    codec.call_with_parts(Union),
 )
 _DOMAIN: Final[JsonCodec[Domain]] = UnionCodec(
     "The values that a hyperparameter may have.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
@@ -175,12 +175,12 @@ def _distribution_schema(prior: type[Prior]) -> JsonObject:
     return {"properties": {"distribution": {"const": prior.name}, "parameters": {**limits, "maxItems": len(names)}}}
 
 
-PRIOR: Final[JsonCodec[Prior]] = codec.named_object(
+PRIOR: Final[JsonCodec[Prior]] = codec.object_codec_with_schema_name(
     "prior",
     "The prior distribution of good values, on the logarithmic scale if the domain is logarithmic. "
     + "; ".join(f"`{prior.name}`: {prior.meaning}" for prior in PRIORS.values()),
     (
-        ObjectKey("distribution", codec.one_of_words(*PRIORS)),
+        ObjectKey("distribution", codec.word_codec(*PRIORS)),
         ObjectKey("parameters", ArrayCodec(ScalarCodec(json_documents.expect_number, {"type": "number"}))),
     ),
     _prior,
@@ -225,7 +225,7 @@ def _function_codec(function: Any) -> ObjectCodec[expr.Expr]:
 
 
 def _object_codec(about: str, kind: Callable[..., expr.Expr], *keys: ObjectKey) -> ObjectCodec[expr.Expr]:
-    return ObjectCodec(about, keys, codec.make_from_parts(kind))
+    return ObjectCodec(about, keys, codec.call_with_parts(kind))
 
 
 _ADDRESS: Final = "Its address."
@@ -299,17 +299,17 @@ def key_if_not_address(node: Hyperparameter | Choice) -> str | None:
 
 def register_address(parts: codec.Parts, path: str, context: ReadingContext) -> None:
     """Register the address, which is the default of the key; raise DefinitionError if another part has it."""
-    context.paths.add(parts["address"], path)
+    context.paths.record_path(parts["address"], path)
     parts["key"] = parts["key"] or parts["address"]
 
 
 def _condition(parts: codec.Parts, path: str, context: ReadingContext) -> expr.Expr:
     when: expr.Expr = parts["when"]
     context.paths.expressions.append((f"{path}.when", when))
-    return replace(when, span=context.span())
+    return replace(when, span=context.span_in_current_line())
 
 
-_CONDITION: Final[JsonCodec[expr.Expr]] = codec.named_object(
+_CONDITION: Final[JsonCodec[expr.Expr]] = codec.object_codec_with_schema_name(
     "condition",
     "The condition under which a hyperparameter is active.",
     (ObjectKey("when", EXPRESSION),),
@@ -320,13 +320,13 @@ _CONDITION: Final[JsonCodec[expr.Expr]] = codec.named_object(
 
 
 def _computed(parts: codec.Parts, path: str, context: ReadingContext) -> ComputedParameter:
-    context.paths.add(parts["address"], path)
+    context.paths.record_path(parts["address"], path)
     context.paths.expressions.append((f"{path}.value", parts["expression"]))
-    span = context.span(parts["name"])
+    span = context.span_in_current_line(parts["name"])
     return ComputedParameter(parts["name"], parts["address"], replace(parts["expression"], span=span), span)
 
 
-COMPUTED: Final[JsonCodec[ComputedParameter]] = codec.named_object(
+COMPUTED: Final[JsonCodec[ComputedParameter]] = codec.object_codec_with_schema_name(
     "computed",
     "A parameter of an operator whose value is computed from the configuration, which does not contain it.",
     (
@@ -341,11 +341,11 @@ COMPUTED: Final[JsonCodec[ComputedParameter]] = codec.named_object(
 
 def _tuple(parts: codec.Parts, path: str, context: ReadingContext) -> TupleParameter:
     if parts["choice"] != parts["address"]:
-        context.paths.add(parts["address"], path)
-    return TupleParameter(**parts, span=context.span(parts["name"]))
+        context.paths.record_path(parts["address"], path)
+    return TupleParameter(**parts, span=context.span_in_current_line(parts["name"]))
 
 
-TUPLE: Final[JsonCodec[TupleParameter]] = codec.named_object(
+TUPLE: Final[JsonCodec[TupleParameter]] = codec.object_codec_with_schema_name(
     "tuple",
     "A parameter of an operator whose value is a tuple of variable length, made of hyperparameters of the operator.",
     (
@@ -375,10 +375,10 @@ def _hyperparameter(parts: codec.Parts, path: str, context: ReadingContext) -> H
         if isinstance(domain.find(each), NotFound):
             raise DefinitionError(f"{path}.named[{place}]", f"is `{each}`, outside of `{describe(domain)}`")
     register_address(parts, path, context)
-    return Hyperparameter(**parts, span=context.span(parts["name"]))
+    return Hyperparameter(**parts, span=context.span_in_current_line(parts["name"]))
 
 
-HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
+HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.object_codec_with_schema_name(
     "hyperparameter",
     "One parameter of an operator; active if its operator is reached and its condition holds.",
     (
@@ -390,7 +390,7 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
             "named", ArrayCodec(codec.NAME), "The values that are names of functions or objects of the catalogue.", ()
         ),
         ObjectKey("prior", PRIOR, default=None),
-        ObjectKey("split", codec.integer_from(1), _SPLIT, None),
+        ObjectKey("split", codec.integer_codec(1), _SPLIT, None),
         ObjectKey(
             "var", codec.BOOLEAN, "True if no operator takes it: only expressions and tuples use it.", False, "is_var"
         ),

@@ -13,7 +13,14 @@ from spacelang.ir.domain import Grid, Union, contains, describe
 from spacelang.ir.repeated_stages import name_of_nth_use
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.serialization import codec, json_documents
-from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
+from spacelang.serialization.codec import (
+    ArrayCodec,
+    JsonCodec,
+    ObjectCodec,
+    ObjectKey,
+    SchemaDefinitionCodec,
+    UnionCodec,
+)
 from spacelang.serialization.definition_hyperparameters import (
     COMPUTED,
     HYPERPARAMETER,
@@ -44,7 +51,7 @@ def _kind_of(node: ir.Node) -> str:
             assert_never(node)
 
 
-NODE: Final[JsonCodec[ir.Node]] = NamedCodec("node", lambda: _NODE)
+NODE: Final[JsonCodec[ir.Node]] = SchemaDefinitionCodec("node", lambda: _NODE)
 
 
 def _product(kind: ir.ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[ir.Product]:
@@ -52,10 +59,10 @@ def _product(kind: ir.ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[ir
         if kind is ir.ProductKind.COLUMNS:
             _check_same_length(parts, "selectors", path)
         _check_undotted(parts["children"], (), f"{path}.{kind.value}")
-        return ir.Product(kind, **parts, span=context.span())
+        return ir.Product(kind, **parts, span=context.span_in_current_line())
 
     children = ObjectKey(kind.value, ArrayCodec(NODE), part="children")
-    return NamedCodec(kind.value, lambda: ObjectCodec(about, (children, *keys), make, has_span=True))
+    return SchemaDefinitionCodec(kind.value, lambda: ObjectCodec(about, (children, *keys), make, has_span=True))
 
 
 def _check_same_length(parts: codec.Parts, of_each: str, path: str) -> None:
@@ -83,7 +90,7 @@ _SELECTOR: Final[JsonCodec[ir.ColumnSelector]] = UnionCodec(
     "a selector",
     {"pattern": _PATTERN_SELECTOR},
     lambda selector: "pattern" if selector.kind == "pattern" else "",
-    codec.ConversionCodec(codec.one_of_words(*ir.COLUMN_KINDS), ir.ColumnSelector, attrgetter("kind")),
+    codec.ConversionCodec(codec.word_codec(*ir.COLUMN_KINDS), ir.ColumnSelector, attrgetter("kind")),
 )
 
 
@@ -107,8 +114,8 @@ def _decision(form: JsonCodec[str]) -> ObjectCodec[ir.Choice]:
     return ObjectCodec(about, keys, _choice, _choice_parts, has_span=True)
 
 
-_DECISION: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.DECISION_NAME))
-_NESTED: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.PARAMETER_NAME))
+_DECISION: Final[JsonCodec[ir.Choice]] = SchemaDefinitionCodec("decision", lambda: _decision(codec.DECISION_NAME))
+_NESTED: Final[JsonCodec[ir.Choice]] = SchemaDefinitionCodec("decision", lambda: _decision(codec.PARAMETER_NAME))
 
 
 def _choice_parts(node: ir.Choice) -> JsonObject:
@@ -117,7 +124,7 @@ def _choice_parts(node: ir.Choice) -> JsonObject:
 
 def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice:
     names = [branch.name for branch in parts["branches"]]
-    again = json_documents.first_duplicate(names)
+    again = json_documents.first_duplicate_index(names)
     if again is not None:
         problem = f"is a second alternative with the name `{names[again]}`"
         raise DefinitionError(f"{path}.alternatives[{again}]", problem)
@@ -128,7 +135,7 @@ def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice
     register_address(parts, path, context)
     if parts.get("repeats"):
         _check_chain(parts, path)
-    return ir.Choice(**{**parts, "default": names.index(default)}, span=context.span(parts["name"]))
+    return ir.Choice(**{**parts, "default": names.index(default)}, span=context.span_in_current_line(parts["name"]))
 
 
 def _check_chain(parts: codec.Parts, path: str) -> None:
@@ -146,11 +153,11 @@ def _check_chain(parts: codec.Parts, path: str) -> None:
 def _branch(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Branch:
     if parts["value"] is not None and parts["node"] != ir.SKIPPED_STEP:
         raise DefinitionError(f"{path}.value", "cannot be given together with a `node`")
-    return ir.Branch(**parts, span=context.span(parts["name"]))
+    return ir.Branch(**parts, span=context.span_in_current_line(parts["name"]))
 
 
 _WEIGHT_ABOUT: Final = "How good it is expected to be relative to the others; 1 if it is left out."
-_ALTERNATIVE: Final[JsonCodec[ir.Branch]] = codec.named_object(
+_ALTERNATIVE: Final[JsonCodec[ir.Branch]] = codec.object_codec_with_schema_name(
     "alternative",
     "One alternative of a decision.",
     (
@@ -208,7 +215,7 @@ def _permutation(parts: codec.Parts, path: str, context: ReadingContext) -> ir.P
         problem = f"exceeds the limit: the permutations have more than {MAX_ORDERS:,} orders of steps in total"
         raise DefinitionError(path, problem)
     children = (order(_orders(labels)), *parts.pop("children"))
-    return ir.Product(ir.ProductKind.PERMUTATION, children, context.span(), **parts)
+    return ir.Product(ir.ProductKind.PERMUTATION, children, context.span_in_current_line(), **parts)
 
 
 def _deferred_order(
@@ -225,13 +232,13 @@ def _deferred_order(
                 raise DefinitionError(
                     f"{path}.alternatives[{place}]", "does not name each label once, with commas between them"
                 )
-        listed = parts["branches"] or tuple(replace(each, span=context.span()) for each in orders)
+        listed = parts["branches"] or tuple(replace(each, span=context.span_in_current_line()) for each in orders)
         return _choice({**parts, "branches": listed}, path, context)
 
     return order
 
 
-_ORDER: Final[JsonCodec[Any]] = codec.named_object(
+_ORDER: Final[JsonCodec[Any]] = codec.object_codec_with_schema_name(
     "order",
     "The decision about the order of a permutation. If the alternatives are left out, they are all orders of the "
     "labels, each named by its labels with commas between them.",
@@ -245,7 +252,7 @@ _ORDER: Final[JsonCodec[Any]] = codec.named_object(
     lambda order: order.parts,
     has_span=True,
 )
-_PERMUTATION: Final[JsonCodec[ir.Product]] = codec.named_object(
+_PERMUTATION: Final[JsonCodec[ir.Product]] = codec.object_codec_with_schema_name(
     "permutation",
     "Steps whose order is a decision.",
     (
@@ -269,12 +276,12 @@ def _operator(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Oper
     for place, each in enumerate(parts["tuples"]):
         _check_tuple(each, children, f"{path}.tuples[{place}]")
     _check_undotted(children, {each.length for each in parts["tuples"]}, f"{path}.parameters")
-    again = json_documents.first_duplicate(names)
+    again = json_documents.first_duplicate_index(names)
     if again is not None:
         place = again - len(fixed)
         at = f"{path}.parameters[{place}]" if place < len(children) else f"{path}.computed[{place - len(children)}]"
         raise DefinitionError(at, f"is a second parameter with the name `{names[again]}`")
-    return ir.Operator(**parts, span=context.span(parts["name"]))
+    return ir.Operator(**parts, span=context.span_in_current_line(parts["name"]))
 
 
 def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path: str) -> None:
@@ -309,12 +316,12 @@ def _check_undotted(nodes: Sequence[ir.Node], lengths: Collection[str], path: st
             raise DefinitionError(f"{path}[{place}]", f"is `{each.name}`, which is not the length of a tuple")
 
 
-_OPERATOR: Final[JsonCodec[ir.Operator]] = NamedCodec("operator", lambda: _OPERATOR_OBJECT)
-_NAMED: Final[JsonCodec[ir.CatalogueObject]] = codec.named_object(
+_OPERATOR: Final[JsonCodec[ir.Operator]] = SchemaDefinitionCodec("operator", lambda: _OPERATOR_OBJECT)
+_NAMED: Final[JsonCodec[ir.CatalogueObject]] = codec.object_codec_with_schema_name(
     "named",
     "A function or object that the catalogue lists by its name.",
     (ObjectKey("named", codec.NAME, part="name"),),
-    codec.make_from_parts(ir.CatalogueObject),
+    codec.call_with_parts(ir.CatalogueObject),
 )
 _FIXED: Final[JsonCodec[ir.FixedValue]] = UnionCodec(
     "",

@@ -18,9 +18,9 @@ from spacelang.ir.tuple_parameters import TupleDescription, children_with_groupe
 from spacelang.serialization.common_structures import count_common_structures
 from spacelang.serialization.syntax_nodes import (
     expression_speller,
-    show_expression,
-    spell_branch,
-    spelled_names,
+    format_alternative_name,
+    format_expression,
+    spelled_names_by_address,
     with_spelled_names,
 )
 from spacelang.solver.counting import Structures
@@ -50,7 +50,7 @@ class NumberSpellings:
         self._fixed = dict(_fixed_values(space))
         self._task = "\n".join(_TASK.findall(space.root.span.source.text))
 
-    def respell(self, text: str, address: str) -> str:
+    def respell_numbers_at(self, text: str, address: str) -> str:
         """Return a text about the part at an address (empty: the task), numbers spelled as in the part's definition."""
         definition = self._definitions.get(address) or self._fixed.get(address, "") if address else self._task
         return respell_numbers(text, definition)
@@ -104,7 +104,7 @@ def _fixed_values(space: Space) -> Iterator[tuple[str, str]]:
                     yield f"{variable.address}.{branch.name}.{name}", found[1] if found else ""
 
 
-class Aspect(StrEnum):
+class FactKind(StrEnum):
     """A kind of fact about a space."""
 
     DECISION = "decision"
@@ -123,13 +123,13 @@ class Aspect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FactDifference:
     """A fact that differs between two spaces, with its text in each space; None if that space lacks the fact."""
 
     stage: str  # The stage of the fact; empty for constraints, the pipeline and the task
     address: str  # The address of the decision, alternative, operator or parameter; empty if `stage` is empty
     path: str  # The address as the language writes it; names that are not plain words are in backticks or quotes
-    aspect: Aspect
+    aspect: FactKind
     first: str | None
     second: str | None
 
@@ -144,26 +144,26 @@ class SpaceDifference:
     structures cannot be counted exactly.
     """
 
-    differences: tuple[Difference, ...]
+    differences: tuple[FactDifference, ...]
     first: int
     second: int
     both: int | None
 
     @property
-    def only_first(self) -> int | None:
+    def structures_only_in_first(self) -> int | None:
         """The number of structures that only the first space has; None if it is unknown."""
         return None if self.both is None else self.first - self.both
 
     @property
-    def only_second(self) -> int | None:
+    def structures_only_in_second(self) -> int | None:
         """The number of structures that only the second space has; None if it is unknown."""
         return None if self.both is None else self.second - self.both
 
 
-def compare(first: Structures, second: Structures) -> SpaceDifference:
+def compare_spaces(first: Structures, second: Structures) -> SpaceDifference:
     """Return the differences of two spaces and the number of structures they share, which takes as long as counting."""
     return SpaceDifference(
-        differences(first.space, second.space),
+        list_differing_facts(first.space, second.space),
         first.count,
         second.count,
         count_common_structures(first.space, second.space),
@@ -173,23 +173,23 @@ def compare(first: Structures, second: Structures) -> SpaceDifference:
 # ---- what differs
 
 
-def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
+def list_differing_facts(first: ir.Space, second: ir.Space) -> tuple[FactDifference, ...]:
     """Return the facts that differ, in the order of the first space, then those that only the second space has.
 
     Facts inside a part that only one space has are left out, as the missing part implies them.
     """
 
-    def path(address: str, aspect: Aspect) -> str:
+    def path(address: str, aspect: FactKind) -> str:
         around, _, name = address.rpartition(".")
-        if aspect in (Aspect.FIXED, Aspect.COMPUTED) and around:
-            return f"{path(around, Aspect.ALTERNATIVE)}.{spell_parameter_name(name)}"
+        if aspect in (FactKind.FIXED, FactKind.COMPUTED) and around:
+            return f"{path(around, FactKind.ALTERNATIVE)}.{spell_parameter_name(name)}"
         if address in names or not around:
             return names.get(address, address)
         # The address of an alternative. Its name may contain dots.
         decision = max((each for each in names if address.startswith(f"{each}.")), key=len, default="")
         if decision in chains:
             return f"{names[decision]} == {address[len(decision) + 1 :]}"
-        return f"{names[decision]}.{spell_branch(address[len(decision) + 1 :])}" if decision else address
+        return f"{names[decision]}.{format_alternative_name(address[len(decision) + 1 :])}" if decision else address
 
     bounds = _bounds_to_show(first, second), _bounds_to_show(second, first)
     domains = _bounded_domains((first, second), bounds)
@@ -202,12 +202,12 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
     constraints = {text: rule.span.text for space in reversed(named) for text, rule in _constraint_texts(space)}
     spellings = NumberSpellings(first), NumberSpellings(second)
 
-    def spell(text: str | None, place: str, aspect: Aspect, own: NumberSpellings) -> str | None:
-        if text is None or aspect is Aspect.CONSTRAINT:
+    def spell(text: str | None, place: str, aspect: FactKind, own: NumberSpellings) -> str | None:
+        if text is None or aspect is FactKind.CONSTRAINT:
             return text and respell_numbers(text, constraints[text])
-        return own.respell(text, place)
+        return own.respell_numbers_at(text, place)
 
-    names = {**spelled_names(second), **spelled_names(first)}
+    names = {**spelled_names_by_address(second), **spelled_names_by_address(first)}
     chains = first.chains | second.chains
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []
@@ -216,9 +216,9 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
         address, aspect = fact
         if one == other or _is_implied(address, aspect, one, other, lone):
             continue
-        place = "" if aspect in (Aspect.CONSTRAINT, Aspect.TASK) else address
+        place = "" if aspect in (FactKind.CONSTRAINT, FactKind.TASK) else address
         shown = (spell(text, place, aspect, own) for text, own in zip((one, other), spellings, strict=True))
-        found.append(Difference(place.partition(".")[0], place, path(place, aspect), aspect, *shown))
+        found.append(FactDifference(place.partition(".")[0], place, path(place, aspect), aspect, *shown))
     # What is inside a use of a chain has the same path for each number of uses.
     return tuple({(each.path, each.aspect, each.first, each.second): each for each in reversed(found)}.values())[::-1]
 
@@ -262,20 +262,20 @@ def _domain_texts(space: ir.Space, bounds: Collection[RangeBound]) -> dict[str, 
         several.setdefault(each.address, []).append(each)
     return {
         address: describe_with_bounds(
-            space.variables[address].hyperparameter.domain, own, lambda limit: show_expression(spell(limit))
+            space.variables[address].hyperparameter.domain, own, lambda limit: format_expression(spell(limit))
         )
         for address, own in several.items()
     }
 
 
-_FactKey: TypeAlias = tuple[str, Aspect]
-_EXISTENCE: Final = (Aspect.DECISION, Aspect.ALTERNATIVE, Aspect.HYPERPARAMETER)
+_FactKey: TypeAlias = tuple[str, FactKind]
+_EXISTENCE: Final = (FactKind.DECISION, FactKind.ALTERNATIVE, FactKind.HYPERPARAMETER)
 
 
-def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None, lone: set[str]) -> bool:
-    if aspect in (Aspect.CONSTRAINT, Aspect.TASK):
+def _is_implied(address: str, aspect: FactKind, one: str | None, other: str | None, lone: set[str]) -> bool:
+    if aspect in (FactKind.CONSTRAINT, FactKind.TASK):
         return False
-    if aspect in (Aspect.DECISION, Aspect.HYPERPARAMETER) and one is not None and other is not None:
+    if aspect in (FactKind.DECISION, FactKind.HYPERPARAMETER) and one is not None and other is not None:
         return True
     parts = address.split(".")
     is_part_of_lone = any(".".join(parts[:length]) in lone for length in range(1, len(parts)))
@@ -283,17 +283,20 @@ def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None
 
 
 def _facts(space: ir.Space, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
-    yield ("", Aspect.PIPELINE), _outline(space.root)
+    yield ("", FactKind.PIPELINE), _outline(space.root)
     yield from _facts_of(space.root, "", domains)
     for text, _ in _constraint_texts(space):
-        yield (text, Aspect.CONSTRAINT), text
+        yield (text, FactKind.CONSTRAINT), text
     for line in describe_task(space.task) if space.task is not None else ():
-        yield (line, Aspect.TASK), line
+        yield (line, FactKind.TASK), line
 
 
 def _constraint_texts(space: ir.Space) -> Iterator[tuple[str, ir.Constraint]]:
     for constraint in space.constraints:
-        yield f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}", constraint
+        yield (
+            f"{'forbid' if constraint.forbidden else 'require'} {format_expression(constraint.expression)}",
+            constraint,
+        )
 
 
 def _facts_of(node: ir.Node, inside: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
@@ -306,10 +309,10 @@ def _facts_of(node: ir.Node, inside: str, domains: Mapping[str, str]) -> Iterato
             domain = domains.get(node.address) or describe(node.domain)
             yield from _facts_of_parameter(node.address, domain, node, var="var " if node.is_var else "")
         case ir.Choice():
-            yield (node.address, Aspect.DECISION), " | ".join(quote_if_list(branch.name) for branch in node.branches)
-            yield (node.address, Aspect.DEFAULT), quote_if_list(node.branches[node.default].name)
+            yield (node.address, FactKind.DECISION), " | ".join(quote_if_list(branch.name) for branch in node.branches)
+            yield (node.address, FactKind.DEFAULT), quote_if_list(node.branches[node.default].name)
             if node.first:
-                yield (node.address, Aspect.ANNOTATION), "@first"
+                yield (node.address, FactKind.ANNOTATION), "@first"
             for branch in node.branches:
                 yield from _facts_of_branch(branch, f"{node.address}.{branch.name}", domains)
         case ir.Operator():
@@ -322,7 +325,7 @@ def _facts_of(node: ir.Node, inside: str, domains: Mapping[str, str]) -> Iterato
 
 
 def _facts_of_operator(node: ir.Operator, inside: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
-    yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
+    yield (inside or node.name, FactKind.OPERATOR), f"{node.catalogue}.{node.name}"
     for part in children_with_grouped_tuples(node):
         if isinstance(part, TupleDescription):
             yield from _facts_of_parameter(part.parameter.address, part.domain, part)
@@ -331,7 +334,7 @@ def _facts_of_operator(node: ir.Operator, inside: str, domains: Mapping[str, str
     for name, value in node.fixed:
         yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name, domains)
     for each in node.computed:
-        yield (each.address, Aspect.COMPUTED), show_expression(each.expression)
+        yield (each.address, FactKind.COMPUTED), format_expression(each.expression)
 
 
 def quote_if_list(name: str) -> str:
@@ -343,28 +346,28 @@ def _facts_of_parameter(
     address: str, domain: str, node: ir.Hyperparameter | TupleDescription, *, var: str = ""
 ) -> Iterator[tuple[_FactKey, str]]:
     default = literal(node.default)
-    condition = show_expression(node.condition) if node.condition is not None else None
+    condition = format_expression(node.condition) if node.condition is not None else None
     whole = f"{var}{domain} = {default}" + (f" when {condition}" if condition is not None else "")
-    yield (address, Aspect.HYPERPARAMETER), whole
-    yield (address, Aspect.DOMAIN), domain
-    yield (address, Aspect.DEFAULT), default
+    yield (address, FactKind.HYPERPARAMETER), whole
+    yield (address, FactKind.DOMAIN), domain
+    yield (address, FactKind.DEFAULT), default
     if condition is not None:
-        yield (address, Aspect.CONDITION), condition
+        yield (address, FactKind.CONDITION), condition
     annotations = [f"@split({node.split})"] if node.split is not None else []
     if node.prior is not None:
         annotations.append(describe_prior(node.prior))
     if annotations:
-        yield (address, Aspect.ANNOTATION), " ".join(annotations)
+        yield (address, FactKind.ANNOTATION), " ".join(annotations)
 
 
 def _facts_of_branch(branch: ir.Branch, address: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
-    yield (address, Aspect.ALTERNATIVE), branch.name if branch.value is None else literal(branch.value)
+    yield (address, FactKind.ALTERNATIVE), branch.name if branch.value is None else literal(branch.value)
     if branch.weight != 1:
-        yield (address, Aspect.ANNOTATION), f"@weight({literal(branch.weight)})"
+        yield (address, FactKind.ANNOTATION), f"@weight({literal(branch.weight)})"
     if not isinstance(branch.node, ir.Operator | ir.Product) or (
         isinstance(branch.node, ir.Product) and branch.node.children
     ):
-        yield (address, Aspect.PIPELINE), _outline(branch.node)
+        yield (address, FactKind.PIPELINE), _outline(branch.node)
     yield from _facts_of(branch.node, address, domains)
 
 
@@ -373,9 +376,9 @@ def _facts_of_fixed(value: ir.FixedValue, address: str, domains: Mapping[str, st
         case ir.Operator():
             yield from _facts_of(value, address, domains)
         case ir.CatalogueObject(name=name):
-            yield (address, Aspect.FIXED), name
+            yield (address, FactKind.FIXED), name
         case _:
-            yield (address, Aspect.FIXED), literal(value)
+            yield (address, FactKind.FIXED), literal(value)
 
 
 def _outline(node: ir.Node) -> str:

@@ -13,7 +13,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, 
 from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import DuplicateKeyError, Value, object_without_duplicates
 from spacelang.spelling_suggestions import format_suggestion
-from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter_name_problem
+from spacelang.text import NO_SPAN, Source, Span, first_forbidden_character, parameter_name_problem
 
 T = TypeVar("T")
 NUMBER_LIMIT: Final = 2**1024  # The absolute value of a number must be below this limit, as for a float
@@ -60,7 +60,7 @@ def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Ite
             yield DefinitionError(path, f"has an unknown key `{key}`", remedy)
 
 
-def find_tag(value: object, path: str, kinds: Collection[str], what: str) -> str:
+def find_kind_key(value: object, path: str, kinds: Collection[str], what: str) -> str:
     """Return the key that states the kind of an object; raise DefinitionError unless it has exactly one of `kinds`."""
     given = expect_type(value, path, dict, what)
     found = [kind for kind in kinds if kind in given]
@@ -73,7 +73,7 @@ def find_tag(value: object, path: str, kinds: Collection[str], what: str) -> str
     raise DefinitionError(path, f"is not {what}", meant or f"give one of the keys {listed}")
 
 
-def first_duplicate(names: Sequence[object]) -> int | None:
+def first_duplicate_index(names: Sequence[object]) -> int | None:
     """Return the index of the first name that repeats an earlier one; None if all names are distinct."""
     if len({*names}) == len(names):
         return None
@@ -90,7 +90,7 @@ def expect_name(value: object, path: str) -> str:
     found = expect_string(value, path)
     if not found:
         raise DefinitionError(path, "is empty, expected a name")
-    if (character := forbidden_character(found)) is not None:
+    if (character := first_forbidden_character(found)) is not None:
         raise DefinitionError(path, f"contains the character {character}, which is not allowed in names")
     return found
 
@@ -207,7 +207,7 @@ def describe_json_value(value: object) -> str:
 REQUIRED_KEYS: Final = ("target", "definition")  # The keys that identify the document of a compiled space
 
 
-def parse_document(text: str, name: str) -> dict[str, Any] | None:
+def parse_compiled_document(text: str, name: str) -> dict[str, Any] | None:
     """Return the parsed JSON document of a compiled space; None for any other text.
 
     Raises DefinitionError if damaged.
@@ -229,7 +229,7 @@ def parse_document(text: str, name: str) -> dict[str, Any] | None:
 def is_compiled_space(text: str) -> bool:
     """Return True if a text is the document of a compiled space, valid or broken."""
     try:
-        return parse_document(text, "") is not None
+        return parse_compiled_document(text, "") is not None
     except DefinitionError:
         return True
 
@@ -238,7 +238,7 @@ def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"`{constant}` is not a JSON number")
 
 
-def decision_keys(definition: str) -> tuple[str, ...]:
+def decision_keys_in_definition(definition: str) -> tuple[str, ...]:
     """Return the configuration keys of all decisions in a JSON definition, in its order; empty if it is not JSON."""
     try:
         document = json.loads(definition)
@@ -272,7 +272,7 @@ class DocumentPaths:
     expressions: list[tuple[str, Expr]] = field(default_factory=list)
     order_count: int = 0  # The number of orders of all permutations together
 
-    def add(self, address: str, path: str) -> None:
+    def record_path(self, address: str, path: str) -> None:
         """Record the path of an address; raise DefinitionError if the address is already in use."""
         if address in self.nodes:
             raise DefinitionError(
@@ -288,7 +288,7 @@ class WritingContext:
     position: FileLine = ("", 0)
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
 
-    def enter(self, span: Span) -> tuple[JsonObject, "WritingContext"]:
+    def location_keys_and_part_context(self, span: Span) -> tuple[JsonObject, "WritingContext"]:
         """Return the JSON keys `file` and `line` of a part, unless equal to this context's, and the part's context."""
         if span.source is NO_SPAN.source:
             return {}, self
@@ -303,7 +303,7 @@ class WritingContext:
         """Record the texts of the lines from the first line of a span to `last`."""
         here = self.lines.setdefault(span.source.name, {})
         for number in range(span.line, last + 1):
-            here[number] = span.source.line(number)
+            here[number] = span.source.line_text(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ class ReadingContext:
     known_lines: frozenset[FileLine] = frozenset()
     paths: DocumentPaths = field(default_factory=DocumentPaths)
 
-    def enter(self, given: JsonObject, path: str) -> "ReadingContext":
+    def part_context(self, given: JsonObject, path: str) -> "ReadingContext":
         """Return the context for the parts of an object; raise DefinitionError for a line whose text is unknown."""
         if "file" not in given and "line" not in given:
             return self
@@ -329,13 +329,13 @@ class ReadingContext:
                 raise DefinitionError(f"{path}.line", problem, remedy)
         return ReadingContext((file, number), self.sources, self.known_lines, self.paths)
 
-    def span(self, text: str = "") -> Span:
+    def span_in_current_line(self, text: str = "") -> Span:
         """Return the span of `text` in the current line, or of the whole line; NO_SPAN if the line is unknown."""
         if self.position not in self.known_lines:
             return NO_SPAN
         source = self.sources[self.position[0]]
         start = source.line_starts[self.position[1] - 1]
-        found, whole = source.text.find(text, start), source.line(self.position[1])
+        found, whole = source.text.find(text, start), source.line_text(self.position[1])
         if not text or not start <= found < start + len(whole):
             found, text = start + len(whole) - len(whole.lstrip()), whole.strip()
         return Span(source, found, found + len(text))
@@ -369,7 +369,7 @@ def expect_line_number(value: object, path: str) -> int:
     raise DefinitionError(path, f"is not a line number, expected a whole number from 1 to {MAX_LINES}")
 
 
-def validate(space: Space, paths: DocumentPaths) -> None:
+def validate_space(space: Space, paths: DocumentPaths) -> None:
     """Raise DefinitionError, with the path of the first error, if the space is invalid."""
     _collect_keys(space.root, paths)
     for path, expression in paths.expressions:

@@ -38,7 +38,7 @@ from spacelang.serialization.syntax_nodes import (
     make_choice_test,
     make_dotted_name,
     make_fixed_parameter,
-    make_value,
+    make_value_node,
     make_word,
 )
 from spacelang.syntax import ast
@@ -56,7 +56,7 @@ class UnwritableSpaceError(ValueError):
     """Exception for a space that the language cannot express; the message names the part of the space."""
 
 
-def as_text(space: ir.Space) -> str:
+def space_to_text(space: ir.Space) -> str:
     """Return the space as text that reads back to the same configurations, defaults and annotations.
 
     Decisions, constraints and the orders of permutations may come in a different order. An order that a permutation of
@@ -177,7 +177,7 @@ class _SpaceWriter:
         )
         names = dict.fromkeys(map(ir.order_name, permutations(labels)))
         if missing := [each for each in names if each not in order.branch_indices]:
-            forbidden = make_choice_test(self._wording.path_of(order.address), missing)
+            forbidden = make_choice_test(self._wording.dotted_name_of(order.address), missing)
             self._forbidden.append(ast.ConstraintStatement(True, forbidden, NO_SPAN))
         written = ast.Permutation(parts, (), NO_SPAN, tuple(given))
         return written if natural else _group(written, order.name)
@@ -242,7 +242,7 @@ class _SpaceWriter:
             self._stages[name] = []
             first = next(use for branch in choice.branches for use in ir.children_of(branch.node))
             assert isinstance(first, ir.Choice)
-            around, self._wording = self._wording, self._wording.inside_use(first.address, name)
+            around, self._wording = self._wording, self._wording.names_inside_use(first.address, name)
             alternatives = _joined("|", self._alternatives(first))
             self._wording = around
             marks = _annotations(first=choice.first)
@@ -296,7 +296,7 @@ class _SpaceWriter:
             raise UnwritableSpaceError(
                 f"a `.space` file cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
             )
-        return ast.ValueSet((make_value(branch.value),), False, NO_SPAN)
+        return ast.ValueSet((make_value_node(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: ir.Branch, node: ir.Hyperparameter, choice: ir.Choice) -> ast.Domain:
         """Return the range that is an alternative of a decision; raise UnwritableSpaceError for annotations.
@@ -385,7 +385,7 @@ class _SpaceWriter:
             parts = tuple(self._nested_alternative(branch, child, is_list=is_list) for branch in child.branches)
             usual = child.branches[child.default]
             plain = usual.node.default if isinstance(usual.node, ir.Hyperparameter) else usual.value
-            default = None if plain is None else make_value(plain)
+            default = None if plain is None else make_value_node(plain)
             several = parts[0] if len(parts) == 1 else ast.UnionDomain(parts, NO_SPAN)
             return ast.Parameter(name, several, default, None, (), NO_SPAN)
         condition = None
@@ -395,7 +395,7 @@ class _SpaceWriter:
                 child.condition, f"a condition of `{child.key}`", around, siblings, shadowing
             )
         marks = _annotations(prior=child.prior, split=child.split)
-        domain, default = self._bounded_domain(child, siblings, shadowing), make_value(child.default)
+        domain, default = self._bounded_domain(child, siblings, shadowing), make_value_node(child.default)
         return ast.Parameter(name, domain, default, condition, marks, NO_SPAN, child.is_var)
 
     def _bounded_domain(self, child: ir.Hyperparameter, siblings: set[str], shadowing: set[str]) -> ast.Domain:
@@ -409,7 +409,7 @@ class _SpaceWriter:
             part = several[bound.part]
             if not isinstance(part, ast.Range) or (part.step is not None and bound.is_lower):
                 continue  # steps count from the least number that the bound may be, which a restriction changes
-            if self._wording.find_shadowed(bound.limit, shadowing) is None:
+            if self._wording.find_shadowed_address(bound.limit, shadowing) is None:
                 limit = self._wording.expression_node(bound.limit, around, siblings)
                 several[bound.part] = (
                     replace(part, lower=limit, lower_open=bound.is_open)
@@ -441,7 +441,7 @@ class _SpaceWriter:
             what = f"a condition of `{parameter.address}`"
             condition = self._expression_in(written.condition, what, around, siblings, shadowing)
         marks = _annotations(prior=written.prior, split=written.split)
-        default = make_value(written.default)
+        default = make_value_node(written.default)
         return ast.Parameter(make_word(parameter.name), domain, default, condition, marks, NO_SPAN)
 
     def _expression_in(
@@ -451,7 +451,7 @@ class _SpaceWriter:
 
         Raises UnwritableSpaceError, with the text `what`, if a parameter hides the name of a stage in it.
         """
-        shadowed = self._wording.find_shadowed(expression, shadowing)
+        shadowed = self._wording.find_shadowed_address(expression, shadowing)
         if shadowed is not None:
             raise UnwritableSpaceError(
                 f"a `.space` file cannot express {what} on the stage `{shadowed}`: "
@@ -465,9 +465,9 @@ class _SpaceWriter:
                 body = self._body(fixed, base) or ast.Body((), NO_SPAN)
                 return ast.OperatorValue(_operator_name(fixed), body, NO_SPAN)
             case ir.CatalogueObject():
-                return make_value(fixed.name)
+                return make_value_node(fixed.name)
             case _:
-                return make_value(fixed)
+                return make_value_node(fixed)
 
 
 def _has_structures(choice: ir.Choice) -> bool:
@@ -508,12 +508,12 @@ def _annotations(
     split: int | None = None,
 ) -> Marks:
     found: list[tuple[str, tuple[ast.Value, ...]]] = [("first", ())] if first else []
-    found += [("weight", (make_value(weight),))] if weight != 1.0 else []
+    found += [("weight", (make_value_node(weight),))] if weight != 1.0 else []
     found += [("default", ())] if default else []
     if prior is not None:
         distribution, numbers = named_prior(prior)
-        found.append(("prior", (make_value(distribution), *map(make_value, numbers))))
-    found += [("split", (make_value(split),))] if split is not None else []
+        found.append(("prior", (make_value_node(distribution), *map(make_value_node, numbers))))
+    found += [("split", (make_value_node(split),))] if split is not None else []
     return tuple(ast.Annotation(make_word(name), arguments, NO_SPAN) for name, arguments in found)
 
 

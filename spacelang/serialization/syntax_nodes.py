@@ -40,7 +40,7 @@ def domain_node(found: Domain) -> ast.Range | ast.BooleanDomain | ast.ValueSet |
         case Categorical() if are_same_value(found.values, BOOLEANS.values):
             return ast.BooleanDomain(NO_SPAN)
         case Categorical() | Ordinal():
-            return ast.ValueSet(tuple(map(make_value, found.values)), isinstance(found, Ordinal), NO_SPAN)
+            return ast.ValueSet(tuple(map(make_value_node, found.values)), isinstance(found, Ordinal), NO_SPAN)
         case Grid():
             step = None if found.is_consecutive else ast.Number(found.step, NO_SPAN)
             return _range_node("int" if found.is_integral else "float", found, step, (False, False))
@@ -88,11 +88,11 @@ class ExpressionNames:
         """Return the address of the alternative around a part (empty for none), and the rest of the part's address."""
         return self._places[address]
 
-    def path_of(self, address: str) -> ast.DottedName:
+    def dotted_name_of(self, address: str) -> ast.DottedName:
         """Return the name of a decision in expressions."""
         return _dotted(self._paths[address])
 
-    def inside_use(self, use: str, stage: str) -> "ExpressionNames":
+    def names_inside_use(self, use: str, stage: str) -> "ExpressionNames":
         """Return the names for the bodies of a stage, given the address of a use of it in a chain."""
         found = copy(self)
         start = len(self._paths[use])
@@ -110,7 +110,7 @@ class ExpressionNames:
         """Return the text that refers to a tuple parameter in messages."""
         return spell_reference(_tuple_name(self._paths[parameter.length]))
 
-    def find_shadowed(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
+    def find_shadowed_address(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
         """Return the first address in an expression that a reader would take for the sibling of that name, or None."""
         return next((address for address in expr.mentioned_addresses(expression) if address in siblings), None)
 
@@ -165,7 +165,7 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
             one = _lone_operand(item, names)
             # An empty set of values is written as `x != x`, which is never true.
             nothing = ast.BinaryOperation("!=", one, one, NO_SPAN)
-            return ast.Membership(one, tuple(map(make_value, values)), NO_SPAN) if values else nothing
+            return ast.Membership(one, tuple(map(make_value_node, values)), NO_SPAN) if values else nothing
         case expr.BranchTest(address, branches):
             return make_choice_test(_dotted(names[address]), branches)
         case expr.ActivityTest(address):
@@ -211,7 +211,7 @@ def _tuple_name(path: Path) -> ast.DottedName:
 def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
     match expression:
         case expr.Constant():
-            return make_value(expression.value)
+            return make_value_node(expression.value)
         case expr.Reference(address):
             return _reference_node(names[address])
         case expr.Arithmetic(operation, left, right):
@@ -225,7 +225,7 @@ def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Ex
             return _logical_node(expression, names, names)
 
 
-def spelled_names(space: Space) -> dict[str, str]:
+def spelled_names_by_address(space: Space) -> dict[str, str]:
     """Return the names of all decisions, hyperparameters and tuple parameters as texts write them, by address."""
     wording = ExpressionNames(space)
     tuples = {each.address: each for each in space.tuples.values() if each.length in space.variables}
@@ -235,7 +235,7 @@ def spelled_names(space: Space) -> dict[str, str]:
 
 def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
     """Return a function that, for display only, writes names as texts do in place of addresses."""
-    names = spelled_names(space)
+    names = spelled_names_by_address(space)
 
     def spell(expression: expr.Expr) -> expr.Expr:
         if isinstance(expression, expr.BranchTest) and expression.address in space.chains:
@@ -244,7 +244,7 @@ def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
             case expr.And() | expr.Or() | expr.Not():
                 return expr.map_children(expression, spell)
             case expr.BranchTest(address, branches):
-                return expr.BranchTest(names[address], tuple(map(spell_branch, branches)))
+                return expr.BranchTest(names[address], tuple(map(format_alternative_name, branches)))
             case _:
                 return expr.rename_addresses(expression, names)
 
@@ -266,7 +266,7 @@ def with_spelled_names(space: Space) -> Space:
     return replace(space, root=root, constraints=rules)
 
 
-def spell_branch(branch: str) -> str:
+def format_alternative_name(branch: str) -> str:
     """Return the name of an alternative as texts write it, in quotes if necessary."""
     return branch if is_bare_word(branch) or branch == "none" else quoted(branch)
 
@@ -275,7 +275,7 @@ _OR, _AND, _NOT, _TEST, _SUM, _PRODUCT, _POWER = range(1, 8)
 _PRECEDENCES: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER}
 
 
-def show_expression(expression: expr.Expr) -> str:
+def format_expression(expression: expr.Expr) -> str:
     """Return an expression as text, with addresses as names and only the necessary parentheses."""
     return _parenthesized(expression, 0)
 
@@ -309,7 +309,7 @@ def _text_and_precedence(expression: expr.Expr) -> tuple[str, int | None]:
                 left = f"({left})"
             return f"{left} {expression.operation} {right}", strength
         case expr.Call():
-            return f"{expression.function}({', '.join(map(show_expression, expression.arguments))})", None
+            return f"{expression.function}({', '.join(map(format_expression, expression.arguments))})", None
         case expr.ActivityTest():
             return f"active({expression.address})", None
         case expr.Reference() | expr.Constant():
@@ -339,7 +339,9 @@ def make_dotted_name(text: str) -> ast.DottedName:
     return ast.DottedName(tuple(map(make_word, text.split("."))), NO_SPAN)
 
 
-def make_value(given: Value) -> ast.Number | ast.QuotedString | ast.NamedConstant | ast.TupleLiteral | ast.DottedName:
+def make_value_node(
+    given: Value,
+) -> ast.Number | ast.QuotedString | ast.NamedConstant | ast.TupleLiteral | ast.DottedName:
     """Return a value as a tree node. A string that is a plain word is written without quotes."""
     match given:
         case None | bool():
@@ -349,7 +351,7 @@ def make_value(given: Value) -> ast.Number | ast.QuotedString | ast.NamedConstan
         case str():
             return make_dotted_name(given) if is_bare_word(given) else ast.QuotedString(given, NO_SPAN)
         case tuple():
-            return ast.TupleLiteral(tuple(map(make_value, given)), NO_SPAN)
+            return ast.TupleLiteral(tuple(map(make_value_node, given)), NO_SPAN)
         case _:
             assert_never(given)
 
@@ -368,4 +370,4 @@ def make_choice_test(decision: ast.DottedName, alternatives: Sequence[str]) -> a
     if len(alternatives) == 1:
         (only,) = alternatives
         return ast.IsTest(decision, None if only == "none" else ast.DottedName((make_word(only),), NO_SPAN), NO_SPAN)
-    return ast.Membership(decision, tuple(make_value(None if a == "none" else a) for a in alternatives), NO_SPAN)
+    return ast.Membership(decision, tuple(make_value_node(None if a == "none" else a) for a in alternatives), NO_SPAN)

@@ -9,10 +9,10 @@ from typing import Final
 
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.domain import is_bare_word
-from spacelang.runtime.data.profile import ColumnProfile, Profile
+from spacelang.runtime.data.profile import ColumnProfile, TableProfile
 from spacelang.runtime.data.tables import ColumnContent
 from spacelang.starter_spaces import stage_text
-from spacelang.starter_spaces.stage_text import KERNEL_ROWS, NEIGHBOUR_ROWS, Learner, learners
+from spacelang.starter_spaces.stage_text import KERNEL_ROWS, NEIGHBOUR_ROWS, Learner, learners_for_kind
 from spacelang.syntax.printer import format_text
 from spacelang.text import count_with_noun
 
@@ -23,7 +23,7 @@ MANY_COLUMNS: Final = 10  # The number of numeric columns from which feature sel
 MANY_VALUES: Final = 12  # The number of categories from which target encoding is worth trying
 
 
-def starter_space_text(data: Profile, reference: str, options: str = "", place: str | None = None) -> str:
+def starter_space_text(data: TableProfile, reference: str, options: str = "", place: str | None = None) -> str:
     """Return the text of a space for a data set, formatted as by `fmt`. It passes `check`.
 
     `reference` is how the user named the data. `options` are the other options for the data, each with a space before
@@ -37,7 +37,7 @@ def starter_space_text(data: Profile, reference: str, options: str = "", place: 
     return format_text(f"{_heading(data, reference, options, place)}\n" + "\n".join(parts))
 
 
-def _heading(data: Profile, reference: str, options: str, place: str | None) -> str:
+def _heading(data: TableProfile, reference: str, options: str, place: str | None) -> str:
     file = quote(place or f"{_name(data)}.space")
     lines = [
         f"{data.name}: {data.rows:,} rows, {count_with_noun(len(data.columns), 'column')}, labels in {data.label}.",
@@ -51,11 +51,12 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
         f"    spacelang run {file} --data {quote(reference)}{options}",
     ]
     return "".join(
-        as_comment(line) if line[:1].strip() else f"# {replace_unprintable(line)}".rstrip() + "\n" for line in lines
+        format_as_comment(line) if line[:1].strip() else f"# {replace_unprintable(line)}".rstrip() + "\n"
+        for line in lines
     )
 
 
-def _labels(data: Profile) -> str:
+def _labels(data: TableProfile) -> str:
     if data.targets > 1:
         task = "0 or 1: a multi-label classification" if data.kind == "classification" else "numbers: a regression"
         return f"The {data.targets} columns of labels are {task}. Only operators that take several targets are here."
@@ -69,7 +70,7 @@ def _labels(data: Profile) -> str:
 # ---- stages and the constraint, each with a comment, or an empty string if the data has no use for it
 
 
-def _imputer(data: Profile) -> str:
+def _imputer(data: TableProfile) -> str:
     lacking = [column for column in data.columns_with(ColumnContent.NUMBER) if column.missing]
     if not lacking:
         return ""
@@ -79,57 +80,61 @@ def _imputer(data: Profile) -> str:
         "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
         "(`n_missing`) there is nothing to search here."
     )
-    return as_comment(note) + stage_text.IMPUTER
+    return format_as_comment(note) + stage_text.IMPUTER
 
 
-def _scaler(data: Profile) -> str:
+def _scaler(data: TableProfile) -> str:
     if not data.columns_with(ColumnContent.NUMBER):
         return ""
     note = "A stage is a choice between alternatives; `none` leaves the step out. "
     if data.is_sparse:
-        return as_comment(f"{note}Nearly all numbers are 0, and this scaler keeps them 0.") + stage_text.SPARSE_SCALER
+        return (
+            format_as_comment(f"{note}Nearly all numbers are 0, and this scaler keeps them 0.")
+            + stage_text.SPARSE_SCALER
+        )
     note += "`int[10, 1000] log` is a range from 10 to 1000 on a logarithmic scale; here the bounds depend on the data."
-    return as_comment(note) + stage_text.SCALER
+    return format_as_comment(note) + stage_text.SCALER
 
 
-def _encoder(data: Profile) -> str:
+def _encoder(data: TableProfile) -> str:
     categories = data.columns_with(ColumnContent.CATEGORY)
     if not categories:
         return ""
     most = max(categories, key=lambda column: column.distinct)
     note = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
     if most.distinct < MANY_VALUES:
-        return as_comment(note) + stage_text.encoder_stage(data.kind)
+        return format_as_comment(note) + stage_text.encoder_stage_text(data.kind)
     joined = f"{note} Rare values are merged into one, so that no column is encoded to thousands of columns."
     kept = min(stage_text.MAX_CATEGORIES, most.distinct)
-    return as_comment(joined) + stage_text.encoder_stage(data.kind, kept, takes_several=data.targets > 1)
+    stage = stage_text.encoder_stage_text(data.kind, kept, takes_several=data.targets > 1)
+    return format_as_comment(joined) + stage
 
 
-def _text_vectorizer(data: Profile) -> str:
-    if not data.texts:
+def _text_vectorizer(data: TableProfile) -> str:
+    if not data.free_text_columns:
         return ""
-    note = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
-    return as_comment(note) + stage_text.TEXT_VECTORIZER
+    note = f"Free text: {_names(data.free_text_columns)}. `->` joins steps to a sequence, here within an alternative."
+    return format_as_comment(note) + stage_text.TEXT_VECTORIZER
 
 
-def _calendar(data: Profile) -> str:
+def _calendar(data: TableProfile) -> str:
     if not (dates := data.columns_with(ColumnContent.DATE)):
         return ""
-    return as_comment(f"Date columns: {_names(dates)}. {stage_text.DATES_REMARK}") + stage_text.CALENDAR
+    return format_as_comment(f"Date columns: {_names(dates)}. {stage_text.DATES_REMARK}") + stage_text.CALENDAR
 
 
-def _selector(data: Profile) -> str:
+def _selector(data: TableProfile) -> str:
     if len(data.columns_with(ColumnContent.NUMBER)) < MANY_COLUMNS:
         return ""
     note = (
         "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
         "without it, the default is the first one."
     )
-    stage = stage_text.selector_stage(data.kind, is_sparse=data.is_sparse, takes_several=data.targets > 1)
-    return as_comment(note) + stage
+    stage = stage_text.feature_selection_stage_text(data.kind, is_sparse=data.is_sparse, takes_several=data.targets > 1)
+    return format_as_comment(note) + stage
 
 
-def _estimator(data: Profile) -> str:
+def _estimator(data: TableProfile) -> str:
     notes = [
         "The body of an estimator has its hyperparameters: `name : values` is searched, and `name = value` is fixed. "
         "`when` says under which condition a hyperparameter is active."
@@ -143,37 +148,39 @@ def _estimator(data: Profile) -> str:
         "To try another library, write for example `use lightgbm` below the `space` line, add its operators here, and "
         "run with `--allow lightgbm`."
     )
-    return as_comment(" ".join(notes)) + stage_text.estimator_stage(_learners(data), weighs=data.is_imbalanced)
+    return format_as_comment(" ".join(notes)) + stage_text.estimator_stage_text(
+        _learners(data), weighs=data.is_imbalanced
+    )
 
 
-def _pipeline(data: Profile) -> str:
+def _pipeline(data: TableProfile) -> str:
     """Return the `pipeline` line of the space; it uses `columns(…)` if some columns are not numeric."""
     numbers = " -> ".join(name for name, stage in (("imputer", _imputer), ("scaler", _scaler)) if stage(data))
     parts = {
         "numeric": numbers if data.columns_with(ColumnContent.NUMBER) else "",
         "categorical": "encoder" if data.columns_with(ColumnContent.CATEGORY) else "",
-        "text": "reader" if data.texts else "",
+        "text": "reader" if data.free_text_columns else "",
         "datetime": "calendar" if data.columns_with(ColumnContent.DATE) else "",
     }
     given = [f"{kind}: {part}" for kind, part in parts.items() if part]
     first = numbers if parts["numeric"] and len(given) == 1 else f"columns({', '.join(given)})"
     steps = [first, *(["selector"] if _selector(data) else []), "estimator"]
     note = "Columns of each type are processed separately, and the results are joined." if len(given) > 1 else ""
-    return f"{as_comment(note) if note else ''}pipeline = {' -> '.join(steps)}\n"
+    return f"{format_as_comment(note) if note else ''}pipeline = {' -> '.join(steps)}\n"
 
 
-def _constraint(data: Profile) -> str:
+def _constraint(data: TableProfile) -> str:
     if not data.columns_with(ColumnContent.NUMBER):
         return ""
     note = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
-    return as_comment(note) + stage_text.scaling_constraint(_learners(data))
+    return format_as_comment(note) + stage_text.scaling_constraint_text(_learners(data))
 
 
-def _learners(data: Profile) -> list[Learner]:
+def _learners(data: TableProfile) -> list[Learner]:
     """Return the learners that can fit such data in a reasonable time for a first search."""
     return [
         each
-        for each in learners(data.kind)
+        for each in learners_for_kind(data.kind)
         if not each.package
         and (each.most_rows is None or data.rows <= each.most_rows)
         and (each.takes_sparse or not data.is_sparse)
@@ -181,22 +188,22 @@ def _learners(data: Profile) -> list[Learner]:
     ]
 
 
-def _task(data: Profile) -> str:
+def _task(data: TableProfile) -> str:
     folds = min(FOLDS, data.rarest_class_size)
     validate = f"cv({folds})" if data.rows <= MAX_CV_ROWS and folds >= 2 else "holdout(0.3)"
     hint = data.split_hint
-    lines = [f"  validate {validate if hint is None else hint.text}\n"]
+    lines = [f"  validate {validate if hint is None else hint.validation_text}\n"]
     if hint is not None:
         role = "It is no feature." if hint.is_group else "It is a feature only with `, keep` after its name."
-        lines.insert(0, as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
+        lines.insert(0, format_as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
     for other in data.split_hints:
         if other is not hint:
             when = "such rows belong together" if other.is_group else "later rows are to be predicted"
-            lines.append(as_comment(f"{other.finding}, but {other.reason}. If {when}, write:", "  "))
-            lines.append(as_comment(f"validate {other.text}", "  "))
+            lines.append(format_as_comment(f"{other.finding}, but {other.reason}. If {when}, write:", "  "))
+            lines.append(format_as_comment(f"validate {other.validation_text}", "  "))
     note = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."
     return f"""\
-{as_comment(note)}task {data.kind} {{
+{format_as_comment(note)}task {data.kind} {{
   maximize {_metric(data)}
 {"".join(lines)}  limit trial 60s 4GB
   limit run 10min
@@ -204,7 +211,7 @@ def _task(data: Profile) -> str:
 """
 
 
-def _metric(data: Profile) -> str:
+def _metric(data: TableProfile) -> str:
     if data.kind == "regression":
         return "r2"
     if data.targets > 1:
@@ -212,7 +219,7 @@ def _metric(data: Profile) -> str:
     return "roc_auc" if len(data.classes) == 2 else "balanced_accuracy"
 
 
-def as_comment(text: str, indent: str = "") -> str:
+def format_as_comment(text: str, indent: str = "") -> str:
     """Return a text as wrapped comment lines; control characters, as column names may have, are made visible."""
     begin = f"{indent}# "
     return (
@@ -221,7 +228,7 @@ def as_comment(text: str, indent: str = "") -> str:
     )
 
 
-def _name(data: Profile) -> str:
+def _name(data: TableProfile) -> str:
     """Return a name for the space, made from the name of the data."""
     stem = PurePath(data.name.partition(":")[2] or data.name).name.partition(".")[0]
     word = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()

@@ -9,8 +9,8 @@ from typing import Final, get_args
 
 from spacelang.files import resource_folder
 from spacelang.ir.task import Kind
-from spacelang.starter_spaces import as_comment, stage_text
-from spacelang.starter_spaces.stage_text import NEIGHBOUR_ROWS, learners
+from spacelang.starter_spaces import format_as_comment, stage_text
+from spacelang.starter_spaces.stage_text import NEIGHBOUR_ROWS, learners_for_kind
 from spacelang.syntax.printer import format_text
 
 PIPELINE: Final = """\
@@ -19,36 +19,41 @@ pipeline = columns(numeric: imputer -> scaler, categorical: encoder, text: reade
 """
 
 
-def space_name(kind: Kind) -> str:
+def general_purpose_space_name(kind: Kind) -> str:
     """Return the name of the bundled space for a kind of task."""
     return f"tabular_{kind}"
 
 
-def packages_with_learners(kind: Kind, allowed: Iterable[str]) -> tuple[str, ...]:
+def allowed_packages_with_learners(kind: Kind, allowed: Iterable[str]) -> tuple[str, ...]:
     """Return the allowed packages that have a learner for a kind of task."""
     among = {*allowed}
-    return tuple(each.package for each in learners(kind) if each.package in among)
+    return tuple(each.package for each in learners_for_kind(kind) if each.package in among)
 
 
-def tabular_space_text(kind: Kind, packages: Iterable[str] = ()) -> str:
+def general_purpose_space_text(kind: Kind, packages: Iterable[str] = ()) -> str:
     """Return the text of the bundled space for a kind of task, extended by the learners of `packages`, if any."""
     wanted = {"", *packages}
     # Learners for few rows only are left to spaces that are written for one data set.
-    among = [each for each in learners(kind) if each.package in wanted and (each.most_rows or inf) >= NEIGHBOUR_ROWS]
+    among = [
+        each for each in learners_for_kind(kind) if each.package in wanted and (each.most_rows or inf) >= NEIGHBOUR_ROWS
+    ]
     uses = "".join(f"use {each.package}\n" for each in among if each.package)
     parts = (
-        (HEADER, f'space {space_name(kind)} "Tables with columns of all kinds, for {kind}"\n\n{uses}'),
+        (HEADER, f'space {general_purpose_space_name(kind)} "Tables with columns of all kinds, for {kind}"\n\n{uses}'),
         ("Numbers: fill in missing values.", stage_text.IMPUTER),
         ("Numbers: bring all columns to the same scale.", stage_text.SCALER),
-        ("Categories: rare values are merged into one.", stage_text.encoder_stage(kind, stage_text.MAX_CATEGORIES)),
+        (
+            "Categories: rare values are merged into one.",
+            stage_text.encoder_stage_text(kind, stage_text.MAX_CATEGORIES),
+        ),
         ("Free text: each column is encoded by itself.", stage_text.TEXT_VECTORIZER),
         (stage_text.DATES_REMARK, stage_text.CALENDAR),
-        ("Fewer columns: keep the best ones, or combine them.", stage_text.selector_stage(kind)),
-        ("", stage_text.estimator_stage(among, weighs=kind == "classification")),
+        ("Fewer columns: keep the best ones, or combine them.", stage_text.feature_selection_stage_text(kind)),
+        ("", stage_text.estimator_stage_text(among, weighs=kind == "classification")),
         ("Columns of each type are processed separately, and the results are joined.", PIPELINE),
-        ("Distances and gradients need columns on the same scale.", stage_text.scaling_constraint(among)),
+        ("Distances and gradients need columns on the same scale.", stage_text.scaling_constraint_text(among)),
     )
-    return format_text("\n".join(f"{as_comment(comment) if comment else ''}{text}" for comment, text in parts))
+    return format_text("\n".join(f"{format_as_comment(comment) if comment else ''}{text}" for comment, text in parts))
 
 
 HEADER: Final = (
@@ -57,11 +62,13 @@ HEADER: Final = (
 )
 
 
-def main() -> None:
+def write_bundled_spaces() -> None:
     """Write the text of both bundled spaces to their files in the package."""
     for kind in get_args(Kind):
-        (resource_folder("spaces") / f"{space_name(kind)}.space").write_text(tabular_space_text(kind), encoding="utf-8")
+        (resource_folder("spaces") / f"{general_purpose_space_name(kind)}.space").write_text(
+            general_purpose_space_text(kind), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":
-    main()
+    write_bundled_spaces()

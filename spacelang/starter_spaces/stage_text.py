@@ -65,14 +65,14 @@ class Learner:
     takes_several: bool = False
     package: str = ""
 
-    def text(self, *, weighs: bool) -> str:
+    def alternative_text(self, *, weighs: bool) -> str:
         """Return the text of the alternative; class weights are searched if it supports them and `weighs`."""
         weights = (WEIGHTS,) if weighs and self.has_weights else ()
         inside = "".join(f"      {line}\n" for line in (*self.members, *weights))
         return f"| {self.operator} as {self.name} {{\n{inside}    }}\n"
 
 
-def encoder_stage(kind: Kind, max_categories: int | None = None, *, takes_several: bool = False) -> str:
+def encoder_stage_text(kind: Kind, max_categories: int | None = None, *, takes_several: bool = False) -> str:
     """Return the text of the stage that encodes categories.
 
     With `max_categories`, rare categories of a column are merged, so that at most this many remain. If it
@@ -97,7 +97,7 @@ stage encoder =
 {"" if max_categories is None or takes_several else by_labels}"""
 
 
-def selector_stage(kind: Kind, *, is_sparse: bool = False, takes_several: bool = False) -> str:
+def feature_selection_stage_text(kind: Kind, *, is_sparse: bool = False, takes_several: bool = False) -> str:
     """Return the text of the stage that selects features; every alternative leaves at least one feature.
 
     If it `takes_several`, it can be fitted to several targets.
@@ -118,21 +118,21 @@ stage selector =
 """
 
 
-def estimator_stage(among: Iterable[Learner], *, weighs: bool) -> str:
+def estimator_stage_text(among: Iterable[Learner], *, weighs: bool) -> str:
     """Return the text of the last stage, whose alternatives are these learners.
 
     If it `weighs`, learners that support class weights search them.
     """
-    return "stage estimator @first =\n" + "".join(indent(each.text(weighs=weighs), "  ") for each in among)
+    return "stage estimator @first =\n" + "".join(indent(each.alternative_text(weighs=weighs), "  ") for each in among)
 
 
-def scaling_constraint(among: Iterable[Learner]) -> str:
+def scaling_constraint_text(among: Iterable[Learner]) -> str:
     """Return the text of the constraint that forbids learners that need scaled columns without a scaler."""
     sides = " or ".join(f"estimator is {each.name}" for each in among if each.is_scaled)
     return f"forbid scaler is none and {f'({sides})' if ' or ' in sides else sides}\n"
 
 
-def learners(kind: Kind) -> tuple[Learner, ...]:
+def learners_for_kind(kind: Kind) -> tuple[Learner, ...]:
     """Return all learners for a kind of task. The first one is the default."""
     return CLASSIFIERS if kind == "classification" else REGRESSORS
 

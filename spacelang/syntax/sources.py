@@ -19,7 +19,7 @@ from spacelang.diagnostics.reading import (
 from spacelang.files import resource_folder
 from spacelang.frozen import frozen
 from spacelang.spelling_suggestions import nearest_name
-from spacelang.text import Origin, Source, Span
+from spacelang.text import Source, SourceFileLocation, Span
 
 MAX_BYTES: Final = 2**20
 MAX_JSON_BYTES: Final = 2**23
@@ -61,7 +61,7 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
     match _read_text(path):
         case str() as text:
             real = Path(os.path.realpath(path))
-            return Source(reference, text, Origin(real, real.parent))
+            return Source(reference, text, SourceFileLocation(real, real.parent))
         case _UnreadableReason(reason):
             return unreadable(reason)
         case _InvalidText(reason):
@@ -81,7 +81,7 @@ def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagn
     match _FileTooLarge(limit) if len(content) > largest else _decode(content):
         case str() as text:
             root = Path(os.path.realpath(folder))
-            return Source(name, text, Origin(root / name, root))
+            return Source(name, text, SourceFileLocation(root / name, root))
         case _InvalidText(reason):
             return NotUtf8Text(start, path=name, reason=reason)
         case _FileTooLarge(limit):
@@ -93,7 +93,7 @@ class ImportLocation:
     """The location of an imported file, and the name under which it is shown."""
 
     name: str
-    origin: Origin
+    origin: SourceFileLocation
 
 
 def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | Diagnostic:
@@ -103,7 +103,7 @@ def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | 
     """
     if reference in bundled_names():
         root = Path(os.path.realpath(resource_folder("spaces")))
-        return ImportLocation(reference, Origin(root / f"{reference}.space", root))
+        return ImportLocation(reference, SourceFileLocation(root / f"{reference}.space", root))
     if importer.origin is None:
         reason = "a text that is not a file can import bundled spaces only"
         return UnreadableImport(at, path=reference, reason=reason, near=nearest_name(reference, bundled_names()))
@@ -120,7 +120,7 @@ def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | 
             at, path=reference, reason="the path is a link to a place outside the folder of the space"
         )
     name = str(Path(importer.name).parent / reference)
-    return ImportLocation(name, Origin(real, importer.origin.root))
+    return ImportLocation(name, SourceFileLocation(real, importer.origin.root))
 
 
 def read_import(place: ImportLocation, reference: str, at: Span) -> Source | Diagnostic:
@@ -194,7 +194,7 @@ def _refusal_reason(reference: str) -> str | None:
     return "it contains `..`" if ".." in windows.parts else None
 
 
-def importable_paths(reference: str, importer: Origin) -> list[str]:
+def importable_paths(reference: str, importer: SourceFileLocation) -> list[str]:
     """Return the paths of other spaces in the folder of an import, written as an `import` needs them."""
     try:
         home = Path(os.path.realpath(importer.path.parent / reference)).parent

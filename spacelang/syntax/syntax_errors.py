@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.reading import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax.parser_tables import END, UnexpectedToken
@@ -184,7 +184,7 @@ def _open_bracket(text: str, end: int) -> int | None:
     return opened[-1] if opened else None
 
 
-def _still_open(mistake: SyntaxMistake, source: Source) -> tuple[Related, ...]:
+def _still_open(mistake: SyntaxMistake, source: Source) -> tuple[RelatedPlace, ...]:
     """Return the opening bracket on an earlier line that seems to lack its closing one, as a related place, or nothing.
 
     It is the bracket of a list, or the brace of a body that is followed by `|`.
@@ -199,8 +199,8 @@ def _still_open(mistake: SyntaxMistake, source: Source) -> tuple[Related, ...]:
     return (_opened_here(source, place + mistake.shift, "opened here and not closed"),)
 
 
-def _opened_here(source: Source, place: int, label: str) -> Related:
-    return Related(Span(source, place, place + 1), label)
+def _opened_here(source: Source, place: int, label: str) -> RelatedPlace:
+    return RelatedPlace(Span(source, place, place + 1), label)
 
 
 def _quoted(found: str) -> str:

@@ -16,6 +16,8 @@ from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.text import unique_name
 
 if TYPE_CHECKING:
+    from random import Random
+
     from numpy.random import Generator
 
 DIGITS: Final = 15  # The number of decimals to which irace rounds real numbers: its maximum
@@ -54,14 +56,14 @@ class IraceParameter:
         place = self.question.domain.index_of(answer) if isinstance(self.question, DrawnPiece) else answer
         return self.labels[place]
 
-    def draw(self, rng: "Generator") -> Value:
+    def draw(self, rng: "Generator | Random") -> Value:
         """Draw a value like irace: uniformly, or uniformly on the log scale, and rounded."""
         if self.labels:
-            return self.labels[int(rng.integers(len(self.labels)))]
+            return self.labels[int(rng.random() * len(self.labels))]
         (lower, upper), place = self.bounds, float(rng.random())
         if self.kind.startswith("i"):
             if self.kind == "i":
-                return int(rng.integers(int(lower), int(upper), endpoint=True))
+                return min(int(lower) + int(place * (int(upper) - int(lower) + 1)), int(upper))
             return min(int(math.exp(math.log(lower) + place * math.log((upper + 1) / lower))), int(upper))
         number = lower * (upper / lower) ** place if self.kind == "r,log" else lower + place * (upper - lower)
         return min(max(round(number, DIGITS), lower), upper)

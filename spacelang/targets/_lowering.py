@@ -14,7 +14,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union,
 from spacelang.ir.domain_properties import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.ir.space import Space, operators
 from spacelang.ir.walk import computed_parameters
-from spacelang.serialization.definition import VERSION, to_json
+from spacelang.serialization.definition import VERSION, space_to_json
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import is_always_decidable
 from spacelang.targets._checked_decoding import checked_decoder
@@ -392,7 +392,7 @@ def compiled_document(
     head = {"target": target, "space": space.name, "version": VERSION, "options": dict(options or {})}
     symbols = {"bound": dict(bound)} if bound else {}
     report = [entry.to_json() for entry in lowered.report]
-    return {**head, **symbols, **lowered.form.to_json(), "report": report, "definition": to_json(space)}
+    return {**head, **symbols, **lowered.form.to_json(), "report": report, "definition": space_to_json(space)}
 
 
 def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:

@@ -21,8 +21,8 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.restriction import restrict_space
 from spacelang.sampling.sampler import Sampler
-from spacelang.serialization.definition import to_json as definition_of
-from spacelang.serialization.space_text import UnwritableSpaceError, as_text
+from spacelang.serialization.definition import space_to_json as definition_of
+from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.targets import _boasf
@@ -39,7 +39,7 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
-from spacelang.text import count_with_noun, pad_columns
+from spacelang.text import count_with_noun, pad_table_columns
 
 Pull: TypeAlias = tuple[int, Configuration]  # The index of an arm, counted from 0, and a configuration of that arm
 
@@ -68,11 +68,11 @@ class Boasf:
         Construct.NESTED: (exact("nested decisions are unchanged in every arm"),),
         **dict.fromkeys(DOMAIN_CONSTRUCTS, (_UNCHANGED, _CUT)),
         **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_UNCHANGED,)),
-        Construct.CONDITIONS: (exact("an inactive hyperparameter lies in the first of its pieces"),),
+        Construct.CONDITIONS: (exact("an inactive hyperparameter counts as a value of its first piece"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (_CONSTRAINED,)),
-        Construct.TESTED: (exact("every draw is tested with them"), *ALWAYS[Construct.TESTED]),
+        Construct.TESTED: (exact("every draw is tested with the constraints"), *ALWAYS[Construct.TESTED]),
         Construct.DEFAULTS: (_MOVED,),
-        Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into that many pieces"),),
+        Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into the given number of pieces"),),
         Construct.BOUNDS: (_UNCHANGED,),
     }
 
@@ -163,7 +163,7 @@ class Boasf:
 
     def _raise_too_many_arms(self, number: int, remedy: str) -> None:
         raise OptionError(
-            f"this makes {number:,} arms, more than the maximum of {self.cap:,} (`cap`)",
+            f"the space would have {number:,} arms, more than the maximum of {self.cap:,} (`cap`)",
             f"{remedy}, or allow more arms with `--set cap=…`",
         )
 
@@ -252,7 +252,7 @@ class ArmSpaces(ReadableForm):
         lines = [f"{self.space.name}: {count_with_noun(len(self.arms), 'arm')}, {self._title}"]
         for arm in self.arms[:MAX_SHOWN_ARMS]:
             lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count_with_noun(arm.structures.count, 'structure')}"]
-            lines += [f"      {name}  {said}" for name, said in pad_columns([*self._hyperparameters(arm)])]
+            lines += [f"      {name}  {said}" for name, said in pad_table_columns([*self._hyperparameters(arm)])]
         if len(self.arms) > MAX_SHOWN_ARMS:
             lines += ["", f"and {len(self.arms) - MAX_SHOWN_ARMS:,} more"]
         return "\n".join(lines)
@@ -283,6 +283,6 @@ class ArmSpaces(ReadableForm):
 
 def _space_to_json(space: Space) -> dict[str, object]:
     try:
-        return {"space": as_text(space)}
+        return {"space": space_to_text(space)}
     except UnwritableSpaceError:
         return {"space": "", "definition": definition_of(space)}

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
@@ -293,12 +294,10 @@ class IraceParameters(ReadableForm):
 
     def member_share(self) -> float:
         """Estimate the share of draws that satisfy the constraints."""
-        from numpy.random import default_rng
-
-        rng = default_rng(0)
+        rng = Random(0)  # works without NumPy, which may be missing
         return sum(self._is_allowed(self._decode_reduced(self.draw(rng))) for _ in range(TRIED)) / TRIED
 
-    def draw(self, rng: "Generator") -> Values:
+    def draw(self, rng: "Generator | Random") -> Values:
         """Draw one configuration like irace, without a test of the forbidden combinations."""
         found: Values = {}
 

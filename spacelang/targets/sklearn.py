@@ -5,11 +5,12 @@ dictionaries. If that list were too long, a single distribution draws whole conf
 of configurations: the best parameters of a search are a configuration, from which the space builds a pipeline.
 """
 
-import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from importlib.abc import InspectLoader
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
@@ -250,7 +251,7 @@ class SearchDictionaries(LibraryFunctionForm):
         decode = DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters")
         blocks = [
             _HEAD.format(name=py.docstring_safe_line(self.questions.space.name)),
-            *([inspect.getsource(_distributions()).split('"""', 2)[2].strip()] if used else []),  # without docstring
+            *([_distributions_source()] if used else []),
             *restored,
             py.assignment_source("dictionaries", self._code),
             py.assignment_source("default", py.literal_dict(self.default)),
@@ -364,4 +365,15 @@ def _grid_values(piece: Piece, points: int) -> list[Value]:
 
 
 def _distributions() -> ModuleType:
-    return import_module("spacelang.targets._exports.sklearn_distributions")  # which imports scikit-learn
+    return import_module(_DISTRIBUTIONS)  # which imports scikit-learn
+
+
+def _distributions_source() -> str:
+    """Return the source of the distributions without its docstring; nothing is imported for it."""
+    spec = find_spec(_DISTRIBUTIONS)
+    source = spec.loader.get_source(_DISTRIBUTIONS) if spec and isinstance(spec.loader, InspectLoader) else None
+    assert source is not None
+    return source.split('"""', 2)[2].strip()
+
+
+_DISTRIBUTIONS: Final = "spacelang.targets._exports.sklearn_distributions"

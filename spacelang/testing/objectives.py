@@ -17,7 +17,13 @@ from spacelang.optimizers.random import Random
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.loop import run
-from spacelang.runtime.objective import FixedFidelitySetObjective, Objective, identifying_settings
+from spacelang.runtime.objective import (
+    FixedFidelitySetObjective,
+    Objective,
+    identifying_settings,
+    prefix_key_function,
+    recorded_columns,
+)
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.search_tests import ConformanceSuite, TickingClock
@@ -106,7 +112,7 @@ class ObjectiveConformance(ConformanceSuite):
         settings = identifying_settings(first)
         assert dict(settings) == dict(identifying_settings(second))
         assert (first.metric.name, first.metric.formula) == (second.metric.name, second.metric.formula)
-        for each in (*settings, *settings.values(), first.metric.name, first.metric.formula, *first.recorded):
+        for each in (*settings, *settings.values(), first.metric.name, first.metric.formula, *recorded_columns(first)):
             assert isinstance(each, str)
             assert each
         assert first.bounds == second.bounds
@@ -114,10 +120,10 @@ class ObjectiveConformance(ConformanceSuite):
         assert isinstance(first.is_cheap, bool)
 
     def test_the_prefix_key_depends_only_on_the_request(self) -> None:
-        route = self.objective().route
-        if route is not None:
+        prefix_key = prefix_key_function(self.objective())
+        if prefix_key is not None:
             for request in self.requests():
-                assert route(request) == route(request)
+                assert prefix_key(request) == prefix_key(request)
 
     def test_unavailable_fidelities_are_refused(self) -> None:
         objective = self.objective()
@@ -136,7 +142,7 @@ class ObjectiveConformance(ConformanceSuite):
             Budget(trials=self.examples),
             clock=TickingClock(),
             training_size=objective.training_size,
-            route=objective.route,
+            prefix_key=prefix_key_function(objective),
             scale=objective.scale,
         )
         losses = [each.trial.loss for each in outcome.records if each.trial.loss is not None and each.trial.is_feasible]

@@ -79,14 +79,14 @@ class ResumeTests(OptimizerTests):
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
         def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
             journal, log, initial = MemoryTrialStorage(), EventLog(), sample_members(space, order % 4)
-            route = configuration_prefix
+            prefix_key = configuration_prefix
             crew = ShuffledWorkers(evaluate, workers, order)
-            whole = self.run(space, crew, initial=initial, journal=journal, heard=log, route=route)
+            whole = self.run(space, crew, initial=initial, journal=journal, heard=log, prefix_key=prefix_key)
             for place, (stop, others) in enumerate(kills):
                 count = len(journal.earlier)
                 journal = journal.killed_after(min(max(stop, count), count + len(journal.appended)))
                 again, crew = EventLog(), ShuffledWorkers(evaluate, others, order + place)
-                outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
+                outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, prefix_key=prefix_key)
                 before = log.events_of_first_trials(len(journal.earlier))
                 assert again.events[: len(before)] == before
                 assert again.seconds_and_memos[: len(before)] == log.seconds_and_memos[: len(before)]
@@ -130,21 +130,23 @@ class ResumeTests(OptimizerTests):
     def test_a_finished_run_stays_finished(self, workers: int, trials: int) -> None:
         """Check that a finished run does nothing when it is resumed, with any number of workers or a smaller budget."""
         first = MemoryTrialStorage()
-        whole = self.run(plain_space(4, 4, 3), ShuffledWorkers(evaluate, 3), journal=first, route=configuration_prefix)
+        whole = self.run(
+            plain_space(4, 4, 3), ShuffledWorkers(evaluate, 3), journal=first, prefix_key=configuration_prefix
+        )
         second, crew = first.next_session(), ShuffledWorkers(evaluate, workers)
-        again = self.run(plain_space(4, 4, 3), crew, trials, journal=second, route=configuration_prefix)
+        again = self.run(plain_space(4, 4, 3), crew, trials, journal=second, prefix_key=configuration_prefix)
         assert not second.appended
         assert (again.records, again.ended, again.best) == (whole.records, whole.ended, whole.best)
 
     def test_the_loss_scale_does_not_depend_on_where_a_run_was_stopped(self) -> None:
         first, space = MemoryTrialStorage(), plain_space(3, 3, 2)
         crew = ShuffledWorkers(evaluate_unscaled, 3, seed=3)
-        crowd = self.run(space, crew, journal=first, scale=None, route=configuration_prefix)
+        crowd = self.run(space, crew, journal=first, scale=None, prefix_key=configuration_prefix)
         assert crowd.scale not in (None, UNIT_SCALE)
         for stop in range(1, len(first.appended), 4):
             later = first.killed_after(stop)
             resumed = self.run(
-                space, InProcess(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix
+                space, InProcess(evaluate_unscaled), journal=later, scale=None, prefix_key=configuration_prefix
             )
             if any(each.trial.loss is not None and not each.is_speculative for each in later.earlier):
                 assert resumed.scale == crowd.scale

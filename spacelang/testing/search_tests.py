@@ -124,11 +124,11 @@ def run_search(
     journal: TrialStorage | None = None,
     heard: EventLog | None = None,
     scale: LossScale | None = UNIT_SCALE,
-    route: PrefixKeyFunction | None = None,
+    prefix_key: PrefixKeyFunction | None = None,
 ) -> Outcome:
     """Run a search on an executor and return its outcome.
 
-    The `journal` stores the trials, `heard` logs the events, and `route` returns the prefix key of a request.
+    The `journal` stores the trials, `heard` logs the events, and `prefix_key` returns the prefix key of a request.
     """
     return run(
         search if heard is None else heard.log_search(search),
@@ -137,7 +137,7 @@ def run_search(
         clock=TickingClock(),
         training_size=SIZE,
         journal=journal,
-        route=route,
+        prefix_key=prefix_key,
         scale=scale,
     )
 

@@ -27,7 +27,7 @@ from spacelang.ir.search_protocol import LazyRequest, Problem, Search, SearchEve
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers.mosaic import Mosaic
-from spacelang.runtime.black_box.artificial import artificial
+from spacelang.runtime.black_box.artificial_objective import make_artificial_objective
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
@@ -83,7 +83,7 @@ def time_iterations(space: Space, observations: int, options: dict[str, Any]) ->
                 times.append(time.process_time() - before)
                 if pending.on_start is not None:
                     pending.on_start(request)
-            event = SearchEvent(artificial(space, 0).evaluate(request), 1, request=pending)
+            event = SearchEvent(make_artificial_objective(space, 0).evaluate(request), 1, request=pending)
     finally:
         search.close()
     return times
@@ -91,7 +91,7 @@ def time_iterations(space: Space, observations: int, options: dict[str, Any]) ->
 
 def find_final_loss(optimizer: Mosaic, space: Space, trials: int, seed: int) -> float:
     """Return the final loss on the artificial objective."""
-    objective = artificial(space, seed)
+    objective = make_artificial_objective(space, seed)
     search: Search = optimizer.search(Problem(space, 100, np.random.default_rng(seed)))
     outcome = run(
         search,
@@ -106,7 +106,7 @@ def find_final_loss(optimizer: Mosaic, space: Space, trials: int, seed: int) -> 
 
 def measure_busy_share(space: Space, trials: int, workers: int = 8) -> float:
     """Return the share of their time that workers spend on trials that the search uses."""
-    objective = artificial(space, 0)
+    objective = make_artificial_objective(space, 0)
 
     def evaluate(request: Request) -> Trial:
         return replace(objective.evaluate(request), cost=0.02 + hash_loss(request))

@@ -89,7 +89,7 @@ def evaluate_in_turn(requests: Sequence[Request], *measurements: Measurement) ->
         each.objective.evaluate(requests[-1])
         each.objective._prefixes = PrefixCache(each.objective._prefixes.limit, clock=time.process_time)
     agenda = AffinityQueue(
-        [Job(number, request) for number, request in enumerate(requests)], measurements[0].objective.route
+        [Job(number, request) for number, request in enumerate(requests)], measurements[0].objective.prefix_key
     )
     while agenda:
         job = agenda.take_job("")
@@ -102,7 +102,7 @@ def evaluate_in_turn(requests: Sequence[Request], *measurements: Measurement) ->
 def evaluate_in_processes(requests: Sequence[Request], workers: int, *measurements: Measurement) -> None:
     """Evaluate all requests with several workers, in alternating blocks, so that caches persist."""
     executors = [Processes(each.objective.evaluate, workers=workers) for each in measurements]
-    route = measurements[0].objective.route
+    route = measurements[0].objective.prefix_key
     jobs = [Job(number, request) for number, request in enumerate(sorted(requests, key=route))]
     for first in range(0, len(jobs), BLOCK):
         pairs = [*zip(executors, measurements, strict=True)]

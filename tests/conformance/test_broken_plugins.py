@@ -152,9 +152,9 @@ class Function:
     validation = None
     bounds = ()
     scale = None
-    recorded = ()
+    recorded_columns = ()
     is_cheap = True
-    route = None
+    prefix_key = None
 
     def evaluate(self, request: Request) -> Trial:
         loss = flaky_loss(request)

@@ -12,8 +12,8 @@ from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.validation import CrossValidation, Holdout, Validation
-from spacelang.runtime.black_box.artificial import artificial
-from spacelang.runtime.black_box.function import make_function_objective
+from spacelang.runtime.black_box.artificial_objective import make_artificial_objective
+from spacelang.runtime.black_box.function_objective import make_function_objective
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -83,7 +83,7 @@ stage b = SVC { C : float[0.1, 10] log = 1, kernel : {rbf, poly} = rbf, degree :
     ).checked
 
     def objective(self) -> Objective:
-        return artificial(self.space, 7)
+        return make_artificial_objective(self.space, 7)
 
 
 def moody(configuration: dict[str, object], fidelity: int) -> dict[str, object]:

@@ -14,7 +14,7 @@ from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.schemas import SCHEMAS, format_json
 from spacelang.files import resource_folder
 from spacelang.ir.space import Space
-from spacelang.serialization.definition import VERSION, from_json
+from spacelang.serialization.definition import VERSION, space_from_json
 from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import bundled_names, read_source
 from spacelang.targets import TARGETS
@@ -71,7 +71,7 @@ def test_documents_of_bundled_spaces(name: str, space: str) -> None:
     found = written(name, structures)
     if found is not None:
         assert not problems(found)
-        assert from_json(found["definition"]) == structures.space
+        assert space_from_json(found["definition"]) == structures.space
 
 
 @pytest.mark.parametrize("name", TARGETS.names())

@@ -90,7 +90,7 @@ def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 3 seeds; 18 runs of 9 s\n")
     assert "ranks of mean losses, averaged over 2 data sets, " in ended.stdout
     assert "ranks of runs, averaged over 2 data sets and 3 seeds, " in ended.stdout
-    assert "The intervals say nothing about other data: 2 data sets are too few." in ended.stdout
+    assert "The intervals do not hold for other data: 2 data sets are too few." in ended.stdout
     assert ended.stdout.splitlines()[-1].startswith("Verdict: ")
     assert "note" not in ended.stderr
     made = sorted(path.name for path in (folder / "out").iterdir())
@@ -271,7 +271,7 @@ def test_a_store_in_the_place_of_another_is_noticed(here: Here, folder: Path) ->
     (runs / "one@random@0.db").write_bytes((runs / "one@random@1.db").read_bytes())
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 1
-    assert "is not the run of one, random, seed 0" in ended.stderr
+    assert "should contain the run of one, random, seed 0, but contains another run" in ended.stderr
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -521,7 +521,7 @@ def test_it_is_told_of_which_class_a_metric_is() -> None:
         space, {name: data[name] for name in ("one", "more")}, ["blds"], metric="f1", **options
     )
     assert found.notes == (
-        "one: the positive class of `f1` is `yes`, the last of the two in sorted order",
-        "more: the positive class of `f1` is `-`, the last of the two in sorted order",
+        "one: the positive class of `f1` is `yes`, the second class in sorted order",
+        "more: the positive class of `f1` is `-`, the second class in sorted order",
     )
     assert run_comparison.compare(space, {"three": data["three"]}, ["blds"], **options).notes == ()

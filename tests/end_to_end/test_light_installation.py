@@ -35,6 +35,17 @@ json.dump([ended, there], sys.stdout)
 """
 """Code that runs all commands in one process, which takes the start of one."""
 
+LIGHT_TARGETS = {
+    "configspace": "estimator",
+    "hyperopt": "hp.",
+    "irace": "forbidden",
+    "nevergrad": "ng.p.Choice",
+    "optuna": "suggest",
+    "ray": "tune.choice",
+    "sklearn": "one of",
+}
+"""The targets that README names, with a part of their text."""
+
 READING = {
     "check toy.space": "no problems",
     "check mosaic": "no problems",
@@ -43,14 +54,9 @@ READING = {
     "diff toy.space tiny.space": "- toy.space",
     "explain SL301": "SL301",
     "default toy.space": '"estimator"',
-    "optuna text": "suggest",
-    "optuna json": "optuna",
-    "hyperopt text": "hp.",
-    "hyperopt json": "hyperopt",
-    "configspace text": "estimator",
-    "configspace json": "configuration_space",
-    "sklearn text": "estimator",
-    "sklearn dot": "digraph",
+    **{f"{target} text": part for target, part in LIGHT_TARGETS.items()},
+    **{f"{target} json": f'"target": "{target}"' for target in LIGHT_TARGETS},
+    **{f"{target} dot": "digraph" for target in LIGHT_TARGETS},
 }
 """Commands, or targets and formats of `compile`, with a part of their output."""
 
@@ -58,7 +64,7 @@ NEEDING = {
     "sample toy.space": "numpy",
     "run toy.space --data sklearn:iris": "numpy",
     "compile toy.space --target random": "numpy",
-    "compile toy.space --target sklearn --format json": "numpy",
+    "compile toy.space --target optuna --format python": "pandas",
     "verify toy.space --target optuna": "numpy",
     "catalogue --refresh": "scikit-learn",
 }
@@ -167,6 +173,12 @@ def test_readme_and_the_package_name_the_same_dependencies() -> None:
     light = " ".join(f'"{needed[name]}"' for name in LIGHT)
     (server,) = told["optional-dependencies"]["lsp"]
     assert lines.splitlines()[1:] == [f"pip install {light}", f'pip install "{server}"']
+
+
+def test_readme_names_the_light_targets() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"writes the formats `text`, `json` and `dot` for the targets (.*?)\.", readme, re.DOTALL)
+    assert re.findall(r"`(\w+)`", named) == [*LIGHT_TARGETS]
 
 
 def test_the_local_hooks_of_readme_are_those_of_this_repository() -> None:

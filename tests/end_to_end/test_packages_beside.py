@@ -12,7 +12,7 @@ from commands import document, spacelang
 
 import spacelang as sl
 from spacelang.catalog import packages
-from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
+from spacelang.catalog.packages import PackageNotInstalledError, UnreadablePackageError, open_package_catalogue
 
 MODULE = """\
 from pathlib import Path
@@ -81,18 +81,18 @@ def test_other_processes_find_it(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_is_known_or_installed_is_not_looked_for_beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacelang.catalog.packages.installed_version", lambda _: None)
-    with pytest.raises(NotInstalledError):
-        open_package("xgboost", folder)
+    with pytest.raises(PackageNotInstalledError):
+        open_package_catalogue("xgboost", folder)
     with pytest.raises(UnreadablePackageError, match="contains no scikit-learn estimator"):
-        open_package("json", folder)
+        open_package_catalogue("json", folder)
 
 
 def test_one_name_is_one_package(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert "Own" in open_package("beside_own", folder)
+    assert "Own" in open_package_catalogue("beside_own", folder)
     other = tmp_path_factory.mktemp("other")
     (other / "beside_own.py").write_text("")
     with pytest.raises(UnreadablePackageError, match="another package with this name"):
-        open_package("beside_own", other)
+        open_package_catalogue("beside_own", other)
 
 
 def test_nothing_is_taken_from_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -100,5 +100,5 @@ def test_nothing_is_taken_from_elsewhere(folder: Path, tmp_path_factory: pytest.
     (other / "beside_own.py").symlink_to(folder / "beside_own.py")
     (other / "beside_data").mkdir()
     for name in ("beside_own", "beside_data", "no-name"):
-        with pytest.raises(NotInstalledError):
-            open_package(name, other)
+        with pytest.raises(PackageNotInstalledError):
+            open_package_catalogue(name, other)

@@ -25,7 +25,7 @@ from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
@@ -108,7 +108,7 @@ def checked(path: Path, **sizes: int) -> CheckResult:
 def space_of(name: str, columns: int | None = None) -> tuple[Space, Structures]:
     rows, width = data(columns)[0].shape
     found = checked(BUNDLED[name], n_samples=rows, n_features=width, n_classes=2)
-    assert found.space is not None, render(found.diagnostics, color=False)
+    assert found.space is not None, render_diagnostics(found.diagnostics, color=False)
     assert found.structures is not None
     return found.space, found.structures
 
@@ -144,7 +144,7 @@ def failure(space: Space, configuration: Configuration, columns: int | None = No
 @pytest.mark.parametrize("path", [*BUNDLED.values(), *EXAMPLES.values()], ids=lambda path: path.stem)
 def test_checks_without_a_word(path: Path) -> None:
     found = checked(path)
-    assert not found.diagnostics, render(found.diagnostics, color=False)
+    assert not found.diagnostics, render_diagnostics(found.diagnostics, color=False)
     assert found.space is not None
     assert found.space.name == path.stem
 

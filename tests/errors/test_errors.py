@@ -29,7 +29,7 @@ from spacelang.api.initial_configurations import (
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.registry import KINDS
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.importers._import_steps import import_space
 from spacelang.serialization.json_documents import is_compiled_space
 from spacelang.syntax.sources import read_source
@@ -77,7 +77,8 @@ def found(name: str) -> tuple[Diagnostic, ...]:
         return refused(source.name)
     if not (source.name.endswith(".space") or is_compiled_space(source.text)):
         return import_space(source)[1]
-    with patch.object(Catalogue, "differing_version", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
+    installed = INSTALLED.get(name)
+    with patch.object(Catalogue, "differing_installed_version", new_callable=PropertyMock, return_value=installed):
         checked = check(source, surroundings_of(source))
     return checked.diagnostics or refusals(source, checked)
 
@@ -92,7 +93,7 @@ def refused(path: str) -> tuple[Diagnostic, ...]:
 
 
 def refusals(source: Source, checked: CheckResult) -> tuple[Diagnostic, ...]:
-    kind, _, words = source.line(1).partition(":")
+    kind, _, words = source.line_text(1).partition(":")
     if kind != "# compile" or checked.structures is None:
         return ()
     target, *options = words.split()
@@ -108,7 +109,7 @@ def refusals(source: Source, checked: CheckResult) -> tuple[Diagnostic, ...]:
 def surroundings_of(source: Source) -> CheckContext:
     if source.name.endswith(".json"):
         return CheckContext(BOUND)
-    kind, _, words = source.line(1).partition(":")
+    kind, _, words = source.line_text(1).partition(":")
     pairs = [pair.split("=") for pair in words.split()] if kind == "# bind" else []
     allowed = words.split() if kind == "# allow" else []
     return CheckContext({name: int(number) for name, number in pairs}, frozenset(allowed))
@@ -125,7 +126,7 @@ def source_of(name: str) -> Source | Diagnostic:
 
 
 def shown(name: str) -> str:
-    return render(found(name), color=False) + "\n"
+    return render_diagnostics(found(name), color=False) + "\n"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
-from spacelang.diagnostics.json_output import find_fixes
+from spacelang.diagnostics.json_output import possible_replacements
 from spacelang.text import Source
 from tests.errors.test_errors import NAMES, found, source_of, surroundings_of
 
@@ -29,7 +29,7 @@ def offers(name: str) -> list[tuple[Source, Diagnostic, str]]:
     return [
         (source, diagnostic, source.text[: fix.span.start] + fix.text + source.text[fix.span.end :])
         for diagnostic in found(name)
-        for fix in find_fixes(diagnostic)
+        for fix in possible_replacements(diagnostic)
         if fix.span.source == source and diagnostic.code == name.partition("_")[0]
     ]
 
@@ -57,4 +57,4 @@ def test_many_problems_have_a_fix() -> None:
 
 def test_a_file_that_cannot_be_read_has_none() -> None:
     for name in ("SL001", "SL002"):
-        assert [find_fixes(diagnostic) for diagnostic in found(name)] == [()]
+        assert [possible_replacements(diagnostic) for diagnostic in found(name)] == [()]

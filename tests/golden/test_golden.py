@@ -12,7 +12,7 @@ from goldens import FOLDER, must_be_kept
 from printed import show
 
 from spacelang.analysis import CheckResult, check
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.files import resource_folder
 from spacelang.ir.space import Space
 from spacelang.solver.defaults import default_configuration
@@ -23,7 +23,7 @@ SPACES = sorted(path.stem for path in resource_folder("spaces").glob("*.space"))
 
 
 def diagnostics_of(checked: CheckResult) -> str:
-    return render(checked.diagnostics, color=False) + "\n" if checked.diagnostics else "no problems\n"
+    return render_diagnostics(checked.diagnostics, color=False) + "\n" if checked.diagnostics else "no problems\n"
 
 
 def ir_of(checked: CheckResult) -> str:
@@ -40,7 +40,7 @@ def statistics_of(checked: CheckResult) -> str:
 
 
 def space_of(checked: CheckResult) -> Space:
-    assert checked.space is not None, render(checked.diagnostics, color=False)
+    assert checked.space is not None, render_diagnostics(checked.diagnostics, color=False)
     return checked.space
 
 

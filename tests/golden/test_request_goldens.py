@@ -30,7 +30,7 @@ from short_requests import short_lines
 
 import spacelang as sl
 from spacelang.ir.trial import Request
-from spacelang.runtime.black_box.artificial import ArtificialObjective, artificial
+from spacelang.runtime.black_box.artificial_objective import ArtificialObjective, make_artificial_objective
 
 KEPT = FOLDER / "requests"
 SPACES = ("artificial", "small")
@@ -295,7 +295,7 @@ def space_of(name: str) -> sl.Space:
 
 @cache
 def boxes(name: str) -> tuple[ArtificialObjective, ...]:
-    return tuple(artificial(space_of(name).checked, seed) for seed in (0, 1))
+    return tuple(make_artificial_objective(space_of(name).checked, seed) for seed in (0, 1))
 
 
 # ---- on what that hangs

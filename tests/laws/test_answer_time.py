@@ -15,8 +15,8 @@ from spacelang.ir.trial import Request, Status, TestScore, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.ensembles.construction import (
     Ensemble,
+    EnsembleMember,
     EnsembleSelection,
-    Member,
     ModelMultiset,
     fit_ensemble,
     is_eligible,
@@ -129,7 +129,7 @@ class Run:
         eligible = [each for each in self.outcome.records if is_eligible(each.trial, SIZE)][:32]
         order = tuple(map(int, np.random.default_rng(seed).integers(0, len(eligible), VOTES)))
         models = ModelMultiset(order, (0.1,) * VOTES)
-        members = tuple(Member(eligible[place], votes) for place, votes in models.votes.items())
+        members = tuple(EnsembleMember(eligible[place], votes) for place, votes in models.votes.items())
         choice = EnsembleSelection(members, models, len(eligible), lambda _: 0.1)
         return fit_ensemble(choice, self.outcome, Rows(0), self.executor, answer_time=self.time)
 

@@ -11,17 +11,17 @@ from archives import archive, row, small, target, tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.archives.archive import (
     Archive,
     ArchiveRow,
     UpcomingRun,
-    distances,
+    meta_feature_distances,
     read_archive,
-    suggest,
+    suggest_from_archive,
     write_archive,
 )
-from spacelang.runtime.archives.meta_features import COMPARABLE, meta_features
+from spacelang.runtime.archives.meta_features import COMPARABLE, compute_meta_features
 
 from .settings import LAW
 
@@ -52,14 +52,14 @@ def test_a_file_keeps_everything(drawn: Archive) -> None:
 
 
 @LAW
-@given(archives, features, st.sampled_from(Norm))
-def test_what_is_suggested(drawn: Archive, aim: dict[str, float], norm: Norm) -> None:
+@given(archives, features, st.sampled_from(DistanceNorm))
+def test_what_is_suggested(drawn: Archive, aim: dict[str, float], norm: DistanceNorm) -> None:
     """Members, none twice, each the best of a data set that is another one, nearest first."""
     wanted = target(SPACE, **aim)
-    found = suggest(drawn, wanted, norm)
+    found = suggest_from_archive(drawn, wanted, norm)
     others = [each for each in drawn.rows if not may_be(each, wanted)]
     assert len(found.left_out) == len(drawn.rows) - len(others)
-    order = np.argsort(distances(aim, [each.meta_features for each in others], norm), kind="stable")
+    order = np.argsort(meta_feature_distances(aim, [each.meta_features for each in others], norm), kind="stable")
     members = {tree(depth) for depth in range(1, 10)}
     walk = dict.fromkeys(others[place].configuration for place in order)
     assert found.configurations == tuple(each for each in walk if each in members)
@@ -84,9 +84,12 @@ def test_the_order_of_meta_features_means_nothing(drawn: Archive, aim: dict[str,
         return {name: given[name] for name in names}
 
     known = [each.meta_features for each in drawn.rows]
-    for norm in Norm:
-        before = distances(aim, known, norm)
-        assert distances(shuffled(aim), [shuffled(dict(each)) for each in known], norm).tolist() == before.tolist()
+    for norm in DistanceNorm:
+        before = meta_feature_distances(aim, known, norm)
+        assert (
+            meta_feature_distances(shuffled(aim), [shuffled(dict(each)) for each in known], norm).tolist()
+            == before.tolist()
+        )
         assert (before >= 0).all()
 
 
@@ -105,7 +108,7 @@ def test_the_order_of_rows_and_columns_of_the_data_means_nothing(seed: int) -> N
     )
     labels = pd.Series(rng.integers(0, 3, count))
     places, columns = rng.permutation(count), rng.permutation(list(table.columns))
-    before = meta_features(table, labels, is_classification=True)
-    after = meta_features(table.loc[places, columns], labels[places], is_classification=True)
+    before = compute_meta_features(table, labels, is_classification=True)
+    after = compute_meta_features(table.loc[places, columns], labels[places], is_classification=True)
     assert after == pytest.approx(before, rel=1e-9, abs=1e-9)
     assert all(np.isfinite(value) for value in before.values())

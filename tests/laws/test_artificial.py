@@ -17,10 +17,15 @@ from spacelang.ir.domain import Real
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.ir.walk import hyperparameters_of
-from spacelang.runtime.black_box.artificial import artificial, iter_chosen_alternatives, module_output, weighted_share
+from spacelang.runtime.black_box.artificial_objective import (
+    iter_chosen_alternatives,
+    make_artificial_objective,
+    module_output,
+    weighted_share,
+)
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 
 from .settings import LAW
 from .spaces import general_spaces
@@ -51,7 +56,7 @@ def drawn(space: Space, seed: int, count: int = 4) -> list[Configuration]:
 
 
 def losses(space: Space, seed: int, configurations: list[Configuration]) -> list[float | None]:
-    box = artificial(space, seed)
+    box = make_artificial_objective(space, seed)
     return [box.evaluate(Request(each)).loss for each in configurations]
 
 
@@ -96,7 +101,7 @@ def test_a_loss_is_of_the_configuration_and_the_seed_alone(seed: int, space: Spa
     found = losses(space, seed, configurations)
     assert all(loss is not None and 0 <= loss < inf for loss in found)
     assert losses(space, seed, configurations[::-1]) == found[::-1], "nor does it matter what was evaluated before"
-    box = pickle.loads(pickle.dumps(artificial(space, seed)))
+    box = pickle.loads(pickle.dumps(make_artificial_objective(space, seed)))
     assert [box.evaluate(Request(each)).loss for each in configurations] == found
 
 
@@ -114,7 +119,7 @@ def test_what_is_active_counts_once_and_nothing_else(space: Space, seed: int) ->
 @pytest.mark.parametrize("seed", range(5))
 def test_a_loss_moves_little_where_a_value_does(seed: int) -> None:
     space = sl.parse(NESTED).checked
-    box = artificial(space, seed)
+    box = make_artificial_objective(space, seed)
     for configuration in drawn(space, seed, 50):
         here = box.evaluate(Request(configuration)).loss
         for key, node in hyperparameters_of(space, configuration).items():

@@ -17,9 +17,9 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.space_text import space_to_text
+from spacelang.solver.constraint_network import SamplingFailedError, TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import SamplingFailedError, TooManyConnectedVariablesError, UndecidableError
 from spacelang.targets._boasf import cut_into_pieces
 from spacelang.targets._lowering import RefusedError
 from spacelang.targets.blds import Blds
@@ -103,7 +103,7 @@ def test_an_arm_reads_back_and_compiles_to_another_target(drawn: Drawn, target: 
         return
     assert Counter(each for arm in arms.arms for each in members_of(arm.space)) == Counter(members_of(space)), drawn
     for arm in arms.arms[:: max(1, len(arms.arms) // FEW)]:
-        text = as_text(arm.space)
+        text = space_to_text(arm.space)
         again = check(Source("arm.space", text))
         if {each.code for each in again.diagnostics if each.severity is Severity.ERROR} == {"SL601"}:
             continue  # an arm of which every step is left out is no pipeline

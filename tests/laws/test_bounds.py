@@ -18,9 +18,9 @@ from spacelang.ir.range_bounds import range_bounds
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.walk import rebuild_tree
 from spacelang.report.reprs import space_html
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.difference import Aspect, differences
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.difference import FactKind, list_differing_facts
+from spacelang.serialization.space_text import space_to_text
 from spacelang.syntax.printer import format_text
 from spacelang.testing.small_spaces import draw_integer, draw_one
 from spacelang.text import Source
@@ -144,7 +144,7 @@ def test_texts_and_documents_keep_bounds(written: Bounded) -> None:
     if space is None:
         return
     checked = space.checked
-    for again in (from_json(to_json(checked)), sl.parse(as_text(checked)).checked):
+    for again in (space_from_json(space_to_json(checked)), sl.parse(space_to_text(checked)).checked):
         assert again == checked
         assert [each.bound for each in again.constraints] == [each.bound for each in checked.constraints]
     assert sl.parse(format_text(written.text)).checked == checked
@@ -169,9 +169,9 @@ def test_differences_show_bounds_as_ranges(first: Bounded, second: Bounded) -> N
 
     wider = replace(one.checked, root=rebuild_tree(one.checked.root, with_more_numbers))
     for changed in (other.checked, wider):
-        found = differences(one.checked, changed)
+        found = list_differing_facts(one.checked, changed)
         assert bool(found) is (one.checked != changed)
-        assert not any(each.aspect is Aspect.CONSTRAINT for each in found)
+        assert not any(each.aspect is FactKind.CONSTRAINT for each in found)
 
 
 @given(st.data())
@@ -183,7 +183,7 @@ pipeline = repeat(step, 0, 2) -> GaussianNB"""
     whole = sl.parse(text).checked
     left_out = data.draw(st.sets(st.sampled_from(range(len(whole.constraints)))))
     space = replace(whole, constraints=tuple(c for n, c in enumerate(whole.constraints) if n not in left_out))
-    text = as_text(space)
+    text = space_to_text(space)
     assert brute.configurations(sl.parse(text).checked) == brute.configurations(space)
     assert ("require" not in text) is (not space.constraints or (not left_out and limit != "step[1].lo"))
 
@@ -192,7 +192,7 @@ def test_a_bound_is_the_constraint() -> None:
     bounded = sl.parse(BODY.format("lo : int[1, 100]\nhi : int[lo, 100] = 71"))
     required = sl.parse(BODY.format("lo : int[1, 100]\nhi : int[1, 100] = 71\nrequire lo <= hi"))
     assert bounded.checked == required.checked
-    assert not differences(bounded.checked, required.checked)
+    assert not list_differing_facts(bounded.checked, required.checked)
     assert bounded.configurations == required.configurations == 5_050
     assert bounded.sample(5, seed=3) == required.sample(5, seed=3)
     drawn = np.array([each["estimator.lo"] for each in bounded.sample(4_000, seed=0)])

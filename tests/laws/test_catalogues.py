@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.catalog import Catalogue, CatalogueEntry, Role
+from spacelang.catalog import Catalogue, CatalogueEntry, OperatorRole
 from spacelang.catalog.catalogue import FileCatalogues
 
 NAMES = ("A", "B", "C", "D")
@@ -11,7 +11,9 @@ PACKAGES = ("one", "two", "three")
 
 
 def catalogue(package: str, names: frozenset[str]) -> Catalogue:
-    operators = {name: CatalogueEntry(name, f"{package}.part", frozenset({Role.TRANSFORMER})) for name in sorted(names)}
+    operators = {
+        name: CatalogueEntry(name, f"{package}.part", frozenset({OperatorRole.TRANSFORMER})) for name in sorted(names)
+    }
     return Catalogue(package, package, "1", operators)
 
 
@@ -47,7 +49,7 @@ def test_a_full_name_always_says_which(found: FileCatalogues) -> None:
             assert (entry is not None) == known
             if entry is not None:
                 assert (entry.catalogue, entry.name) == (package, name)
-                assert found.entry(entry.catalogue, entry.name) is entry
+                assert found.entry_in_catalogue(entry.catalogue, entry.name) is entry
 
 
 @given(catalogues)
@@ -68,5 +70,8 @@ def test_of_what_is_refused_and_unknown_nothing_is_in_sight(found: FileCatalogue
         unknown = package in found.refused and package not in found.used
         for name in NAMES:
             assert found.is_in_refused_catalogue(f"{package}.{name}") == unknown
-            assert not unknown or (found.get(f"{package}.{name}"), found.entry(package, name)) == (None, None)
+            assert not unknown or (found.get(f"{package}.{name}"), found.entry_in_catalogue(package, name)) == (
+                None,
+                None,
+            )
             assert not found.is_in_refused_catalogue(name)

@@ -23,8 +23,8 @@ from spacelang.ir.space import Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, computed_parameters
 from spacelang.reductions.restriction import restrict_space
 from spacelang.report.computed_code import ComputedParameterCode
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.syntax.printer import format_text
 from spacelang.testing.small_spaces import draw_integer, draw_one
@@ -189,9 +189,9 @@ def test_texts_documents_and_code_keep_computed_values(drawn: Drawn) -> None:
     space = checked(drawn)
     if space is None:
         return
-    assert from_json(to_json(space.checked)) == space.checked
+    assert space_from_json(space_to_json(space.checked)) == space.checked
     assert format_text(format_text(drawn.text)) == format_text(drawn.text)
-    again = sl.parse(as_text(space.checked))
+    again = sl.parse(space_to_text(space.checked))
     before, after = with_value(space.checked), with_value(again.checked)
     assert again.counted.configuration_count == space.counted.configuration_count
     code = ComputedParameterCode.by_address(space.checked)[before.address].value(before.expression)

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import few
 
-from spacelang.analysis import CheckResult, check, modules
+from spacelang.analysis import CheckResult, check, imported_modules
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.resolution import resolve
+from spacelang.analysis.draft_resolution import resolve_draft
 from spacelang.analysis.stages import StageReader
-from spacelang.catalog import load
+from spacelang.catalog import load_catalogue
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Node, Operator, Product, Space, fixed_operators
@@ -44,7 +44,7 @@ def checked(text: str) -> CheckResult:
         for span in (diagnostic.primary, *(related.span for related in diagnostic.related)):
             assert 0 <= span.start <= span.end <= len(text)
         assert "\n" not in diagnostic.message
-    render(found.diagnostics, color=False)
+    render_diagnostics(found.diagnostics, color=False)
     return found
 
 
@@ -56,9 +56,9 @@ def resolved(text: str) -> Space:
     """The space of a text even where constraints leave nothing of it."""
     report, source = DiagnosticCollector(), Source("law.space", text)
     parsed = parse(source)
-    module = modules.read_module(source, parsed, report, torn=False)
-    draft = StageReader(module, FileCatalogues(load()), report).read()
-    space = resolve(Space("law", draft.root), draft, report)
+    module = imported_modules.read_module(source, parsed, report, torn=False)
+    draft = StageReader(module, FileCatalogues(load_catalogue()), report).read()
+    space = resolve_draft(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return Space("law", unfolded(space.root), space.constraints)
 

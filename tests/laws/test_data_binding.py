@@ -28,10 +28,10 @@ from spacelang.runtime.data import tables
 from spacelang.runtime.errors import BuildError, DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.preparation import plan_preparation
-from spacelang.serialization.definition import from_json, to_json
+from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.nearest_configuration import adapt_to_data, with_keys_of
+from spacelang.solver.nearest_configuration import adapt_to_data, drop_keys_without_meaning
 from spacelang.targets import TARGETS
 from spacelang.text import Source
 
@@ -190,7 +190,7 @@ def test_the_members_are_those_that_leave_out_parts_without_columns(case: Drawn)
     assert all(
         {*mentioned_addresses(each.expression)} <= found.space.variables.keys() for each in found.space.constraints
     )
-    assert from_json(to_json(found.space)).dropped == found.space.dropped
+    assert space_from_json(space_to_json(found.space)).dropped == found.space.dropped
 
 
 @settings(LAW)
@@ -215,7 +215,7 @@ def test_without_expressions_about_lost_parts_the_members_are_the_old_ones_witho
 
 def rest_of(space: ir.Space, document: dict[str, Any]) -> Configuration:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
-    return with_keys_of(space, Configuration(values))[0]
+    return drop_keys_without_meaning(space, Configuration(values))[0]
 
 
 @settings(LAW)

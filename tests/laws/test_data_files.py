@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from laws.settings import LAW
 from spacelang.runtime.data.loading import load_dataset
-from spacelang.runtime.data.tables import fingerprint
+from spacelang.runtime.data.tables import data_fingerprint
 
 FORMATS = (".csv", ".csv.gz", ".parquet", ".arff", ".arff.gz")
 DECLARED = {"real": "REAL", "whole": "integer", "text": "string", "date": "date 'yyyy-MM-dd HH:mm:ss'"}
@@ -144,5 +144,5 @@ def test_files_of_the_same_types_have_the_same_fingerprint(drawn: tuple[dict[str
             write(path, kinds, columns)
             features = load_dataset(str(path)).features
             same = [name for name in features if kinds[str(name)] != "truth" and not features[name].isna().all()]
-            found.add(fingerprint(features[same], columns["label"]))
+            found.add(data_fingerprint(features[same], columns["label"]))
     assert len(found) == 1

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from spacelang.analysis import check
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.files import resource_folder
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Space
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.serialization.definition import VERSION, from_json, to_json
-from spacelang.serialization.json_documents import DefinitionError, decision_keys
+from spacelang.serialization.definition import VERSION, space_from_json, space_to_json
+from spacelang.serialization.json_documents import DefinitionError, decision_keys_in_definition
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.syntax.sources import bundled_names, read_source
 from spacelang.text import Source
 
@@ -35,11 +35,11 @@ WHOLE = settings(LAW, max_examples=EXAMPLES // 2)
 
 
 def there_and_back(space: Space) -> Space:
-    text = json.dumps(to_json(space), allow_nan=False)
+    text = json.dumps(space_to_json(space), allow_nan=False)
     DEFINITION.validate(json.loads(text))
     keys = {variable.key for variable in space.variables.values() if isinstance(variable.node, Choice)}
-    assert sorted(decision_keys(json.dumps(json.loads(text), sort_keys=True))) == sorted(keys)
-    return from_json(json.loads(text))
+    assert sorted(decision_keys_in_definition(json.dumps(json.loads(text), sort_keys=True))) == sorted(keys)
+    return space_from_json(json.loads(text))
 
 
 def assert_same(space: Space, again: Space) -> None:
@@ -47,7 +47,7 @@ def assert_same(space: Space, again: Space) -> None:
     # Equality takes 1, 1.0 and true for one value.
     assert repr(again) == repr(space)
     assert [*map(place, spans(again))] == [*map(place, spans(space))]
-    assert to_json(again) == to_json(space)
+    assert space_to_json(again) == space_to_json(space)
 
 
 def spans(space: Space) -> Iterator[Any]:
@@ -61,7 +61,7 @@ def spans(space: Space) -> Iterator[Any]:
 
 
 def place(span: Any) -> object:
-    return None if span is None else (span.source.name, span.line, span.source.line(span.line))
+    return None if span is None else (span.source.name, span.line, span.source.line_text(span.line))
 
 
 @settings(LAW)
@@ -86,7 +86,12 @@ def test_a_compiled_space_is_checked_as_its_text_was(drawn: Drawn) -> None:
     found = checked(drawn)
     if found.space is None or found.structures is None:
         return
-    document = {"target": "any", "version": VERSION, "bound": dict(found.symbols), "definition": to_json(found.space)}
+    document = {
+        "target": "any",
+        "version": VERSION,
+        "bound": dict(found.symbols),
+        "definition": space_to_json(found.space),
+    }
     again = check(Source("drawn.json", json.dumps(document)))
     codes = [problem.code for problem in again.diagnostics]
     assert codes == (["SL020"] if None in found.symbols.values() else []), (drawn, again.diagnostics)
@@ -121,7 +126,7 @@ def test_what_is_no_definition_of_a_text_is_refused_with_its_path(drawn: Drawn, 
 
 def refuses_or_reads(space: Space, data: st.DataObject) -> None:
     """Whatever is changed: it is a space that can be used, or refused; so it is by the schema, but for BEYOND."""
-    document = json.loads(json.dumps(to_json(space)))
+    document = json.loads(json.dumps(space_to_json(space)))
     for _ in range(data.draw(st.integers(1, 2))):
         document = spoilt(document, data)
     again = read(document)
@@ -143,12 +148,17 @@ def test_checking_a_spoilt_document_raises_nothing(name: str, data: st.DataObjec
     assert isinstance(source, Source)
     space = check(source).space
     assert space is not None
-    document: Any = {"target": "any", "version": VERSION, "bound": {"n_features": 9}, "definition": to_json(space)}
+    document: Any = {
+        "target": "any",
+        "version": VERSION,
+        "bound": {"n_features": 9},
+        "definition": space_to_json(space),
+    }
     document = json.loads(json.dumps(document))
     for _ in range(data.draw(st.integers(1, 3))):
         document = spoilt(document, data)
     found = check(Source("spoilt.json", json.dumps(document)))
-    assert render(found.diagnostics, color=False) or found.space is not None
+    assert render_diagnostics(found.diagnostics, color=False) or found.space is not None
     if found.structures is not None:
         assert found.structures.count
         Sampler(found.structures).batch(2, np.random.default_rng(0))
@@ -156,7 +166,7 @@ def test_checking_a_spoilt_document_raises_nothing(name: str, data: st.DataObjec
 
 def read(document: object) -> Space | DefinitionError:
     try:
-        return from_json(document)
+        return space_from_json(document)
     except DefinitionError as error:
         return error
 
@@ -226,8 +236,8 @@ def test_the_law_sees_what_is_lost() -> None:
     source = Source("w.space", "stage estimator = GaussianNB | LogisticRegression @weight(3)\n")
     space = check(source).space
     assert space is not None
-    document: Any = to_json(space)
+    document: Any = space_to_json(space)
     (branch,) = [each for each in holders(document) if isinstance(each, dict) and "weight" in each]
     del branch["weight"]
-    assert from_json(document) != space
+    assert space_from_json(document) != space
     assert Branch("a", space.root, 3) != Branch("a", space.root)

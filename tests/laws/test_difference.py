@@ -9,7 +9,7 @@ from spacelang.api import parse
 from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Choice, Node, Operator, Product, Space
 from spacelang.serialization.common_structures import count_common_structures
-from spacelang.serialization.difference import Aspect, compare, differences
+from spacelang.serialization.difference import FactKind, compare_spaces, list_differing_facts
 from spacelang.solver.counting import Structures
 
 from . import brute
@@ -66,10 +66,10 @@ def by_key(space: Space) -> set[frozenset[tuple[str, str]]]:
 @LAW
 @given(finite_spaces())
 def test_nothing_differs_from_itself(space: Space) -> None:
-    found = compare(Structures(space), Structures(space))
+    found = compare_spaces(Structures(space), Structures(space))
     assert found.differences == ()
     assert found.first == found.second == found.both
-    assert found.only_first == found.only_second == 0
+    assert found.structures_only_in_first == found.structures_only_in_second == 0
 
 
 @LAW
@@ -85,7 +85,7 @@ def test_counts_equal_brute_force(pair: tuple[Space, Space]) -> None:
 @given(pairs)
 def test_spaces_without_differences_are_equal_sets(pair: tuple[Space, Space]) -> None:
     first, second = pair
-    if not differences(first, second):
+    if not list_differing_facts(first, second):
         assert brute.configurations(first) == brute.configurations(second)
 
 
@@ -93,7 +93,7 @@ def test_spaces_without_differences_are_equal_sets(pair: tuple[Space, Space]) ->
 @given(pairs)
 def test_the_other_way_round_says_the_same(pair: tuple[Space, Space]) -> None:
     first, second = pair
-    there, back = differences(first, second), differences(second, first)
+    there, back = list_differing_facts(first, second), list_differing_facts(second, first)
     assert {(d.address, d.aspect, d.first, d.second) for d in there} == {
         (d.address, d.aspect, d.second, d.first) for d in back
     }
@@ -108,7 +108,7 @@ def test_a_branch_that_is_left_out_is_told(space: Space, data: st.DataObject) ->
     assume(
         all(other.variables.keys() >= {*mentioned_addresses(each)} for each in said)
     )  # nothing asks for what is gone
-    gone = {d.address for d in differences(space, other) if d.aspect is Aspect.ALTERNATIVE}
+    gone = {d.address for d in list_differing_facts(space, other) if d.aspect is FactKind.ALTERNATIVE}
     kept = {f"{choice.address}.{branch.name}" for choice in other.decisions for branch in choice.branches}
     for choice in other.decisions:
         had = next(each for each in space.decisions if each.address == choice.address)
@@ -123,15 +123,15 @@ stage reducer = none | (StandardScaler -> PCA) as "scaled PCA"
 stage estimator = network | GaussianNB
 forbid reducer is "scaled PCA" and estimator.network.`learning-rate` > 0.7"""
     first, second = (parse(text.format(bound)).checked for bound in (0.1, 0.2))
-    (found,) = differences(first, second)
+    (found,) = list_differing_facts(first, second)
     assert found.first == "estimator.network.`learning-rate` < 0.1"
     more = parse(
         "abstract network { `a-b` = 1 }\nstage reducer = none | (PCA -> SelectKBest)\nstage estimator = network"
     )
     less = parse("abstract network { `a-b` = 2 }\nstage reducer = none\nstage estimator = network")
-    paths = [each.path for each in differences(more.checked, less.checked)]
+    paths = [each.path for each in list_differing_facts(more.checked, less.checked)]
     assert paths == ['reducer."PCA -> SelectKBest"', "estimator.network.`a-b`"]
-    (gone,) = differences(first, replace(first, constraints=()))
+    (gone,) = list_differing_facts(first, replace(first, constraints=()))
     assert text.endswith(str(gone.first).removeprefix("forbid "))
 
 
@@ -146,7 +146,7 @@ stage e =
 forbid e.SVC.C > 5e-1
 """
     changed = text.replace("1e4]", "2e4]").replace("1e-2", "2e-2").replace("1e3", "2e3").replace("5e-1", "6e-1")
-    found = differences(parse(text).checked, parse(changed).checked)
+    found = list_differing_facts(parse(text).checked, parse(changed).checked)
     assert {(each.first, each.second) for each in found} == {
         ("float[1e-4, 1e4] log", "float[1e-4, 2e4] log"),
         ("e.SVC.C > 1e-2", "e.SVC.C > 2e-2"),
@@ -155,4 +155,4 @@ forbid e.SVC.C > 5e-1
         (None, "forbid e.SVC.C > 6e-1"),
     }
     respelled = parse(text.replace("1e-4", "0.0001").replace("1_000", "1000"))
-    assert not differences(parse(text).checked, respelled.checked)
+    assert not list_differing_facts(parse(text).checked, respelled.checked)

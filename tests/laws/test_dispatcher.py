@@ -78,7 +78,7 @@ def made(
     whim: Whim, workers: int, order: int, trials: int | None = None, journal: MemoryTrialStorage | None = None
 ) -> Outcome:
     crew = ShuffledWorkers(evaluate, workers, order)
-    return run(whim.search(), crew, Budget(trials=trials), clock=Clock(), journal=journal, route=route)
+    return run(whim.search(), crew, Budget(trials=trials), clock=Clock(), journal=journal, prefix_key=route)
 
 
 WHIMS = {
@@ -173,7 +173,7 @@ def test_all_that_has_ended_is_kept_and_a_finished_run_stays_so(
 
     crew = ShuffledWorkers(counted, workers, order)
     whim = Whim(seed, steps)
-    first = run(whim.search(), crew, Budget(trials=trials), clock=Clock(), journal=kept, route=route)
+    first = run(whim.search(), crew, Budget(trials=trials), clock=Clock(), journal=kept, prefix_key=route)
     assert sorted(map(str, evaluated)) == sorted(str(record.trial.request) for record in first.records)
     later = kept.next_session()
     again = made(Whim(seed, steps), workers, order + 1, trials, later)

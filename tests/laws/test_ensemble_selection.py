@@ -16,7 +16,7 @@ from spacelang.runtime.ensembles import construction
 from spacelang.runtime.ensembles.construction import (
     ModelMultiset,
     average_predictions,
-    indices_of_lowest,
+    indices_of_lowest_losses,
     select_models,
 )
 from spacelang.runtime.scoring.metric import goal_metric, vectorised_loss
@@ -127,7 +127,7 @@ def test_a_large_library_is_gone_through_in_parts(largest: int, monkeypatch: pyt
 
 @given(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 1e9]), max_size=12), st.integers(0, 14))
 def test_pruning_keeps_exactly_the_lowest_losses(losses: list[float], most: int) -> None:
-    kept = indices_of_lowest(losses, most)
+    kept = indices_of_lowest_losses(losses, most)
     assert kept == sorted(kept)
     assert len(kept) == min(most, len(losses))
     assert sorted(losses[place] for place in kept) == sorted(losses)[:most]

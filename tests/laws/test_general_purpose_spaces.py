@@ -18,7 +18,7 @@ from spacelang.ir.trial import Request
 from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.errors import DataError
-from spacelang.starter_spaces.general_purpose import space_name, tabular_space_text
+from spacelang.starter_spaces.general_purpose import general_purpose_space_name, general_purpose_space_text
 
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 DRAWS = 20 if IS_FULL else 2
@@ -62,8 +62,8 @@ def beside(space: sl.Space) -> list[Configuration]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_is_what_the_stages_are(kind: Kind) -> None:
-    kept = (resource_folder("spaces") / f"{space_name(kind)}.space").read_text(encoding="utf-8")
-    assert kept == tabular_space_text(kind), "python -m spacelang.starter_spaces.general_purpose writes it"
+    kept = (resource_folder("spaces") / f"{general_purpose_space_name(kind)}.space").read_text(encoding="utf-8")
+    assert kept == general_purpose_space_text(kind), "python -m spacelang.starter_spaces.general_purpose writes it"
 
 
 @pytest.mark.parametrize("kind", KINDS)

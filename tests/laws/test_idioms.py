@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.diagnostics.json_output import find_fixes
+from spacelang.diagnostics.json_output import possible_replacements
 from spacelang.syntax.known_foreign_idioms import IDIOMS, idiom_at
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
@@ -40,7 +40,7 @@ def test_what_an_editor_offers_takes_the_idiom_away(name: str) -> None:
     found = [each for each in parse(Source("t", text)).diagnostics if each.code == "SL107"]
     assert found
     for diagnostic in found:
-        for fix in find_fixes(diagnostic):
+        for fix in possible_replacements(diagnostic):
             cured = text[: fix.span.start] + fix.text + text[fix.span.end :]
             again = [each.primary.start for each in parse(Source("t", cured)).diagnostics if each.code == "SL107"]
             assert fix.span.start not in again

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import spacelang as sl
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.reductions.restriction import restrict_space
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.space_text import space_to_text
 from spacelang.syntax.printer import format_text
 from spacelang.testing.small_spaces import BOOLEAN_STRATEGY, draw_integer, draw_one
 
@@ -101,8 +101,8 @@ def test_what_is_drawn_is_built(drawn: Drawn, seed: int) -> None:
 @given(drawn_lists())
 def test_text_and_json_come_back(drawn: Drawn) -> None:
     space = sl.parse(drawn.text).checked
-    assert from_json(to_json(space)) == space
-    again = sl.parse(as_text(space)).checked
+    assert space_from_json(space_to_json(space)) == space
+    again = sl.parse(space_to_text(space)).checked
     assert again.root == space.root
     assert {repr(each) for each in again.constraints} == {repr(each) for each in space.constraints}
     assert sl.parse(format_text(drawn.text)).checked == space
@@ -116,7 +116,7 @@ def test_a_part_written_anew_is_the_part(drawn: Drawn, data: st.DataObject) -> N
     restriction = data.draw(restrictions(space))
     part = restrict_space(space, restriction.branches, restriction.domains)
     if part is not None:
-        assert sl.parse(as_text(part)).checked.root == part.root
+        assert sl.parse(space_to_text(part)).checked.root == part.root
 
 
 def test_draws_are_uniform_over_the_lists() -> None:

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, Validation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.row_relations import attach_groups_and_times, serialize_row_options, with_stored_splits
+from spacelang.runtime.data.row_relations import (
+    attach_groups_and_times,
+    serialize_splits_and_relations,
+    with_stored_splits,
+)
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
 from spacelang.runtime.evaluation.splits import Split
@@ -114,7 +118,7 @@ def all_rows(fold: Fold) -> Any:
 @given(st.lists(st.lists(st.integers(0, 2**40), min_size=1), min_size=1, max_size=3))
 def test_splits_come_back_from_a_store(found: list[list[int]]) -> None:
     splits = [Split(np.array(rows), np.array(rows[::-1])) for rows in found]
-    texts = serialize_row_options(splits, make_table(np.zeros((1, 1)), [0]), None)
+    texts = serialize_splits_and_relations(splits, make_table(np.zeros((1, 1)), [0]), None)
     facts = DataFacts("data", 1, 1, "")
     validation = "the 5 splits of K of Fold (3) (rows 0)"
     header = RunHeader("s", "", "", facts, "m", validation, (), 1, 0, "random", data_options=texts)

@@ -9,10 +9,10 @@ from spacelang.ir.domain import Categorical, Grid, Real, contains
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.reductions.restriction import restrict_space
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.space_text import space_to_text
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.network import UndecidableError
 from spacelang.text import Source
 
 from . import brute
@@ -84,7 +84,7 @@ def test_a_part_written_anew_is_the_part(drawn: Drawn, data: st.DataObject) -> N
     if part is None:
         return
     keeps_what_is_said(part, space)
-    text = as_text(part)
+    text = space_to_text(part)
     again = check(Source("again.space", text))
     if {each.code for each in again.diagnostics if each.severity is Severity.ERROR} == {"SL601"}:
         return  # a part that leaves its last step out is no pipeline
@@ -135,7 +135,7 @@ forbid e.SVC.kernel == poly and e.SVC.degree > 4
     part = restrict_space(space, {"a": {"PCA"}}, {"e.SVC.kernel": Categorical(("rbf",))})
     assert part is not None
     assert (
-        as_text(part)
+        space_to_text(part)
         == """\
 space a
 

@@ -59,7 +59,7 @@ def begun(name: str, space: Space, **options: object) -> Search:
 def searched(
     name: str, space: Space, executor: Executor, trials: int = TRIALS, heard: EventLog | None = None, **options: object
 ) -> Outcome:
-    return run_search(begun(name, space, **options), executor, trials, heard=heard, route=configuration_prefix)
+    return run_search(begun(name, space, **options), executor, trials, heard=heard, prefix_key=configuration_prefix)
 
 
 # ---- rounds
@@ -83,7 +83,7 @@ def test_rounds_are_answered_in_their_own_order_and_everything_is_evaluated_once
     many: list[tuple[Trial, ...]] = []
     alone = run(rounds(batches, one), InProcess(evaluate), Budget(), clock=TickingClock())
     crew = ShuffledWorkers(evaluate, workers, seed)
-    crowd = run(rounds(batches, many), crew, Budget(), clock=TickingClock(), route=configuration_prefix)
+    crowd = run(rounds(batches, many), crew, Budget(), clock=TickingClock(), prefix_key=configuration_prefix)
     assert [[each.loss for each in batch] for batch in many] == [[each.loss for each in batch] for batch in one]
     assert [[each.request for each in batch] for batch in many] == [[each.request for each in batch] for batch in one]
     assert kept(crowd.records) == kept(alone.records)
@@ -195,9 +195,9 @@ def on_all_rows(outcome: Outcome) -> set[tuple[str, int | None, float | None]]:
 @pytest.mark.parametrize("name", ["blds", "mlds"])
 def test_what_nobody_wanted_is_counted_also_after_a_resume(name: str) -> None:
     space, first = plain_space(4, 4, 3), MemoryTrialStorage()
-    whole = run_search(begun(name, space), ShuffledWorkers(evaluate, 4), journal=first, route=configuration_prefix)
+    whole = run_search(begun(name, space), ShuffledWorkers(evaluate, 4), journal=first, prefix_key=configuration_prefix)
     assert whole.wasted_speculative
     again = run_search(
-        begun(name, space), InProcess(evaluate), journal=first.next_session(), route=configuration_prefix
+        begun(name, space), InProcess(evaluate), journal=first.next_session(), prefix_key=configuration_prefix
     )
     assert (again.wasted_speculative, again.records) == (whole.wasted_speculative, whole.records)

@@ -13,11 +13,11 @@ from scipy import sparse
 import spacelang as sl
 from spacelang.catalog import snapshot
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.profile import Profile, Suspicion, column_warnings, profile
+from spacelang.runtime.data.profile import ColumnSuspicion, TableProfile, column_warnings, profile_table
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.catalogue_access import single_target_operators
 from spacelang.starter_spaces import starter_space_text
-from spacelang.starter_spaces.stage_text import learners
+from spacelang.starter_spaces.stage_text import learners_for_kind
 from spacelang.syntax.printer import format_text
 
 from .settings import LAW
@@ -52,21 +52,21 @@ USABLE = [name for name in COLUMNS if name != "empty"]
 
 
 @st.composite
-def profiles(draw: st.DrawFn) -> Profile:
+def profiles(draw: st.DrawFn) -> TableProfile:
     """Tables with at least one column that a pipeline can take, some of them long."""
     names = {draw(st.sampled_from(USABLE)), *draw(st.sets(st.sampled_from([*COLUMNS])))}
     label = draw(st.sampled_from([*LABELS]))
     table = pd.DataFrame({name: COLUMNS[name] for name in COLUMNS if name in names})
     many = draw(st.sampled_from([1, 100, 400]))
     table, labels = (pd.concat([each] * many, ignore_index=True) for each in (table, pd.Series(LABELS[label])))
-    return profile(
+    return profile_table(
         make_table(table, labels.rename(label), draw(st.sampled_from(["my data.csv", "sklearn:a", "1.csv"])))
     )
 
 
 @LAW
 @given(profiles())
-def test_passes_the_check_as_it_is_laid_out(data: Profile) -> None:
+def test_passes_the_check_as_it_is_laid_out(data: TableProfile) -> None:
     text = starter_space_text(data, "a file.csv", " --target-column label")
     space = sl.parse(text)
     assert not space.warnings
@@ -82,7 +82,7 @@ def test_depends_on_the_data() -> None:
     for names in (["size"], ["age"], ["town"], ["street"], ["size", "town"], [f"x{place}" for place in range(12)]):
         for labels in LABELS.values():
             table = pd.DataFrame({name: COLUMNS[name] for name in names})
-            texts.add(starter_space_text(profile(make_table(table, pd.Series(labels))), "a.csv"))
+            texts.add(starter_space_text(profile_table(make_table(table, pd.Series(labels))), "a.csv"))
     assert len(texts) == 6 * len(LABELS)
 
 
@@ -91,7 +91,7 @@ def test_what_is_written_for_several_targets_takes_them(kind: str) -> None:
     numbers = RNG.normal(size=(ROWS, 2))
     labels = pd.DataFrame(numbers > 0 if kind == "classification" else numbers, columns=["left", "right"]) + 0
     names = ["size", "age", "street", *(f"x{place}" for place in range(12))]
-    data = profile(make_table(table := pd.DataFrame({name: COLUMNS[name] for name in names}), labels))
+    data = profile_table(make_table(table := pd.DataFrame({name: COLUMNS[name] for name in names}), labels))
     assert (data.kind, data.label, data.targets) == (kind, "left, right", 2)
     text = starter_space_text(data, "a.csv")
     assert "multi-label" in text if kind == "classification" else "a regression" in text
@@ -102,19 +102,19 @@ def test_what_is_written_for_several_targets_takes_them(kind: str) -> None:
     assert {*found.trials["status"]} == {"success"}
     assert found.score_name == ("f1_macro" if kind == "classification" else "r2")
     with pytest.raises(DataError, match="holds labels such as `a`"):
-        profile(make_table(table, labels.assign(left="a")))
+        profile_table(make_table(table, labels.assign(left="a")))
 
 
 def test_learners_take_as_many_targets_as_the_catalogue_says() -> None:
     known = snapshot.load().operators
-    for each in (*learners("classification"), *learners("regression")):
+    for each in (*learners_for_kind("classification"), *learners_for_kind("regression")):
         assert each.package or known[each.operator].accepts_several_targets == each.takes_several, each.operator
 
 
 @pytest.mark.parametrize("label", ["rare", "price"])
 def test_what_is_drawn_fits(label: str) -> None:
     table = pd.DataFrame(COLUMNS)
-    space = sl.parse(starter_space_text(profile(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
+    space = sl.parse(starter_space_text(profile_table(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
     trials = 40 if IS_FULL else 3
     found = sl.search(space, table, LABELS[label], validate="holdout(0.3)", trials=trials, **PLAIN)
     assert len(found.outcome.records) == trials
@@ -128,7 +128,7 @@ def test_boosting_is_trained_alike_on_few_and_on_many_rows() -> None:
     target = pd.Series(1e-4 * (features["one"] * features["two"] + 0.1 * rng.normal(size=10_500)), name="target")
     for rows in (9_000, 10_500):
         some, labels = features.head(rows), target.head(rows)
-        space = sl.parse(starter_space_text(profile(make_table(some, labels)), "a.csv"))
+        space = sl.parse(starter_space_text(profile_table(make_table(some, labels)), "a.csv"))
         configuration = {**space.default(), "estimator": "boosting"}
         assert configuration == dict(space.default()), "boosting is the default"
         fitted = space.build(configuration).fit(some, labels)
@@ -140,26 +140,26 @@ def test_boosting_is_trained_alike_on_few_and_on_many_rows() -> None:
 
 def test_dates_are_selected_by_themselves() -> None:
     table = pd.DataFrame({name: COLUMNS[name] for name in ("when", "empty")})
-    space = sl.parse(starter_space_text(profile(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))
+    space = sl.parse(starter_space_text(profile_table(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))
     assert sl.search(space, table, LABELS["two"], trials=1, **PLAIN).outcome.failed == 0
 
 
 def test_sparse_features_stay_sparse() -> None:
     features = sparse.random_array((ROWS, 40), density=0.05, rng=0).tocsr()
-    space = sl.parse(starter_space_text(profile(make_table(features, LABELS["two"])), "a.arff"))
+    space = sl.parse(starter_space_text(profile_table(make_table(features, LABELS["two"])), "a.arff"))
     found = sl.search(space, features, LABELS["two"], validate="holdout(0.3)", trials=6 if IS_FULL else 3, **PLAIN)
     assert found.outcome.failed == 0
 
 
 SUSPECTS = {
-    "customerID": (range(7, 7 + 3 * ROWS, 3), Suspicion.IDENTIFIER),
-    "row": (range(ROWS), Suspicion.IDENTIFIER),
-    "code": ([f"A-{place:05}" for place in range(ROWS)], Suspicion.IDENTIFIER),
-    "income": ([f"{place},{place:03}.50 €" for place in range(ROWS)], Suspicion.NUMBERS),
-    "share": ([f"{place % 9},5" for place in range(ROWS)], Suspicion.COMMAS),
-    "day": ([f"2021-03-{1 + place % 28:02}" for place in range(ROWS)], Suspicion.DATES),
-    "born": ([f"{1 + place % 28}.3.1970" for place in range(ROWS)], Suspicion.DATES),
-    "hired": ([f"March {1 + place % 28}, 2001" for place in range(ROWS)], Suspicion.DATES),
+    "customerID": (range(7, 7 + 3 * ROWS, 3), ColumnSuspicion.IDENTIFIER),
+    "row": (range(ROWS), ColumnSuspicion.IDENTIFIER),
+    "code": ([f"A-{place:05}" for place in range(ROWS)], ColumnSuspicion.IDENTIFIER),
+    "income": ([f"{place},{place:03}.50 €" for place in range(ROWS)], ColumnSuspicion.NUMBERS),
+    "share": ([f"{place % 9},5" for place in range(ROWS)], ColumnSuspicion.COMMAS),
+    "day": ([f"2021-03-{1 + place % 28:02}" for place in range(ROWS)], ColumnSuspicion.DATES),
+    "born": ([f"{1 + place % 28}.3.1970" for place in range(ROWS)], ColumnSuspicion.DATES),
+    "hired": ([f"March {1 + place % 28}, 2001" for place in range(ROWS)], ColumnSuspicion.DATES),
     "when": (COLUMNS["when"], None),
     "steps": (range(7, 7 + 3 * ROWS, 3), None),
     "town": (COLUMNS["town"], None),
@@ -170,7 +170,7 @@ SUSPECTS = {
 
 def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     table = pd.DataFrame({name: list(values) for name, (values, _) in SUSPECTS.items()})
-    data = profile(make_table(table, pd.Series(LABELS["two"], name="y")))
+    data = profile_table(make_table(table, pd.Series(LABELS["two"], name="y")))
     assert {column.name: column.suspicion for column in data.columns} == {
         name: suspicion for name, (_, suspicion) in SUSPECTS.items()
     }
@@ -179,10 +179,10 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     assert data.warnings == [
         "`customerID`, `row`, `code` look like identifiers: pipelines cannot learn from them; drop them "
         "with `--drop-columns customerID,row,code`",
-        Suspicion.NUMBERS.message(["income"]),
-        Suspicion.COMMAS.message(["share"]),
-        Suspicion.DATES.message(["day", "born", "hired"]),
-        "`day`, `hired`, `when` hold dates; a random split trains on rows that are later than those it holds out: use "
+        ColumnSuspicion.NUMBERS.message(["income"]),
+        ColumnSuspicion.COMMAS.message(["share"]),
+        ColumnSuspicion.DATES.message(["day", "born", "hired"]),
+        "`day`, `hired`, `when` hold dates; a random split trains on later rows than it holds out: use "
         "`--validate 'time(5, by=day)'` to hold out the latest rows",
     ]
     assert all(f"! {warning}." in flat for warning in data.warnings)
@@ -192,8 +192,10 @@ def test_what_is_so_of_many_columns_is_said_once() -> None:
     table = pd.DataFrame({f"share {place}": SUSPECTS["share"][0] for place in range(60)} | {"x": range(0, 120, 2)})
     (warning,) = column_warnings(table)
     head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4` and 55 more hold numbers with a decimal comma: "
-    assert warning == f"{head}they count as categories; read the file with `--decimal ,`"
-    assert column_warnings(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
+    assert warning == f"{head}the numbers count as categories; read the file with `--decimal ,`"
+    assert column_warnings(table[["share 0"]])[0].startswith(
+        "`share 0` holds numbers with a decimal comma: the numbers count"
+    )
 
 
 NUMBERS = [float(place % 7) for place in range(ROWS)]
@@ -204,7 +206,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `a` holds infinite values",
         [
-            "`a` holds infinite values, first in row 17, which a run refuses: replace them, or drop it "
+            "`a` holds infinite values, first in row 17, with which no run can start: replace them, or drop it "
             "with `--drop-columns a`"
         ],
     ),
@@ -213,23 +215,23 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `b, c` holds infinite values",
         [
-            "`b, c`, `d` hold infinite values, `b, c` first in row 17, which a run refuses: replace them, or drop "
-            "them with `--drop-columns '\"b, c\",d'`"
+            "`b, c`, `d` hold infinite values, `b, c` first in row 17, with which no run can start: replace them, or "
+            "drop them with `--drop-columns '\"b, c\",d'`"
         ],
     ),
     "labels": (
         {"a": NUMBERS},
         [*LABELS["price"][:4], float("-inf"), *LABELS["price"][5:]],
         "holds infinite labels",
-        ["labels are infinite, first in row 5, which a run refuses: drop these rows"],
+        ["some labels are infinite (first in row 5), with which no run can start: drop these rows"],
     ),
     "a class": (
         {"a": NUMBERS},
         ["rare" if place == 40 else "yn"[place % 2] for place in range(ROWS)],
         "the class `rare` in the column `y` has 1 row",
         [
-            "the class `rare` has a single row (row 41), which a run refuses: merge it with another class, drop "
-            "such rows, or add more of them"
+            "the class `rare` has a single row (row 41), but a run needs at least 2 per class: merge it with another "
+            "class, drop such rows, or add more of them"
         ],
     ),
     "classes": (
@@ -237,8 +239,8 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         [place if 40 < place < 48 else place % 2 for place in range(ROWS)],
         "the class `41` in the column `y` has 1 row",
         [
-            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), which a run "
-            "refuses: merge them with another class, drop such rows, or add more of them"
+            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), but a run "
+            "needs at least 2 per class: merge them with another class, drop such rows, or add more of them"
         ],
     ),
     "rows": (
@@ -254,7 +256,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
 def test_what_a_run_refuses_is_said_where_a_space_is_made(what: str) -> None:
     columns, labels, reason, said = REFUSED[what]
     table, target = pd.DataFrame(columns), pd.Series(labels, name="y")
-    data = profile(make_table(table, target))
+    data = profile_table(make_table(table, target))
     assert [*data.refused] == said
     text = starter_space_text(data, "a.csv")
     assert f"! {said[0]}." in " ".join(text.replace("\n# ", " ").split())
@@ -264,10 +266,10 @@ def test_what_a_run_refuses_is_said_where_a_space_is_made(what: str) -> None:
 
 def test_nothing_is_refused_of_what_runs() -> None:
     for labels in LABELS.values():
-        assert not profile(make_table(pd.DataFrame(COLUMNS), pd.Series(labels))).refused
+        assert not profile_table(make_table(pd.DataFrame(COLUMNS), pd.Series(labels))).refused
     sparsely = sparse.csr_array(np.array([[0, np.inf], [1, 0]] * 30))
-    (said,) = profile(make_table(sparsely, LABELS["two"])).refused
-    assert said == "the features hold infinite values, which a run refuses: replace them"
+    (said,) = profile_table(make_table(sparsely, LABELS["two"])).refused
+    assert said == "the features contain infinite values, with which no run can start: replace them"
 
 
 @pytest.mark.parametrize(
@@ -280,4 +282,4 @@ def test_nothing_is_refused_of_what_runs() -> None:
 )
 def test_data_without_a_space_is_refused(table: Any, labels: Any, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        profile(make_table(pd.DataFrame(table), pd.Series(labels, name="y")))
+        profile_table(make_table(pd.DataFrame(table), pd.Series(labels, name="y")))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import tasks
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.snapshot import load
+from spacelang.catalog.snapshot import load_catalogue
 from spacelang.ir.task import (
     BYTES,
     SECONDS,
@@ -43,7 +43,7 @@ from spacelang.text import NO_SPAN, Source
 from tests.laws import trees
 from tests.laws.settings import LAW
 
-SCORERS = load().scorers
+SCORERS = load_catalogue().scorers
 
 
 def read(text: str) -> tuple[Task | None, DiagnosticCollector]:
@@ -52,7 +52,7 @@ def read(text: str) -> tuple[Task | None, DiagnosticCollector]:
     (written,) = parsed.file.items
     assert isinstance(written, ast.Task)
     report = DiagnosticCollector()
-    return tasks.read(written, load(), report), report
+    return tasks.read_task(written, load_catalogue(), report), report
 
 
 def scorers(kind: str) -> st.SearchStrategy[str]:

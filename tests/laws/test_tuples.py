@@ -17,8 +17,8 @@ from spacelang.ir.tuple_parameters import tuple_value
 from spacelang.ir.value import are_same_value
 from spacelang.ir.walk import Assignment
 from spacelang.report.code_writer import TUPLE_OF
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.space_text import space_to_text
 from spacelang.syntax.printer import format_text
 from spacelang.testing.small_spaces import BOOLEAN_STRATEGY, draw_integer, draw_one
 
@@ -127,8 +127,8 @@ def test_a_configuration_may_have_the_tuple_as_a_whole(drawn: Drawn, other: tupl
 @given(drawn_tuples())
 def test_text_and_json_come_back(drawn: Drawn) -> None:
     space = sl.parse(drawn.text).checked
-    assert from_json(to_json(space)) == space
-    again = sl.parse(as_text(space)).checked
+    assert space_from_json(space_to_json(space)) == space
+    again = sl.parse(space_to_text(space)).checked
     assert (again.root, again.constraints) == (space.root, space.constraints)
     assert sl.parse(format_text(drawn.text)).checked == space
 

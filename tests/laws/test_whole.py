@@ -11,21 +11,21 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import CheckContext, CheckResult, check, modules
+from spacelang.analysis import CheckContext, CheckResult, check, imported_modules
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
-from spacelang.analysis.resolution import resolve
+from spacelang.analysis.draft_resolution import resolve_draft
 from spacelang.analysis.stages import StageReader
-from spacelang.catalog import load
+from spacelang.catalog import load_catalogue
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler
-from spacelang.serialization.difference import Aspect, compare
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.difference import FactKind, compare_spaces
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
 from spacelang.solver.numbering import ConfigurationNumbers
@@ -58,7 +58,7 @@ def checked(drawn: Drawn) -> CheckResult:
         found = check(source, surroundings(drawn))
     errors = {problem.code for problem in found.diagnostics if problem.severity is Severity.ERROR}
     assert errors <= CONSTRAINED, (drawn, found.diagnostics)
-    render(found.diagnostics, color=False)
+    render_diagnostics(found.diagnostics, color=False)
     return found
 
 
@@ -68,8 +68,10 @@ def resolved(drawn: Drawn) -> Space:
     with TemporaryDirectory() as folder:
         source = read_source(str(drawn.save(Path(folder))))
         assert isinstance(source, Source)
-        draft = StageReader(modules.read_modules(source, report), FileCatalogues(load()), report).read()
-        space = resolve(Space("law", draft.root), draft, report)
+        draft = StageReader(
+            imported_modules.read_modules(source, report), FileCatalogues(load_catalogue()), report
+        ).read()
+        space = resolve_draft(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return replace(space, root=unfolded(space.root))
 
@@ -203,18 +205,22 @@ def test_a_difference_says_what_differs(drawn: Drawn) -> None:
     drawn.main.rules.clear()
     structures = Structures(resolved(drawn))
     before = brute.structures(structures.space)
-    same = compare(structures, Structures(resolved(drawn)))
+    same = compare_spaces(structures, Structures(resolved(drawn)))
     assert not same.differences
-    assert (same.only_first, same.only_second, same.both) == (0, 0, structures.count)
+    assert (same.structures_only_in_first, same.structures_only_in_second, same.both) == (0, 0, structures.count)
     less = without_an_alternative(drawn)
     if less is None:
         return
     uses, name, lesser = less
-    found = compare(structures, Structures(lesser))
+    found = compare_spaces(structures, Structures(lesser))
     gone = [taken for taken in before if any((use, name) in taken for use in uses)]
-    assert not found.only_second, (drawn, found)
-    assert found.only_first is None or found.only_first == len(gone), (drawn, len(gone), found)
-    said = [(each.address, each.second) for each in found.differences if each.aspect is Aspect.ALTERNATIVE]
+    assert not found.structures_only_in_second, (drawn, found)
+    assert found.structures_only_in_first is None or found.structures_only_in_first == len(gone), (
+        drawn,
+        len(gone),
+        found,
+    )
+    said = [(each.address, each.second) for each in found.differences if each.aspect is FactKind.ALTERNATIVE]
     assert sorted(said) == sorted((f"{use}.{name}", None) for use in uses), (drawn, found.differences)
 
 
@@ -244,7 +250,7 @@ def test_a_space_written_anew_is_the_space(drawn: Drawn) -> None:
     space = found.space
     if space is None:
         return
-    text = format_text(as_text(space))
+    text = format_text(space_to_text(space))
     again = check(Source("again.space", text))
     if found.symbols and again.space is None:
         # What this data makes impossible is a mistake where numbers stand for the data.
@@ -276,4 +282,4 @@ def test_a_mutated_text_is_checked(drawn: Drawn, data: st.DataObject) -> None:
     for problem in found.diagnostics:
         for span in (problem.primary, *(related.span for related in problem.related)):
             assert 0 <= span.start <= span.end <= len(span.source.text)
-    render(found.diagnostics, color=False)
+    render_diagnostics(found.diagnostics, color=False)

@@ -15,7 +15,7 @@ from spacelang.ir.domain import Real
 from spacelang.ir.search_protocol import Ask, SearchEvent
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
-from spacelang.runtime.objective import identifying_settings
+from spacelang.runtime.objective import identifying_settings, prefix_key_function, recorded_columns
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.testing import driving, faults
 
@@ -132,3 +132,19 @@ def test_a_plug_in_may_override_an_attribute_under_its_old_name() -> None:
         assert identifying_settings(OldObjective(facts)) == {"version": "2"}
     assert identifying_settings(NewObjective(facts)) == {"version": "3"}
     assert identifying_settings(BlackBoxObjective(facts)) == {}
+
+
+def test_an_objective_may_name_its_columns_and_prefix_keys_as_before() -> None:
+    class OldObjective(BlackBoxObjective):
+        recorded = ("metric.f1",)
+
+        def route(self, request: Request) -> tuple[object, ...]:
+            return (request.fidelity,)
+
+    old = OldObjective(DataFacts("box", 0, 0, "1"))
+    with pytest.warns(DeprecationWarning, match="`recorded_columns`"):
+        assert recorded_columns(old) == ("metric.f1",)
+    with pytest.warns(DeprecationWarning, match="`prefix_key`"):
+        found = prefix_key_function(old)
+    assert found is not None
+    assert found(REQUEST) == (None,)

@@ -15,8 +15,8 @@ from spacelang.errors import (
     OPTIONS_WITHOUT_VALUE,
     QUOTED_OPTIONS_PATTERN,
     UserError,
+    match_command_line_options,
     remedy_in_python,
-    split_options,
 )
 from spacelang.plugins import UnknownPluginError
 from spacelang.runtime.errors import DataError, DifferentSearchError
@@ -57,9 +57,12 @@ def test_an_error_is_the_same_in_another_process(does: Callable[[], object], kin
         (lambda: sl.load("blds_table1").compile("nothing"), "choose from `admm`, "),
         (lambda: sl.load("blds_table1").compile("boasf", arms="piece"), "`models`"),
         (lambda: sl.load("blds_table1").bind(n_rows=3), "n_samples"),
-        (lambda: sl.search("blds_table1", [[0], [1]] * 20, [0, 1] * 20, metric="acuracy"), "did you mean `accuracy`?"),
         (
-            lambda: sl.search("blds_table1", [[0], [1]] * 20, [0, 1] * 20, store="nowhere/a.db"),
+            lambda: sl.search("blds_table1", [[0], [1], [2], [3]] * 10, [0, 1] * 20, metric="acuracy"),
+            "did you mean `accuracy`?",
+        ),
+        (
+            lambda: sl.search("blds_table1", [[0], [1], [2], [3]] * 10, [0, 1] * 20, store="nowhere/a.db"),
             "create the folder, or choose another place with `store=…`",
         ),
     ],
@@ -103,7 +106,7 @@ def test_what_remedies_name_is_there_in_python() -> None:
         (option["name"].replace("-", "_"), option["value"])
         for path in files
         for quoted in QUOTED_OPTIONS_PATTERN.finditer(path.read_text(encoding="utf-8"))
-        for option in split_options(quoted[1])
+        for option in match_command_line_options(quoted[1])
         if not option[0].startswith("--set ")
     }
     assert {"resume", "store", "test"} <= {name for name, _ in named} <= {*taken, *of_files}

@@ -12,7 +12,7 @@ import pytest
 
 from spacelang.api.execution import make_executor
 from spacelang.plugins import Option, OptionError, PluginRegistry, UnknownPluginError, option
-from spacelang.runtime.black_box.function import make_function_objective
+from spacelang.runtime.black_box.function_objective import make_function_objective
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import EXECUTORS, WorkerSettings
 

@@ -13,7 +13,7 @@ import pytest
 from spacelang.analysis import CheckResult, check
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.registry import KINDS
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
@@ -49,14 +49,14 @@ def line_of(block: object) -> str:
 @pytest.mark.parametrize("block", CLEAN, ids=line_of)
 def test_an_example_checks_without_a_word(block: Block) -> None:
     found = block.checked()
-    assert not found.diagnostics, render(found.diagnostics, color=False)
+    assert not found.diagnostics, render_diagnostics(found.diagnostics, color=False)
 
 
 @pytest.mark.parametrize("block", WRONG, ids=line_of)
 def test_a_wrong_example_gives_its_error_and_no_other(block: Block) -> None:
     found = block.checked()
     severity, code = block.kind.removeprefix("space-").split()
-    assert {each.code for each in found.diagnostics} == {code}, render(found.diagnostics, color=False)
+    assert {each.code for each in found.diagnostics} == {code}, render_diagnostics(found.diagnostics, color=False)
     assert KINDS[code].severity is Severity(severity)
 
 

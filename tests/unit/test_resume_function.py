@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 import spacelang as sl
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.row_relations import serialize_row_options, with_stored_relations
+from spacelang.runtime.data.row_relations import serialize_splits_and_relations, with_stored_relations
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.header import WEIGHTS_SETTING, DataFacts, RunHeader
 from spacelang.runtime.storage.store import StoreError
@@ -59,10 +59,10 @@ def test_what_only_the_program_has_is_asked_for_by_name(tmp_path: Path) -> None:
     (features, labels, _, _), store = rows(), tmp_path / "run.db"
     scorer = make_scorer(lambda labels, answers: float(np.mean(labels == answers)))
     sl.search(SPACE, features, labels, metric=scorer, store=store, **OPTIONS)
-    with pytest.raises(StoreError, match="does not hold the scorer") as caught:
+    with pytest.raises(StoreError, match="used the scorer of a Python program") as caught:
         sl.resume(store, features, labels, trials=5)
     assert caught.value.help.endswith(f"`sl.resume({str(store)!r}, features, target, metric=…, trials=6)`")
-    with pytest.raises(DataError, match="was on rows of a program"):
+    with pytest.raises(DataError, match="came from a Python program"):
         sl.resume(store, metric=scorer, trials=5)
     assert len(sl.resume(store, features, labels, metric=scorer, trials=5).trials) == 5
     other = make_scorer(lambda labels, answers: float(np.mean(labels != answers)))
@@ -88,7 +88,7 @@ def test_damaged_weights_are_refused() -> None:
     table = make_table(np.zeros((3, 1)), [0, 1, 1])
     weighted = make_table(np.zeros((3, 1)), [0, 1, 1])
     object.__setattr__(weighted, "weights", np.array([1.0, 0.25, 3.0]))
-    text = serialize_row_options((), weighted, None)[WEIGHTS_SETTING]
+    text = serialize_splits_and_relations((), weighted, None)[WEIGHTS_SETTING]
     found = with_stored_relations(table, header_with(text)).weights
     assert found is not None
     assert found.tolist() == [1.0, 0.25, 3.0]

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from spacelang.catalog import load
-from spacelang.spelling_suggestions import distance, nearest_name
+from spacelang.catalog import load_catalogue
+from spacelang.spelling_suggestions import edit_distance, nearest_name
 
-OPERATORS = tuple(load())
-PARAMETERS = tuple(load().operators["RandomForestClassifier"].parameters)
+OPERATORS = tuple(load_catalogue())
+PARAMETERS = tuple(load_catalogue().operators["RandomForestClassifier"].parameters)
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,16 @@ def test_exact_capitals_come_first() -> None:
     ],
 )
 def test_distance(left: str, right: str, edits: int) -> None:
-    assert distance(left, right, 5) == distance(right, left, 5) == edits
-    assert distance(left, right, edits) == edits
+    assert edit_distance(left, right, 5) == edit_distance(right, left, 5) == edits
+    assert edit_distance(left, right, edits) == edits
     if edits:
-        assert distance(left, right, edits - 1) is None
+        assert edit_distance(left, right, edits - 1) is None
 
 
 def test_band_agrees_with_the_whole_table() -> None:
     chance = random.Random(1)
     for _ in range(2_000):
         left, right = ("".join(chance.choices("abc", k=chance.randint(0, 7))) for _ in range(2))
-        whole = distance(left, right, 20)
+        whole = edit_distance(left, right, 20)
         for limit in range(8):
-            assert distance(left, right, limit) == (whole if whole is not None and whole <= limit else None)
+            assert edit_distance(left, right, limit) == (whole if whole is not None and whole <= limit else None)

@@ -18,8 +18,8 @@ from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
 from spacelang.runtime.storage.header import DataFacts
-from spacelang.serialization.definition import from_json
-from spacelang.serialization.difference import Aspect, Difference, differences
+from spacelang.serialization.definition import space_from_json
+from spacelang.serialization.difference import FactDifference, FactKind, list_differing_facts
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
@@ -90,11 +90,11 @@ class TableObjective:
         return DataFacts(f"table:{self.table.name}", rows, columns, self.table.fingerprint)
 
     @property
-    def recorded(self) -> tuple[str, ...]:
+    def recorded_columns(self) -> tuple[str, ...]:
         """The names of what the table records of trials besides the loss."""
         return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
-    def route(self, request: Request) -> PrefixKey:
+    def prefix_key(self, request: Request) -> PrefixKey:
         """Return the prefix key that the trial would have on real data; trials of a batch are ordered by this key."""
         return self._prefix_keys.key_of(request)
 
@@ -109,7 +109,7 @@ class TableObjective:
             raise InputError(message, remedy)
         cost, status = self._cost[row][rung], Status(self._status[row][rung])
         if self._limit is not None and cost > self._limit:
-            return timeout_failure(self._limit, self._limit).result_of(request)
+            return timeout_failure(self._limit, self._limit).make_result(request)
         if status is not Status.SUCCESS:
             return Trial(request, None, cost, status, self.table.reasons[self._reason[row][rung]])
         training = self._training_loss[row][rung]
@@ -181,12 +181,15 @@ def _check_same_pipelines(table: LossTable, space: Space) -> None:
     if not table.metadata.definition:
         return
     try:
-        origin = from_json(json.loads(table.metadata.definition))
+        origin = space_from_json(json.loads(table.metadata.definition))
     except (DefinitionError, ValueError, RecursionError) as error:
         message = f"this version cannot read the space that the table `{table.name}` was made from"
         raise DataError(message, "make the table again with `spacelang tabulate`") from error
-    aspects = (Aspect.OPERATOR, Aspect.FIXED, Aspect.COMPUTED, Aspect.PIPELINE)
-    news = ((each, each.aspect is Aspect.HYPERPARAMETER and each.first is None) for each in differences(origin, space))
+    aspects = (FactKind.OPERATOR, FactKind.FIXED, FactKind.COMPUTED, FactKind.PIPELINE)
+    news = (
+        (each, each.aspect is FactKind.HYPERPARAMETER and each.first is None)
+        for each in list_differing_facts(origin, space)
+    )
     found = [each for each, is_new in news if is_new or each.aspect in aspects]
     if found:
         shown = "; ".join(map(_describe, found[:MAX_LISTED]))
@@ -195,7 +198,7 @@ def _check_same_pipelines(table: LossTable, space: Space) -> None:
         raise DataError(message, "search the space that the table was made from, or make a table of this space")
 
 
-def _describe(difference: Difference) -> str:
+def _describe(difference: FactDifference) -> str:
     part = f"{difference.aspect.value} of `{difference.path}`" if difference.path else difference.aspect.value
     in_table, in_space = ("nothing" if each is None else f"`{each}`" for each in (difference.first, difference.second))
     return f"{part} is {in_table} in the table and {in_space} in the space"

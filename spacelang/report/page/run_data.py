@@ -11,10 +11,10 @@ from spacelang.ir.space import Space
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.sampling.batch_builder import Batch, BatchBuilder
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch
 from spacelang.sampling.value_codes import Array
-from spacelang.serialization.definition import from_json
-from spacelang.serialization.json_documents import DefinitionError, decision_keys
+from spacelang.serialization.definition import space_from_json
+from spacelang.serialization.json_documents import DefinitionError, decision_keys_in_definition
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class TrialsInSpace:
     """The trials whose configurations are members of the space; row i of `columns` is the configuration of trial i."""
 
     records: tuple[TrialRecord, ...]
-    columns: Batch
+    columns: ConfigurationBatch
 
     @cached_property
     def losses(self) -> Array:
@@ -67,7 +67,7 @@ class RunData:
     @cached_property
     def decisions(self) -> tuple[str, ...]:
         """The keys of the space's decisions in configurations."""
-        return decision_keys(self.run.header.definition)
+        return decision_keys_in_definition(self.run.header.definition)
 
     @property
     def is_scored_on_data(self) -> bool:
@@ -87,6 +87,6 @@ def read_run_data(run: StoredRun, *, is_temporary: bool = False) -> RunData:
 
 def _space_of(run: StoredRun) -> Space | None:
     try:
-        return from_json(json.loads(run.header.definition))
+        return space_from_json(json.loads(run.header.definition))
     except (DefinitionError, ValueError, RecursionError):
         return None

@@ -19,9 +19,9 @@ from spacelang.report.page.run_data import RunData
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.value_codes import Array
-from spacelang.serialization.definition import from_json
+from spacelang.serialization.definition import space_from_json
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
 from spacelang.text import count_with_noun
@@ -77,7 +77,7 @@ def search_tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = N
     if run.header.optimizer != "mosaic":
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
         raise InputError(message, "choose a run whose optimizer is `mosaic`")
-    tree = StructuralTree(Structures(from_json(json.loads(run.header.definition))))
+    tree = StructuralTree(Structures(space_from_json(json.loads(run.header.definition))))
     nodes = _mosaic.replay_trials(tree, _trials(run, run.records() if records is None else records))
     rows = tuple(_rows(tree, nodes.root, 0, MIN_SHARE * nodes.root.visits))
     number = sum(1 for _ in nodes.root)
@@ -192,7 +192,7 @@ def mosaic_search_tree(run_data: RunData) -> StructureTree | None:
 
 @dataclass(frozen=True)
 class _AlternativeStatistics:
-    columns: Batch
+    columns: ConfigurationBatch
     losses: Array
     whole: Array
     metric: LossName

@@ -233,13 +233,13 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
 
 def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
     """Return the lines of a space as tokens; empty if the space is unknown or cannot be written as text."""
-    from spacelang.serialization.space_text import UnwritableSpaceError, as_text
+    from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
     from spacelang.syntax.parser_tables import highlight
 
     if space is None:
         return ()
     try:
-        text = as_text(space)
+        text = space_to_text(space)
     except UnwritableSpaceError:
         return ()
     return tuple(_lines(highlight(text.rstrip("\n"))))

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Norm(StrEnum):
+class DistanceNorm(StrEnum):
     """The norm that combines the differences of meta-features to a distance."""
 
     L1 = "l1"

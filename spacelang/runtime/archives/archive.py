@@ -17,7 +17,7 @@ from spacelang.files import os_error_text
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import ExclusionReason
 from spacelang.ir.space import Choice, Space
-from spacelang.runtime.archives import Norm
+from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.archives.meta_features import COMPARABLE
 from spacelang.runtime.data.loading import DEFAULT_NAME, EXTENSIONS
 from spacelang.runtime.data.table_files import read_text
@@ -145,13 +145,13 @@ _SPACE: Final = ObjectCodec(
         ObjectKey("name", codec.NAME, "The name of the space, for users."),
         ObjectKey("vocabulary", codec.TEXT, _VOCABULARY),
     ),
-    codec.make_from_parts(SpaceIdentity),
+    codec.call_with_parts(SpaceIdentity),
 )
 _ROW: Final = ObjectCodec(
     "The best known configuration on one data set.",
     (
         ObjectKey("data", codec.TEXT, "The name of the data set."),
-        ObjectKey("space", codec.NamedCodec("space", lambda: _SPACE)),
+        ObjectKey("space", codec.SchemaDefinitionCodec("space", lambda: _SPACE)),
         ObjectKey("metric", codec.NAME, "The formula of the loss, such as `1 - roc_auc`."),
         ObjectKey("loss", codec.FLOAT, "The loss of the configuration; smaller is better."),
         ObjectKey(
@@ -171,7 +171,7 @@ _ROW: Final = ObjectCodec(
             "The finite meta-features of the training rows, with the names of auto-sklearn's archive.",
         ),
     ),
-    codec.make_from_parts(ArchiveRow),
+    codec.call_with_parts(ArchiveRow),
 )
 ARCHIVE_CODEC: Final = ObjectCodec(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
@@ -184,7 +184,7 @@ ARCHIVE_CODEC: Final = ObjectCodec(
         ),
         ObjectKey(
             "rows",
-            codec.ArrayCodec(codec.NamedCodec("row", lambda: _ROW)),
+            codec.ArrayCodec(codec.SchemaDefinitionCodec("row", lambda: _ROW)),
             "One row for each data set, space and loss. Rows at equal distances are used in this order.",
         ),
     ),
@@ -228,12 +228,12 @@ class ArchiveSuggestions:
         found = []
         if self.left_out:
             named = ", ".join(f"`{data}` ({reason})" for data, reason in self.left_out)
-            found.append(f"excluded from `{self.archive}`, as it may be the same data: {named}")
+            found.append(f"not used from `{self.archive}`, because it may be the same data: {named}")
         if self.non_members:
             found.append(self.non_member_message)
         if self.unrelated_rows:
             rows = "1 row" if self.unrelated_rows == 1 else f"{self.unrelated_rows} rows"
-            found.append(f"skipped in `{self.archive}`: {rows} for another space or loss")
+            found.append(f"not used from `{self.archive}`: {rows} for another space or loss")
         if self.dropped_keys:
             found.append(f"`{self.archive}`: {dropped_keys_sentence(self.dropped_keys)}")
         if not self.configurations:
@@ -248,8 +248,8 @@ class ArchiveSuggestions:
         return f"skipped {what} of `{self.archive}`: not in the space for this data ({most}{first})"
 
 
-def suggest(
-    archive: Archive, target: UpcomingRun, norm: Norm = Norm.L1, most: int = MAX_SUGGESTIONS
+def suggest_from_archive(
+    archive: Archive, target: UpcomingRun, norm: DistanceNorm = DistanceNorm.L1, most: int = MAX_SUGGESTIONS
 ) -> ArchiveSuggestions:
     """Return the best configurations on the data sets of an archive, nearest data sets first, at most `most`.
 
@@ -261,7 +261,7 @@ def suggest(
     reasons = [(row, _same_data_reason(row, target)) for row in rows]
     strange = [row for row, reason in reasons if not reason]
     aim = {key: value for key, value in target.meta_features.items() if key in COMPARABLE}
-    order = np.argsort(distances(aim, [row.meta_features for row in strange], norm), kind="stable")
+    order = np.argsort(meta_feature_distances(aim, [row.meta_features for row in strange], norm), kind="stable")
     found, strangers = _members(target.space, (strange[place].configuration for place in order), most)
     left_out = tuple((row.data, reason) for row, reason in reasons if reason)
     dropped = tuple(sorted({key for keys in found.values() for key in keys}))
@@ -282,7 +282,9 @@ def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
     if not judged:
         names = _most_common(row.metric for row in same)
         help_text = f"minimize a metric of the archive, or create an archive of runs with {target.metric}"
-        raise ArchiveError(f"`{archive.name}` has configurations for {names}, but none for {target.metric}", help_text)
+        raise ArchiveError(
+            f"`{archive.name}` has configurations that minimize {names}, but none for {target.metric}", help_text
+        )
     return judged
 
 
@@ -331,7 +333,9 @@ def _normalized_name(data: str) -> str:
     return re.sub(r"[\W_]", "", file.removesuffix(ending)) or data
 
 
-def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm = Norm.L1) -> Floats:
+def meta_feature_distances(
+    target: MetaFeatures, others: Sequence[MetaFeatures], norm: DistanceNorm = DistanceNorm.L1
+) -> Floats:
     """Return the n distances from the data set `target` to `others`; each is 0 or more, possibly infinite."""
     names = sorted(key for key in target if np.isfinite(target[key]))  # so sums do not depend on column order
     known = np.array([[each.get(key, np.nan) for key in names] for each in others], dtype=np.float64)
@@ -346,5 +350,5 @@ def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm =
         least, most = known.min(axis=0), known.max(axis=0)
         varied = most > least
         gaps = np.abs(known[:, varied] - aim[varied]) / (most[varied] - least[varied])
-        total = gaps.sum(axis=1) if norm is Norm.L1 else np.sqrt((gaps**2).sum(axis=1))
+        total = gaps.sum(axis=1) if norm is DistanceNorm.L1 else np.sqrt((gaps**2).sum(axis=1))
     return np.where(np.isnan(total), np.inf, total)

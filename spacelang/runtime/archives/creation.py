@@ -20,7 +20,7 @@ from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn,
 from spacelang.runtime.storage.runs import list_runs
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import damaged_store_error
-from spacelang.serialization.definition import from_json
+from spacelang.serialization.definition import space_from_json
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio
 
@@ -79,7 +79,9 @@ def _regret(loss: float, known: Floats) -> float:
     return 0.0 if loss <= best else min((loss - best) / (middle - best), 1.0) if middle > best else 1.0
 
 
-def restrict(tables: Iterable[Mapping[K, Evaluation]], kept: Iterable[K]) -> list[dict[K, Evaluation]]:
+def restrict_to_configurations(
+    tables: Iterable[Mapping[K, Evaluation]], kept: Iterable[K]
+) -> list[dict[K, Evaluation]]:
     """Return the tables reduced to the configurations in `kept`; a table may have none of them."""
     wanted = {*kept}
     return [{name: each for name, each in table.items() if name in wanted} for table in tables]
@@ -154,7 +156,7 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
         if winner.fidelity is not None and winner.fidelity < header.training_size:
             return _UnusableRun(f"`{path.name}` has no trial that was trained on all training rows")
         try:
-            space = identify_space(from_json(json.loads(header.definition)))
+            space = identify_space(space_from_json(json.loads(header.definition)))
         except (DefinitionError, ValueError) as error:
             raise damaged_store_error(path, f"the space of the run cannot be read: {error}") from error
         data, features = header.data, header.meta_features
@@ -186,7 +188,7 @@ def make_portfolio(places: Iterable[Path], size: int) -> NewPortfolio:
         with Store.read(path) as run:
             header = run.header
             try:
-                space = identify_space(from_json(json.loads(header.definition)))
+                space = identify_space(space_from_json(json.loads(header.definition)))
             except (DefinitionError, ValueError) as error:
                 raise damaged_store_error(path, f"the space of the run cannot be read: {error}") from error
             judged = judged or (space, header.metric)

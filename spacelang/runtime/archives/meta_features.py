@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.runtime.data.tables import ColumnContent, Features, content_of
+from spacelang.runtime.data.tables import ColumnContent, Features, column_content
 
 Floats = npt.NDArray[np.float64]
 COMPARABLE: Final = (
@@ -34,7 +34,7 @@ BLOCK_SIZE: Final = 2**22  # The numbers that are processed at a time, so that a
 CONSTANT_MOMENTS: Final = (0.0, -3.0)  # Skewness and excess kurtosis of a column of zeros or of ones
 
 
-def meta_features(features: Features, labels: Any, *, is_classification: bool) -> dict[str, float]:
+def compute_meta_features(features: Features, labels: Any, *, is_classification: bool) -> dict[str, float]:
     """Return the finite meta-features by name; of sparse features only the sizes and classes are described."""
     rows, columns = features.shape
     found = _sizes(rows, columns)
@@ -68,7 +68,7 @@ def _classes(shares: Floats) -> dict[str, float]:
 
 
 def _columns(table: pd.DataFrame) -> dict[str, float]:
-    contents = [content_of(table.iloc[:, place]) for place in range(table.shape[1])]
+    contents = [column_content(table.iloc[:, place]) for place in range(table.shape[1])]
     numeric = [place for place, content in enumerate(contents) if content is ColumnContent.NUMBER]
     nominal = [place for place, content in enumerate(contents) if content is ColumnContent.CATEGORY]
     symbols = [table.iloc[:, place].nunique() for place in nominal]

@@ -19,7 +19,9 @@ SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one
 AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 
 
-@renamed_attributes(check_sizes="check_fidelities", further="identifying_settings")
+@renamed_attributes(
+    check_sizes="check_fidelities", further="identifying_settings", recorded="recorded_columns", route="prefix_key"
+)
 @dataclass(frozen=True)
 class BlackBoxObjective:
     """The facts that a run needs of a black box besides its evaluation: identity, fidelities, bounds and goals.
@@ -35,7 +37,7 @@ class BlackBoxObjective:
     is_cheap: bool = False
     goals: tuple[FunctionGoal, ...] = ()
     validation: ClassVar[Validation | None] = None
-    recorded: ClassVar[tuple[str, ...]] = ()
+    recorded_columns: ClassVar[tuple[str, ...]] = ()
 
     @property
     def metric(self) -> LossName:
@@ -53,7 +55,7 @@ class BlackBoxObjective:
         return {OBJECTIVES_SETTING: objectives_text(self.objective_names)} if self.objective_names else {}
 
     @property
-    def route(self) -> PrefixKeyFunction | None:
+    def prefix_key(self) -> PrefixKeyFunction | None:
         """None: trials share no work."""
         return None
 
@@ -67,5 +69,5 @@ class BlackBoxObjective:
         lacking = [f"{size:,}" for size in sizes if size not in self.fidelities]
         if lacking:
             known = ", ".join(f"{each:,}" for each in self.fidelities)
-            what = f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}"
-            raise InputError(what, f"its fidelities are {known}: choose `b` and `eta` that lead to these")
+            what = f"the objective `{self.facts.name}` has no fidelity {', '.join(lacking)}, which the optimizer needs"
+            raise InputError(what, f"choose `b` and `eta` that lead to its fidelities, {known}")

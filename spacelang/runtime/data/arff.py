@@ -59,12 +59,12 @@ class Attribute:
         return self.kind in {"real", "integer"}
 
     @property
-    def has_zone(self) -> bool:
+    def has_time_zone(self) -> bool:
         """True if the values are dates with a time zone."""
         return "%z" in self.pattern
 
     @property
-    def expected(self) -> str:
+    def expected_value_text(self) -> str:
         """A clause for the end of a message that says what each value should be."""
         if self.kind == "nominal":
             return "which is none of its declared values"
@@ -89,7 +89,9 @@ class AttributeValues:
                 try:
                     self._array([value])
                 except (ValueError, KeyError, OverflowError):
-                    raise LineError(f"has `{value}` as `{attribute.name}`, {attribute.expected}", place=place) from None
+                    raise LineError(
+                        f"has `{value}` as `{attribute.name}`, {attribute.expected_value_text}", place=place
+                    ) from None
             raise
 
     def _array(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
@@ -103,17 +105,17 @@ class AttributeValues:
                 return np.array([*values, None], dtype=object)[:-1]
             case "date":
                 texts, pattern = pd.Series([*values], dtype=object), self.attribute.pattern
-                moments = pd.to_datetime(texts, format=pattern, utc=self.attribute.has_zone)
+                moments = pd.to_datetime(texts, format=pattern, utc=self.attribute.has_time_zone)
                 return moments.dt.tz_localize(None).to_numpy(dtype="M8[ns]")
             case "integer" | "real" as kind:
                 if kind == "integer":
                     # Values that are missing, written with a decimal point, or too large become floats.
                     with suppress(ValueError, OverflowError):
                         return np.fromiter(map(_to_integer, values), dtype=np.int64, count=len(values))
-                floats = (np.nan if value is None else to_float(value) for value in values)
+                floats = (np.nan if value is None else parse_strict_float(value) for value in values)
                 return np.fromiter(floats, dtype=np.float64, count=len(values))
 
-    def series(self) -> pd.Series:
+    def to_series(self) -> pd.Series:
         """Return all values as a series."""
         values = np.concatenate(self.parts)
         match self.attribute.kind:
@@ -122,7 +124,7 @@ class AttributeValues:
                 return pd.Series(pd.Categorical.from_codes(values, categories=categories))
             case "string":
                 return pd.Series([*values])
-            case "date" if self.attribute.has_zone:
+            case "date" if self.attribute.has_time_zone:
                 return pd.Series(values).dt.tz_localize("UTC")
             case "integer" if values.dtype != np.int64:
                 whole = bool((np.abs(values) < EXACT_INTEGER_LIMIT).all()) and bool((values % 1 == 0).all())
@@ -222,7 +224,7 @@ def _dense(attributes: list[Attribute], lines: Lines, name: str) -> pd.DataFrame
         if len(rows) == CHUNK_ROWS:
             _append_rows(columns, rows, numbers, name)
     _append_rows(columns, rows, numbers, name)
-    return pd.concat([column.series() for column in columns], axis=1, keys=[each.name for each in attributes])
+    return pd.concat([column.to_series() for column in columns], axis=1, keys=[each.name for each in attributes])
 
 
 def _row(line: str, width: int) -> list[ArffValue]:
@@ -317,12 +319,12 @@ def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue
     numbers = [given[row][0] if row in given else 0 for row in range(count)]
     first = next(iter(taking.attribute.values), None)
     _extend(taking, tuple(given[row][1] if row in given else first for row in range(count)), numbers, name)
-    return taking.series()
+    return taking.to_series()
 
 
 def _entries(line: str, width: int) -> dict[int, ArffValue]:
     if not (line.startswith("{") and line.endswith("}")):
-        raise LineError("is not a sparse row like those before it", TRUNCATED_REMEDY)
+        raise LineError("is not a sparse row `{…}`, unlike the rows before", TRUNCATED_REMEDY)
     inside = line[1:-1]
     found: dict[int, ArffValue] = {}
     place, comma = 0, "," if inside.strip() else ""
@@ -342,9 +344,9 @@ def _entries(line: str, width: int) -> dict[int, ArffValue]:
 
 def _number(value: str) -> float:
     try:
-        return to_float(value)
+        return parse_strict_float(value)
     except ValueError:
-        raise LineError(f"has `{value}` where a number is declared") from None
+        raise LineError(f"has `{value}`, where the declaration requires a number") from None
 
 
 class LineError(Exception):
@@ -386,7 +388,7 @@ def _pattern(quoted: str) -> str:
     return "".join(parts)
 
 
-def to_float(text: str) -> float:
+def parse_strict_float(text: str) -> float:
     """Return the number in a text; raise ValueError for anything else, and for 1_000, which `float` would accept."""
     if "_" in text:
         raise ValueError

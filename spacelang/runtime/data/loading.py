@@ -14,7 +14,7 @@ from spacelang.ir.task import Kind
 from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS, DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_text
-from spacelang.runtime.data.tables import Features, SparseTable, canonical
+from spacelang.runtime.data.tables import Features, SparseTable, canonical_csr
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
 from spacelang.spelling_suggestions import format_suggestion
@@ -81,9 +81,9 @@ def load_dataset(
         case "sklearn":
             return _split(reference, _load_sklearn(name), target, reading)
         case "openml" | "openml-task":
-            from spacelang.runtime.data.openml import fetch
+            from spacelang.runtime.data.openml import fetch_openml
 
-            fetched = fetch(reference, target if target is None or isinstance(target, str) else target[0])
+            fetched = fetch_openml(reference, target if target is None or isinstance(target, str) else target[0])
             several = target is not None and not isinstance(target, str)
             found = _split(reference, fetched.table, target if several else fetched.target, reading, fetched.left_out)
             return replace(found, splits=fetched.splits, kind=fetched.kind)
@@ -100,9 +100,9 @@ def load_rows(
         case "sklearn":
             return _load_sklearn(name)
         case "openml" | "openml-task":
-            from spacelang.runtime.data.openml import fetch
+            from spacelang.runtime.data.openml import fetch_openml
 
-            return fetch(reference).table
+            return fetch_openml(reference).table
         case _:
             return _read_file(reference, reading, text_columns)
 
@@ -215,7 +215,7 @@ def _split(
     labels = [default] if target is None else [target] if isinstance(target, str) else [*dict.fromkeys(target)]
     for label in labels:
         if label in dropped:
-            raise DataError(f"the label column `{label}` is dropped, too", "remove it from `--drop-columns`")
+            raise DataError(f"the label column `{label}` cannot be dropped", f"remove `{label}` from `--drop-columns`")
         if label not in columns:
             raise _missing_column(name, label, columns)
     others = {*labels, *left_out, *dropped}
@@ -243,13 +243,13 @@ def make_features(features: Any, name: str = DEFAULT_NAME) -> Features:
     """Return the features alone, converted as in `make_table`."""
     if isinstance(features, pd.DataFrame):
         if _is_sparse(features):
-            return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
+            return canonical_csr(features.sparse.to_coo())  # type: ignore[attr-defined]
         named = features.set_axis([str(column) for column in features.columns], axis=1).reset_index(drop=True)
         dense = _densify(named).infer_objects()
         check_unique_names(dense.columns, name)
         return _mark_missing(dense)
     if hasattr(features, "tocsr"):
-        return canonical(features)
+        return canonical_csr(features)
     array = _array(features, "features")
     if array.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {array.shape}")
@@ -266,7 +266,9 @@ def _array(given: Any, what: str) -> npt.NDArray[Any]:
     """Return the values as an array; raise DataError if that is impossible or if some values are masked."""
     if np.ma.is_masked(given):
         # A conversion to an array would expose the numbers below the mask.
-        raise DataError(f"the {what} are a masked array, whose masked values would be used", MASKED_REMEDIES[what])
+        raise DataError(
+            f"the {what} are a masked array, and masked values would be used like the others", MASKED_REMEDIES[what]
+        )
     try:
         return np.asarray(given)
     except ValueError as error:

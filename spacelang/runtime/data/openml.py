@@ -48,7 +48,7 @@ TRY_LATER: Final = "try again later, or give the data as a file"
 
 
 @dataclass(slots=True)
-class ClientWorkspace:
+class OpenmlClientWorkspace:
     """The folder in which the OpenML client works, apart from the permanent cache.
 
     `folder` is its cache for now, `cache` the permanent one. `copied` are the files that came from the permanent cache;
@@ -92,7 +92,7 @@ class OpenmlTable:
     kind: Kind | None = None
 
 
-def fetch(reference: str, target: str | None = None) -> OpenmlTable:
+def fetch_openml(reference: str, target: str | None = None) -> OpenmlTable:
     """Return the data set `openml:ID` or the task `openml-task:ID`.
 
     Files that are cached and intact are not downloaded again. Raises DataError.
@@ -112,7 +112,7 @@ class _CorruptCacheError(Exception):
 
 def _fetch_once(reference: str, number: int, target: str | None, *, fresh: bool) -> OpenmlTable:
     read = _task if reference.startswith("openml-task") else _dataset
-    with client_workspace(fresh=fresh) as (client, workspace):
+    with open_client_workspace(fresh=fresh) as (client, workspace):
         try:
             found = read(client, workspace, reference, number, target)
         except DataError:
@@ -131,7 +131,9 @@ def _fetch_once(reference: str, number: int, target: str | None, *, fresh: bool)
 # ---- tasks
 
 
-def _task(client: Any, workspace: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
+def _task(
+    client: Any, workspace: OpenmlClientWorkspace, reference: str, number: int, target: str | None
+) -> OpenmlTable:
     workspace.copy_from_cache(TASKS, number)
     folder = workspace.folder / TASKS / str(number)
     for data in _cached_data_id(folder / "task.xml"):
@@ -170,7 +172,9 @@ def _splits(task: Any, folder: Path, rows: int, reference: str) -> tuple[Split, 
 # ---- data sets
 
 
-def _dataset(client: Any, workspace: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
+def _dataset(
+    client: Any, workspace: OpenmlClientWorkspace, reference: str, number: int, target: str | None
+) -> OpenmlTable:
     workspace.copy_from_cache(DATASETS, number)
     dataset = client.datasets.get_dataset(number, download_data=True)
     file = workspace.folder / DATASETS / str(number) / DATA_FILE
@@ -238,9 +242,9 @@ def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int
     )
     expected = _expected_count(procedure, parameters, rows)
     if expected not in {None, len(splits)}:
-        raise ValueError(f"the file has {count_with_noun(len(splits), 'split')}, but the task has {expected}")
+        raise ValueError(f"the file of splits has {count_with_noun(len(splits), 'split')} instead of {expected}")
     if procedure in COMPLETE_PROCEDURES and any(len(split.training) + len(split.held_out) != rows for split in splits):
-        raise ValueError("some splits leave out rows")
+        raise ValueError("some splits do not contain all rows")
     return splits
 
 
@@ -275,7 +279,7 @@ class DamagedFileError(Exception):
 
 
 @contextmanager
-def client_workspace(*, fresh: bool) -> Iterator[tuple[Any, ClientWorkspace]]:
+def open_client_workspace(*, fresh: bool) -> Iterator[tuple[Any, OpenmlClientWorkspace]]:
     """Yield the client's module and its workspace. The client's own log messages and warnings are suppressed."""
     client = _client()
     with _silenced():
@@ -284,7 +288,7 @@ def client_workspace(*, fresh: bool) -> Iterator[tuple[Any, ClientWorkspace]]:
         with _temporary_folder(root) as folder:
             client.config.set_root_cache_directory(folder)
             try:
-                yield client, ClientWorkspace(Path(client.config.get_cache_directory()), cache, fresh)
+                yield client, OpenmlClientWorkspace(Path(client.config.get_cache_directory()), cache, fresh)
             finally:
                 client.config.set_root_cache_directory(root)
 
@@ -296,7 +300,10 @@ def to_data_error(error: Exception, client: Any, reference: str, *, known: bool)
     server = _host(client)
     match error:
         case client.exceptions.OpenMLPrivateDatasetError() | client.exceptions.OpenMLNotAuthorizedError():
-            return DataError(f"`{reference}` is not public on `{server}`", "set your API key for the client")
+            return DataError(
+                f"`{reference}` is not public on `{server}`",
+                "set your API key in the configuration of the OpenML client",
+            )
         case client.exceptions.OpenMLServerException():
             answer = _quote_answer(str(error.message), client.config.apikey)
             return DataError(f"`{server}` has no `{reference}`: it answers {answer} (code {error.code})")

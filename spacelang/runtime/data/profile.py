@@ -22,7 +22,12 @@ from spacelang.runtime.data.labels import (
 )
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import format_drop_columns_option
-from spacelang.runtime.data.split_hints import SplitHint, repeated_row_share, repeated_rows_message, split_hints
+from spacelang.runtime.data.split_hints import (
+    SplitHint,
+    find_split_hints_given_dates,
+    repeated_row_share,
+    repeated_rows_message,
+)
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
@@ -47,7 +52,7 @@ IDENTIFIER_NAME: Final = re.compile(
 )
 
 
-class Suspicion(Enum):
+class ColumnSuspicion(Enum):
     """A suspicion about columns, such as that they are identifiers, which their type does not show.
 
     It has texts for one and for several columns, with remedies.
@@ -62,15 +67,15 @@ class Suspicion(Enum):
     )
     DATES = (
         ("holds dates as text", "hold dates as text"),
-        ("they count as categories; add columns of year, month and weekday, or save dates in a `.parquet` file",),
+        ("the dates count as categories; add columns of year, month and weekday, or save dates in a `.parquet` file",),
     )
     COMMAS = (
         ("holds numbers with a decimal comma", "hold numbers with a decimal comma"),
-        ("they count as categories; read the file with `--decimal ,`",),
+        ("the numbers count as categories; read the file with `--decimal ,`",),
     )
     NUMBERS = (
         ("holds numbers as text", "hold numbers as text"),
-        ("they count as categories; write them as plain numbers",),
+        ("the numbers count as categories; write them as plain numbers",),
     )
 
     def message(self, names: Sequence[str]) -> str:
@@ -95,12 +100,12 @@ class ColumnProfile:
     is_text: bool
     distinct: int
     missing: float
-    suspicion: Suspicion | None = None
+    suspicion: ColumnSuspicion | None = None
     infinite: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class TableProfile:
     """The profile of a table, as the generator of starter spaces needs it.
 
     `classes` pairs each class with its number of rows, most frequent first. `is_sparse` is True if the features are a
@@ -127,14 +132,14 @@ class Profile:
         return tuple(column for column in self.columns if column.content is content and not column.is_text)
 
     @property
-    def texts(self) -> tuple[ColumnProfile, ...]:
+    def free_text_columns(self) -> tuple[ColumnProfile, ...]:
         """The columns of free text."""
         return tuple(column for column in self.columns if column.is_text)
 
     @property
     def warnings(self) -> list[str]:
         """Sentences on columns that may not be what their types suggest and on misleading splits, with remedies."""
-        split = [hint.note if hint is self.split_hint else hint.message for hint in self.split_hints]
+        split = [hint.starter_space_note if hint is self.split_hint else hint.message for hint in self.split_hints]
         if self.repeated_row_share:
             split.append(repeated_rows_message(self.repeated_row_share, "the rows occur more than once"))
         return [*_warnings(self.without_split_columns.columns), *split]
@@ -146,7 +151,7 @@ class Profile:
         return next((hint for hint in self.split_hints if hint.is_sure and usable - {hint.column}), None)
 
     @property
-    def without_split_columns(self) -> "Profile":
+    def without_split_columns(self) -> "TableProfile":
         """The profile without the column by which a starter space splits the rows, which is no feature."""
         used = () if self.split_hint is None else excluded_columns(self.split_hint.validation)
         return replace(self, columns=tuple(column for column in self.columns if column.name not in used))
@@ -162,7 +167,7 @@ class Profile:
         return bool(self.classes) and 2 * self.rarest_class_size * len(self.classes) < self.rows
 
 
-def profile(table: Table) -> Profile:
+def profile_table(table: Table) -> TableProfile:
     """Return the profile of a table; raise DataError without labels, with one class, and without usable columns."""
     check_no_missing_labels(table)
     label, first, targets = ", ".join(target_columns(table.target)), target_series(table.target)[0], 1
@@ -184,7 +189,7 @@ def profile(table: Table) -> Profile:
         refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
     hints = () if refused else find_split_hints(table.features, first, kind)
     repeated = repeated_row_share(table.features)
-    found = Profile(
+    found = TableProfile(
         table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated, targets
     )
     if all(column.content in UNUSABLE for column in found.columns):
@@ -233,8 +238,10 @@ def column_warnings(features: Features, excluded: Collection[str] = ()) -> list[
 def find_split_hints(features: Features, target: "pd.Series[Any]", kind: Kind) -> tuple[SplitHint, ...]:
     """Return a hint for each column by which the rows of a table should be split instead of at random."""
     columns = _columns(features)
-    dates = [each.name for each in columns if Suspicion.DATES is each.suspicion or each.content is ColumnContent.DATE]
-    return split_hints(features, target, kind, dates)
+    dates = [
+        each.name for each in columns if ColumnSuspicion.DATES is each.suspicion or each.content is ColumnContent.DATE
+    ]
+    return find_split_hints_given_dates(features, target, kind, dates)
 
 
 def format_names(names: Sequence[str]) -> str:
@@ -245,7 +252,7 @@ def format_names(names: Sequence[str]) -> str:
 
 
 def _warnings(columns: Iterable[ColumnProfile]) -> list[str]:
-    found: dict[Suspicion, list[str]] = {}
+    found: dict[ColumnSuspicion, list[str]] = {}
     for column in columns:
         if column.suspicion is not None:
             found.setdefault(column.suspicion, []).append(column.name)
@@ -260,7 +267,7 @@ def _columns(features: Features) -> Iterable[ColumnProfile]:
 
 
 def _column(values: "pd.Series[Any]") -> ColumnProfile:
-    content = tables.content_of(values)
+    content = tables.column_content(values)
     distinct = int(values.nunique()) if content is ColumnContent.CATEGORY else 0
     suspicion = _suspicion(values, content, distinct)
     is_read = suspicion is None and tables.is_mostly_different(distinct, len(values))
@@ -272,7 +279,7 @@ def _column(values: "pd.Series[Any]") -> ColumnProfile:
 def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[str]:
     if not isinstance(features, pd.DataFrame):
         if np.isinf(features.data).any():
-            yield "the features hold infinite values, which a run refuses: replace them"
+            yield "the features contain infinite values, with which no run can start: replace them"
         return
     found = [column for column in columns if column.infinite is not None]
     if found:
@@ -292,7 +299,7 @@ def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
         f"{format_names(names)} {holds} {content}",
         f"--drop-columns {quote(format_drop_columns_option(names))}",
     )
-    return f"{what}, which a run refuses: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
+    return f"{what}, with which no run can start: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
@@ -300,7 +307,7 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
     if kind == "regression":
         row = tables.first_infinite_row_number(labels) if pd.api.types.is_numeric_dtype(labels) else None
         if row is not None:
-            yield f"labels are infinite, first in row {row:,}, which a run refuses: drop these rows"
+            yield f"some labels are infinite (first in row {row:,}), with which no run can start: drop these rows"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
@@ -310,15 +317,15 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
         if len(names) > 1:
             what, has, them, where = "the classes", "have", "them", f"`{names[0]}` in row {row:,}"
         yield (
-            f"{what} {format_names(names)} {has} a single row ({where}), which a run refuses: merge {them} with "
-            "another class, drop such rows, or add more of them"
+            f"{what} {format_names(names)} {has} a single row ({where}), but a run needs at least 2 per class: "
+            f"merge {them} with another class, drop such rows, or add more of them"
         )
 
 
-def _suspicion(values: "pd.Series[Any]", content: ColumnContent, distinct: int) -> Suspicion | None:
+def _suspicion(values: "pd.Series[Any]", content: ColumnContent, distinct: int) -> ColumnSuspicion | None:
     match content:
         case ColumnContent.NUMBER if pd.api.types.is_integer_dtype(values):
-            return Suspicion.IDENTIFIER if _is_row_number(values) else None
+            return ColumnSuspicion.IDENTIFIER if _is_row_number(values) else None
         case ColumnContent.CATEGORY if distinct > 1 and not pd.api.types.is_bool_dtype(values):
             return _text_format(values, distinct)
         case _:
@@ -334,16 +341,16 @@ def _is_row_number(values: "pd.Series[Any]") -> bool:
     return int(values.max()) - int(values.min()) + 1 == rows or IDENTIFIER_NAME.search(str(values.name)) is not None
 
 
-def _text_format(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
+def _text_format(values: "pd.Series[Any]", distinct: int) -> ColumnSuspicion | None:
     known = values.dropna().head(MAX_SAMPLED_ROWS).unique()[:MAX_SAMPLED_VALUES]
     filled = [text for each in known if (text := str(each).strip())]
     enough = DECISIVE_SHARE * len(filled)
     if sum(DATE.fullmatch(each) is not None for each in filled) >= enough:
-        return Suspicion.DATES
+        return ColumnSuspicion.DATES
     if sum(NUMBER.fullmatch(each) is not None for each in filled) >= enough:
-        return Suspicion.COMMAS if _has_decimal_commas(filled) else Suspicion.NUMBERS
+        return ColumnSuspicion.COMMAS if _has_decimal_commas(filled) else ColumnSuspicion.NUMBERS
     is_one_word = sum(" " not in each for each in filled) >= enough
-    return Suspicion.IDENTIFIER if is_one_word and distinct == len(values) >= MIN_ROWS_FOR_UNIQUE else None
+    return ColumnSuspicion.IDENTIFIER if is_one_word and distinct == len(values) >= MIN_ROWS_FOR_UNIQUE else None
 
 
 def _has_decimal_commas(numbers: list[str]) -> bool:

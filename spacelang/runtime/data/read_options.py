@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.spelling_suggestions import format_suggestion
-from spacelang.text import shell_word
+from spacelang.text import quote_for_shell
 
 SEPARATORS: Final = (",", ";", "\t", "|")  # The separators that are detected
 ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")
@@ -57,7 +57,7 @@ class ReadOptions:
             **self.non_default_text_file_options,
             **({"drop-columns": format_drop_columns_option(self.drop_columns)} if self.drop_columns else {}),
         }
-        return "".join(f" --{name} {shell_word(displayed_separator(value))}" for name, value in options.items())
+        return "".join(f" --{name} {quote_for_shell(format_separator(value))}" for name, value in options.items())
 
 
 DEFAULT_OPTIONS: Final = ReadOptions()
@@ -82,7 +82,7 @@ def make_read_options(
     )
 
 
-def read_options_of(options: Mapping[str, Any]) -> ReadOptions:
+def select_read_options(options: Mapping[str, Any]) -> ReadOptions:
     """Return the read options among the options of a run; raises ReadOptionsError."""
     return make_read_options(*(options[name] for name in ("sep", "encoding", "decimal", "drop_columns")))
 
@@ -107,7 +107,7 @@ def suggest_other_separator(lines: list[str], sep: str) -> str | None:
     return max(fitting, key=fewest.__getitem__, default=None)
 
 
-def likely_encoding(content: bytes) -> str | None:
+def guess_encoding(content: bytes) -> str | None:
     """Return the likely encoding of a text that is not UTF-8; None for binary content."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
@@ -120,7 +120,7 @@ def likely_encoding(content: bytes) -> str | None:
     return "cp1252"
 
 
-def displayed_separator(value: str) -> str:
+def format_separator(value: str) -> str:
     r"""Return a separator as a user types it: `\t` for a tab."""
     return TAB if value == "\t" else value
 

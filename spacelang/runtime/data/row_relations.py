@@ -23,7 +23,7 @@ from spacelang.ir.validation import (
 from spacelang.runtime.data.labels import Dataset, target_columns
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS
-from spacelang.runtime.data.tables import Features, Weights, check_weights, describe_weights, first_true_row_number
+from spacelang.runtime.data.tables import Features, Weights, check_weights, first_true_row_number, weights_fingerprint
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import RowRelations, Rows, Split, check_splits
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
@@ -50,12 +50,12 @@ def attach_groups_and_times(table: Table, validation: Validation | None) -> Tabl
             f"a split by the times in `{time}` cannot keep groups together", f"leave one of them out; {SPLITTER_HELP}"
         )
     if time is not None and relations.times is None:
-        relations = replace(relations, times=rank_of_times(_column(table, time, "by"), f"the column `{time}`"))
+        relations = replace(relations, times=rank_times(_column(table, time, "by"), f"the column `{time}`"))
     related = replace(table, relations=relations)
     return without_columns(related, excluded_columns(validation))
 
 
-def with_groups(table: Table, values: Any) -> tuple[Table, str]:
+def attach_groups(table: Table, values: Any) -> tuple[Table, str]:
     """Return the table with these groups of its rows, and their name, which is that of a Series or `groups`.
 
     A column of the table with the same name and groups is dropped; one with other values stays, and the groups get a
@@ -102,14 +102,16 @@ def check_related_test_rows(table: Table, tested: Table, validation: Validation 
     if group is not None and group in ours.columns and group in theirs.columns:
         shared = int(theirs[group].isin(ours[group]).sum())
         if shared:
-            what = f"{shared:,} of the {len(theirs):,} rows of `{tested.name}` have a `{group}` that training rows have"
+            what = f"{shared:,} of the {len(theirs):,} rows of `{tested.name}` have the same `{group}` as training rows"
             raise DataError(what, "remove these rows, or choose a validation without `group`")
     if time is not None and time in ours.columns and time in theirs.columns:
         both = pd.concat([ours[time], theirs[time]], ignore_index=True)
-        ranks = rank_of_times(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
+        ranks = rank_times(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
         early = int((ranks[len(ours) :] < ranks[: len(ours)].max()).sum())
         if early:
-            what = f"{early:,} of the {len(theirs):,} rows of `{tested.name}` precede training rows, by `{time}`"
+            what = (
+                f"{early:,} of the {len(theirs):,} rows of `{tested.name}` are earlier than training rows (by `{time}`)"
+            )
             raise DataError(what, "give later rows, or choose a validation without `by`")
 
 
@@ -119,7 +121,7 @@ def without_columns(table: Table, names: tuple[str, ...]) -> Table:
     if not isinstance(features, pd.DataFrame) or not (dropped := [name for name in names if name in features.columns]):
         return table
     if len(dropped) == features.shape[1]:
-        what = f"`{table.name}` has no feature besides `{dropped[0]}`, by which its rows are split"
+        what = f"the only feature of `{table.name}` is `{dropped[0]}`, which is used to split the rows"
         raise DataError(what, "give at least one column of features")
     return replace(table, features=features.drop(columns=dropped))
 
@@ -134,7 +136,7 @@ def encode_groups(values: Any, what: str) -> "np.ndarray[Any, np.dtype[np.int64]
     return np.asarray(codes, dtype=np.int64)
 
 
-def rank_of_times(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
+def rank_times(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """Return the rank of each row in time, from 0, equal for equal times.
 
     Raise DataError for values that are missing or have no order. `what` names the values in messages.
@@ -221,7 +223,7 @@ def with_row_numbers_as_times(table: Table, splitter: Any) -> Table:
     return replace(table, relations=replace(table.relations, times=np.arange(len(table.target))))
 
 
-def with_splits_of(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
+def attach_splits_of_splitter(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
     """Return the data set with the splits that a scikit-learn splitter yields, which are equal for equal seeds.
 
     The splitter gets the features, the labels as the user wrote them, and the groups if there are any. Raise DataError
@@ -235,16 +237,18 @@ def with_splits_of(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
         try:
             found = [*splitter.split(dataset.features, dataset.original_labels, relations.groups)]
         except Exception as error:  # a splitter may raise anything
-            what = f"`{source}` cannot split the {len(dataset.target)} rows: {describe_exception(error)}"
-            raise DataError(what, "" if relations.groups is not None else "give `groups`, if it needs them") from error
+            what = f"the splitter `{source}` cannot split the {len(dataset.target)} rows: {describe_exception(error)}"
+            raise DataError(
+                what, "" if relations.groups is not None else "pass `groups` if the splitter needs them"
+            ) from error
     if not found:
-        raise DataError(f"`{source}` makes no splits of the {len(dataset.target)} rows")
+        raise DataError(f"the splitter `{source}` returned no splits of the {len(dataset.target)} rows")
     splits = tuple(Split(*(np.asarray(rows, dtype=np.int64) for rows in pair)) for pair in found)
     check_splits(splits, len(dataset.target), source)
     if relations.groups is not None:
         for split in splits:
             if len(np.intersect1d(relations.groups[split.training], relations.groups[split.held_out])):
-                what = f"`{source}` separates rows of one group"
+                what = f"the splitter `{source}` puts rows of one group on both sides of a split"
                 raise DataError(what, "use a splitter that keeps groups together, such as `GroupKFold`, or no `groups`")
     return replace(dataset, splits=splits, split_source=source)
 
@@ -275,7 +279,7 @@ class StoredSplitter:
         """
         for each in self.splits:
             if max(each.training.max(initial=0), each.held_out.max(initial=0)) >= features.shape[0]:
-                raise ValueError("the stored splits are those of more rows")
+                raise ValueError(f"the stored splits need more rows than the {features.shape[0]} that are given")
             yield each.training, each.held_out
 
     def get_n_splits(self, *_: Any) -> int:
@@ -283,7 +287,7 @@ class StoredSplitter:
         return len(self.splits)
 
 
-def serialize_row_options(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
+def serialize_splits_and_relations(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
     """Return the splits, and the groups, times and weights of a table, as texts by name for the store of a run.
 
     Anything that the table does not have is left out.
@@ -297,7 +301,7 @@ def serialize_row_options(splits: Sequence[Split], table: Table, group_name: str
     found |= {} if group_name is None else {GROUP_NAME: group_name}
     if table.weights is not None:
         content = base64.b64encode(zlib.compress(np.ascontiguousarray(table.weights, dtype="<f8").tobytes()))
-        found[WEIGHTS_SETTING] = json.dumps([describe_weights(table.weights), content.decode("ascii")])
+        found[WEIGHTS_SETTING] = json.dumps([weights_fingerprint(table.weights), content.decode("ascii")])
     return found
 
 
@@ -306,7 +310,7 @@ def stored_validation(header: RunHeader) -> Validation | None:
     return parse_validation_or_none(header.validation)
 
 
-def related_table(table: Table, header: RunHeader) -> Table:
+def attach_stored_groups_times_and_weights(table: Table, header: RunHeader) -> Table:
     """Return the table with the groups, times and weights that its rows had in the stored run.
 
     They come from the store, or from columns that the validation of the run names. Raise DataError if they are not
@@ -324,7 +328,10 @@ def with_stored_relations(table: Table, header: RunHeader) -> Table:
     if isinstance(packed, dict) and packed:
         known = {name: _unpacked(packed.get(name)) for name in ("groups", "times") if name in packed}
         if any(len(codes) != len(table.target) for codes in known.values()):
-            raise DataError(f"the data is different: `{table.name}` has {len(table.target)} rows", REPEAT_OPTIONS)
+            what = (
+                f"the data is different: the {len(table.target)} rows of `{table.name}` are not as many as in the run"
+            )
+            raise DataError(what, REPEAT_OPTIONS)
         if not table.relations:
             table = replace(table, relations=RowRelations(**known))
     if (name := header.data_options.get(GROUP_NAME)) is not None:
@@ -363,7 +370,7 @@ def _stored_weights(header: RunHeader, rows: int) -> Weights | None:
         weights = np.frombuffer(content, dtype="<f8").astype(np.float64)
     except (binascii.Error, zlib.error, ValueError):
         raise _unreadable("weights") from None
-    if describe_weights(weights) != packed[0]:
+    if weights_fingerprint(weights) != packed[0]:
         raise DataError("the sample weights in the store do not match their checksum", "pass them: `sample_weight=…`")
     if len(weights) != rows:
         what = f"the data is different: the run had {len(weights)} sample weights, and there are {rows} rows"

@@ -20,7 +20,7 @@ from spacelang.ir.validation import (
     group_column,
 )
 from spacelang.runtime.data import tables
-from spacelang.runtime.data.row_relations import rank_of_times
+from spacelang.runtime.data.row_relations import rank_times
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Rows
@@ -61,7 +61,7 @@ class SplitHint:
     reason: str
 
     @property
-    def text(self) -> str:
+    def validation_text(self) -> str:
         """The suggested validation in the syntax of the language."""
         return describe_validation(self.validation)
 
@@ -71,20 +71,20 @@ class SplitHint:
         return group_column(self.validation) is not None
 
     @property
-    def note(self) -> str:
+    def starter_space_note(self) -> str:
         """A sentence for a starter space that has the split, because the hint is sure."""
-        return f"{self.finding}, and {self.reason}: the space has `validate {self.text}`"
+        return f"{self.finding}, and {self.reason}: the space has `validate {self.validation_text}`"
 
     @property
     def message(self) -> str:
         """A sentence on the column, with the risk of a random split and the option to use."""
-        risk, aim = "trains on rows that are later than those it holds out", "to hold out the latest rows"
+        risk, aim = "trains on later rows than it holds out", "to hold out the latest rows"
         if self.is_group:
-            risk, aim = "trains on rows of what it holds out", "to keep such rows together"
-        return f"{self.finding}; a random split {risk}: use `--validate {quote(self.text)}` {aim}"
+            risk, aim = "puts rows with the same value on both sides", "to keep such rows together"
+        return f"{self.finding}; a random split {risk}: use `--validate {quote(self.validation_text)}` {aim}"
 
 
-def split_hints(
+def find_split_hints_given_dates(
     features: Features, target: "pd.Series[Any]", kind: Kind, dates: Collection[str]
 ) -> tuple[SplitHint, ...]:
     """Return a hint for each column by which the rows of a table should be split; sparse tables have none.
@@ -115,7 +115,7 @@ def _group_hints(features: pd.DataFrame, target: "pd.Series[Any]", kind: Kind) -
 
 def _is_identifier(values: "pd.Series[Any]") -> bool:
     """Return True if the values could identify something: text, categories or whole numbers."""
-    if tables.content_of(values) is ColumnContent.CATEGORY:
+    if tables.column_content(values) is ColumnContent.CATEGORY:
         return not pd.api.types.is_bool_dtype(values)
     if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
         return False
@@ -150,7 +150,7 @@ def _compared_columns(
     else:
         yield target.to_numpy(dtype=np.float64, na_value=np.nan)
     for content in (ColumnContent.NUMBER, ColumnContent.CATEGORY):
-        names = [name for name in features.columns if tables.content_of(features[name]) is content]
+        names = [name for name in features.columns if tables.column_content(features[name]) is content]
         for name in names[:MAX_COMPARED]:
             if content is ColumnContent.NUMBER:
                 yield features[name].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -191,7 +191,7 @@ def _time_hints(features: pd.DataFrame, dates: Collection[str]) -> Iterator[Spli
     validation = TimeSeriesSplits(FOLDS, name) if len(features) <= SMALL_ROWS else Holdout(0.3, by=name)
     if len(found) > 1:
         names = ", ".join(f"`{each}`" for each, _ in found)
-        yield SplitHint(name, validation, False, f"{names} hold dates", "it is not clear which of them orders the rows")
+        yield SplitHint(name, validation, False, f"{names} hold dates", "it is not clear which column orders the rows")
         return
     steps = np.diff(ranks)
     is_ordered = bool((steps >= 0).all() or (steps <= 0).all())
@@ -204,7 +204,7 @@ def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
     if BIRTH_NAME.search(str(values.name)) or values.isna().any() or values.nunique() < MIN_TIMES:
         return None
     try:
-        return rank_of_times(values, f"the column `{values.name}`")
+        return rank_times(values, f"the column `{values.name}`")
     except DataError:  # dates in an unknown or ambiguous format
         return None
 

@@ -76,7 +76,7 @@ def _decode(content: bytes, name: str, encoding: str) -> str:
     try:
         text = content.decode("utf-8-sig" if is_usual else encoding)
     except UnicodeError as error:
-        likely = read_options.likely_encoding(content)
+        likely = read_options.guess_encoding(content)
         remedy = "save the file as text in UTF-8"
         if likely not in {None, encoding}:
             guess = f"the encoding may be `{likely}`: give `--encoding {likely}`, or `encoding=`"
@@ -137,8 +137,8 @@ def _check_separator(text: str, name: str, sep: str) -> None:
     # Only the header is checked: rows may have commas in their numbers.
     likely = None if sep in lines[0] else read_options.suggest_other_separator(lines, sep)
     if likely is not None:
-        between = "commas" if sep == "," else f"`{read_options.displayed_separator(sep)}`"
-        fitting = read_options.displayed_separator(likely)
+        between = "commas" if sep == "," else f"`{read_options.format_separator(sep)}`"
+        fitting = read_options.format_separator(likely)
         raise DataError(
             f"`{name}` is not separated by {between}: its header is a single field",
             f"the separator seems to be `{fitting}`: give `--sep {quote(fitting)}`, or `sep=`",

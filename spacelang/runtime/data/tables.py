@@ -36,7 +36,7 @@ class ColumnContent(Enum):
     EMPTY = "empty"
 
 
-def content_of(column: pd.Series) -> ColumnContent:
+def column_content(column: pd.Series) -> ColumnContent:
     """Return the content of a column by its type; text and booleans are categories."""
     if bool(column.isna().all()):
         return ColumnContent.EMPTY
@@ -102,11 +102,11 @@ class SparseTable:
         kept = [place for place, name in enumerate(self.names) if name not in left_out]
         numbers = self.numbers[:, kept]
         if self.others.keys() <= left_out and numbers.nnz <= SPARSE_SHARE * len(self) * len(kept):
-            return canonical(numbers)
+            return canonical_csr(numbers)
         return self.dense.drop(columns=[*left_out])
 
 
-def canonical(features: Any) -> csr_array:
+def canonical_csr(features: Any) -> csr_array:
     """Return a CSR copy with sorted indices and without stored zeros.
 
     Raise DataError for an array that is not numeric or has not two dimensions.
@@ -124,12 +124,12 @@ def canonical(features: Any) -> csr_array:
     return rows
 
 
-def data_facts(name: str, features: Features, labels: Any) -> DataFacts:
+def make_data_facts(name: str, features: Features, labels: Any) -> DataFacts:
     """Return the name, the shape and the fingerprint of n rows of features and n labels."""
-    return DataFacts(name, features.shape[0], features.shape[1], fingerprint(features, labels))
+    return DataFacts(name, features.shape[0], features.shape[1], data_fingerprint(features, labels))
 
 
-def fingerprint(features: Features, labels: Any) -> str:
+def data_fingerprint(features: Features, labels: Any) -> str:
     """Return the fingerprint of features and labels, as 64 hexadecimal digits.
 
     It is a SHA-256 of the names, types and values of all columns and of the labels.
@@ -152,7 +152,7 @@ def fingerprint(features: Features, labels: Any) -> str:
 
 
 def _hashed_sparse(features: Any) -> bytes:
-    rows = canonical(features)
+    rows = canonical_csr(features)
     digest = hashlib.sha256(json.dumps(["sparse", rows.shape[1]]).encode())
     for part in (_bytes(rows.indptr, np.int64), _bytes(rows.indices, np.int64), _numbers(rows.data)):
         digest.update(hashlib.sha256(part).digest())
@@ -232,6 +232,6 @@ def check_weights(given: Any, rows: int) -> Weights:
     return weights
 
 
-def describe_weights(weights: Weights) -> str:
+def weights_fingerprint(weights: Weights) -> str:
     """Return a text that is equal for equal weights, by which a run is resumed."""
     return f"{len(weights)} weights, content {hashlib.sha256(weights.tobytes()).hexdigest()[:SHOWN_DIGITS]}"

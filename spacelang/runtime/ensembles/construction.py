@@ -68,7 +68,7 @@ class NoEligibleTrialError(EnsembleError):
     """No trial can be a member: none succeeded within all bounds on all training rows."""
 
 
-class BestPredictions(NullTrialStorage):
+class BestPredictionsStorage(NullTrialStorage):
     """A trial storage that keeps only predictions: those of at most `LIBRARY_SIZE` best trials, by trial number."""
 
     stores_predictions = True
@@ -92,7 +92,7 @@ class BestPredictions(NullTrialStorage):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class EnsembleMember:
     """A trial whose pipeline has `votes` votes in an ensemble.
 
     `seconds` is the time of its fit on all rows, 0 before that fit. If `is_trial_model`, there was no time for it, and
@@ -113,10 +113,10 @@ class EnsembleSelection:
     rows.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[EnsembleMember, ...]
     models: ModelMultiset
     library: int
-    loss_of: Callable[[Sequence[Member]], float] = field(compare=False, repr=False)
+    loss_of: Callable[[Sequence[EnsembleMember]], float] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Ensemble:
     """
 
     choice: EnsembleSelection
-    members: tuple[Member, ...]
+    members: tuple[EnsembleMember, ...]
     loss: float | None
     rows: int
     seconds: float
@@ -178,7 +178,7 @@ def select_members(
         return True
 
     losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
-    places = indices_of_lowest(losses, LIBRARY_SIZE, has_predictions)
+    places = indices_of_lowest_losses(losses, LIBRARY_SIZE, has_predictions)
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
@@ -187,11 +187,11 @@ def select_members(
     bag = select_models([known[place] for place in places], losses_of, size, may_continue)
     if not np.isfinite(bag.losses).all():
         raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
-    members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
+    members = [EnsembleMember(records[places[model]], votes) for model, votes in bag.votes.items()]
     of_trial = {records[place].index: known[place] for place in places}
     judged = pipeline_scorer.make_prediction_loss_function(held_out, objective.metric)
 
-    def loss_of(some: Sequence[Member]) -> float:
+    def loss_of(some: Sequence[EnsembleMember]) -> float:
         found = [of_trial[each.record.index] for each in some]
         return judged(average_predictions(found, [each.votes for each in some]))
 
@@ -246,10 +246,12 @@ def fit_ensemble(
         found = replace(found, note=_time_note(found, late, objective, time))
     if not (needed and members):
         return found
-    from spacelang.runtime.ensembles.voting import make_fitted_vote
+    from spacelang.runtime.ensembles.voting import as_fitted_voting_estimator
 
     pipelines = [fit.value.open() for _, fit in fitted if fit.value is not None]
-    estimator = make_fitted_vote(make_unfitted(objective, members, form), pipelines, objective.held_out.classes)
+    estimator = as_fitted_voting_estimator(
+        make_unfitted_vote(objective, members, form), pipelines, objective.held_out.classes
+    )
     first, payload = members[0].record.trial.request.configuration, final_fit.SerializedPayload(estimator)
     scoring, most = final_fit.UnseenScoreWork(first, form, payload), max(*limit.values(), final_fit.MIN_SECONDS)
     if time is not None:
@@ -265,7 +267,7 @@ _Fits: TypeAlias = "dict[int, final_fit.WorkResult[final_fit.SerializedPayload]]
 
 
 def _fit_members(
-    members: Sequence[Member],
+    members: Sequence[EnsembleMember],
     limit: Mapping[int, float],
     executor: Executor,
     form: PipelineInput,
@@ -293,7 +295,7 @@ def _fit_members(
 
 
 def _take_trial_models(
-    members: Sequence[Member],
+    members: Sequence[EnsembleMember],
     fits: _Fits,
     limit: Mapping[int, float],
     executor: Executor,
@@ -342,15 +344,15 @@ def _describe_models(models: int, members: int) -> str:
     return f"{which} members of the ensemble are the models of their trials"
 
 
-def make_unfitted(
-    objective: EnsembleObjective, members: Sequence[Member], form: PipelineInput = PipelineInput.TABLE
+def make_unfitted_vote(
+    objective: EnsembleObjective, members: Sequence[EnsembleMember], form: PipelineInput = PipelineInput.TABLE
 ) -> Any:
     """Return the vote of the members as an estimator that is not fitted yet; it takes input of the kind `form`."""
-    from spacelang.runtime.ensembles.voting import make_vote
+    from spacelang.runtime.ensembles.voting import make_voting_estimator
 
     trials = {f"trial_{each.record.index}": each.record.trial for each in members}
     made = {name: objective.make_member(trial.request.configuration, form) for name, trial in trials.items()}
-    return make_vote(made, [each.votes for each in members], is_classifier=bool(objective.held_out.classes))
+    return make_voting_estimator(made, [each.votes for each in members], is_classifier=bool(objective.held_out.classes))
 
 
 def is_eligible(trial: Trial, training_size: int) -> bool:
@@ -363,7 +365,9 @@ def _is_finite(predictions: Predictions | None) -> bool:
     return predictions is not None and bool(np.isfinite(predictions).all())
 
 
-def indices_of_lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:
+def indices_of_lowest_losses(
+    losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True
+) -> list[int]:
     """Return the ascending indices of the `most` lowest losses for which `usable` returns True.
 
     Of equal losses the first ones are taken. `usable` is called only as often as needed.

@@ -23,17 +23,17 @@ def as_fitted_voting_member(pipeline: Any, is_classifier: bool) -> Any:
     return member
 
 
-def make_vote_of_fitted(pipelines: Mapping[str, Any], classes: Sequence[Any]) -> Any:
+def make_fitted_voting_estimator(pipelines: Mapping[str, Any], classes: Sequence[Any]) -> Any:
     """Return the fitted vote, with equal votes, of fitted pipelines; `classes` are empty for a regression.
 
     Classifiers must be fitted on class codes; the vote predicts the labels in `classes`.
     """
     members = {name: as_fitted_voting_member(each, bool(classes)) for name, each in pipelines.items()}
-    unfitted = make_vote(members, [1] * len(members), is_classifier=bool(classes))
-    return make_fitted_vote(unfitted, [*members.values()], classes)
+    unfitted = make_voting_estimator(members, [1] * len(members), is_classifier=bool(classes))
+    return as_fitted_voting_estimator(unfitted, [*members.values()], classes)
 
 
-def make_vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:
+def make_voting_estimator(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:
     """Return scikit-learn's unfitted voting estimator: a soft vote of classifiers, the weighted mean of regressors."""
     from sklearn.ensemble import VotingClassifier, VotingRegressor
 
@@ -44,7 +44,7 @@ def make_vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier
     return VotingRegressor([*members.items()], weights=weights)
 
 
-def make_fitted_vote(unfitted: Any, members: Sequence[Any], classes: Sequence[Any]) -> Any:
+def as_fitted_voting_estimator(unfitted: Any, members: Sequence[Any], classes: Sequence[Any]) -> Any:
     """Return the voting estimator as `fit` would leave it, with members that are fitted already.
 
     The members must be in the order of the unfitted ones. Classifiers must be fitted on label codes, the indices in the

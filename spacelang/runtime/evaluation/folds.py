@@ -276,7 +276,7 @@ def _predefined_splits(
 ) -> list[tuple[Rows, Rows]]:
     """Return the predefined splits, training rows in random order; raise DataError if invalid or of a single class."""
     if validation != dataset.validation:
-        raise DataError(f"`{dataset.name}` does not have {describe_validation(validation)}")
+        raise DataError(f"the data `{dataset.name}` does not define {describe_validation(validation)}")
     source = dataset.split_source or dataset.name
     splits.check_splits(dataset.splits, len(dataset.target), source)
     _check_split_classes(dataset, [(split.training, split.held_out) for split in dataset.splits], f"of `{source}`")

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, overload
 
 import pandas as pd
 
-from spacelang.catalog.packages import allow_imports, allowed_folders
+from spacelang.catalog.packages import adopt_allowed_folders, folders_by_allowed_package
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space, operators
@@ -19,10 +19,10 @@ from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import LossName, LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.ir.validation import Validation
 from spacelang.runtime import final_fit
-from spacelang.runtime.archives.meta_features import meta_features
+from spacelang.runtime.archives.meta_features import compute_meta_features
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.data.tables import data_facts, describe_weights
-from spacelang.runtime.ensembles.voting import as_fitted_voting_member, as_voting_member, make_vote_of_fitted
+from spacelang.runtime.data.tables import make_data_facts, weights_fingerprint
+from spacelang.runtime.ensembles.voting import as_fitted_voting_member, as_voting_member, make_fitted_voting_estimator
 from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, describe_fit_error, fit, fit_options
@@ -99,7 +99,7 @@ class DataObjective:
     @cached_property
     def facts(self) -> DataFacts:
         """The description of the data that is stored with a run."""
-        return data_facts(self.dataset.name, self.dataset.features, self.dataset.original_labels)
+        return make_data_facts(self.dataset.name, self.dataset.features, self.dataset.original_labels)
 
     @cached_property
     def meta_features(self) -> Mapping[str, float]:
@@ -107,7 +107,7 @@ class DataObjective:
         data = self.dataset
         rows = folds.split_rows(data, self._settings.validation, self._settings.seed)[0][0]
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
-        return meta_features(features, data.target.iloc[rows], is_classification=data.is_stratified)
+        return compute_meta_features(features, data.target.iloc[rows], is_classification=data.is_stratified)
 
     @property
     def positive_class(self) -> PositiveClass | None:
@@ -118,7 +118,7 @@ class DataObjective:
         return PositiveClass(self.dataset.classes[1], names) if names else None
 
     @property
-    def recorded(self) -> tuple[str, ...]:
+    def recorded_columns(self) -> tuple[str, ...]:
         """The extra columns of trials: the recorded metrics and the loss on the training rows."""
         metrics = tuple(f"metric.{name}" for name in self._settings.metrics)
         return (*metrics, "training_loss") if self._settings.training_score else metrics
@@ -139,9 +139,9 @@ class DataObjective:
         if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
             found[header.SCORER_SETTING] = scorer
         if self.dataset.weights is not None:
-            found[header.WEIGHTS_SETTING] = describe_weights(self.dataset.weights)
+            found[header.WEIGHTS_SETTING] = weights_fingerprint(self.dataset.weights)
         if self.tested is not None:
-            facts = data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
+            facts = make_data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[: header.SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
             found[header.MISSING_VALUES_SETTING] = numbered
@@ -209,12 +209,12 @@ class DataObjective:
     def _copy_with(self, **changed: Any) -> "DataObjective":
         other = object.__new__(type(self))
         vars(other).update(vars(self), **changed)
-        for name in ("facts", "meta_features", "route"):
+        for name in ("facts", "meta_features", "prefix_key"):
             vars(other).pop(name, None)
         return other
 
     @cached_property
-    def route(self) -> PrefixKeyFunction:
+    def prefix_key(self) -> PrefixKeyFunction:
         """The prefix keys of requests: pipelines whose keys begin alike have the same first steps."""
         return PrefixKeys(self._space, self.training_size).key_of
 
@@ -252,7 +252,7 @@ class DataObjective:
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
             reason, alone = describe_fit_error(error, pipelines[len(judged)]), account.unshared_seconds(failure.seconds)
-            return replace(failure.result_of(request), reason=reason, cost_alone=alone)
+            return replace(failure.make_result(request), reason=reason, cost_alone=alone)
         cost = self._clock() - started
         is_partial = len(judged) < len(self._folds)
         alone = account.unshared_seconds(cost)
@@ -312,7 +312,9 @@ class DataObjective:
         ]
         if len(ready) == 1:
             return as_fitted_voting_member(ready[0], bool(classes)) if is_member else decode_labels(ready[0], labels)
-        return make_vote_of_fitted({f"fold_{number}": each for number, each in enumerate(ready, start=1)}, labels)
+        return make_fitted_voting_estimator(
+            {f"fold_{number}": each for number, each in enumerate(ready, start=1)}, labels
+        )
 
     def _know_all_classes(self, pipelines: Sequence[Any]) -> bool:
         """Return True if the fitted pipelines are of a regression, or have learned all classes of the data."""
@@ -345,7 +347,7 @@ class DataObjective:
         except Exception as error:
             if isinstance(work, final_fit.UnseenScoreWork):
                 raise
-            return exception_failure(error, self._clock() - started).result_of(work)
+            return exception_failure(error, self._clock() - started).make_result(work)
         return final_fit.WorkResult(value, self._clock() - started)
 
     def _score_unseen_rows(self, work: final_fit.UnseenScoreWork) -> TestScore:
@@ -389,11 +391,11 @@ class DataObjective:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name != "_threads"}
-        return state | {_SIBLING_PACKAGES: allowed_folders()}
+        return state | {_SIBLING_PACKAGES: folders_by_allowed_package()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state and import all that trials need, so that workers forked from this process start at once."""
-        allow_imports(state.pop(_SIBLING_PACKAGES))
+        adopt_allowed_folders(state.pop(_SIBLING_PACKAGES))
         vars(self).update(state)
         _ = self._threads
 

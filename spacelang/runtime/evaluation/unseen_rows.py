@@ -13,7 +13,7 @@ from spacelang.runtime.data.labels import (
     Dataset,
     TaskKind,
     check_and_encode_labels,
-    describe_shape,
+    describe_target_count,
     describe_targets,
     make_indicator_labels,
     regression_labels,
@@ -134,9 +134,11 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int, time_column: str |
 def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
     """Return the test rows with the columns, types and class codes of the other rows; raise DataError if impossible."""
     features = align_features(tested, table)
-    if describe_shape(tested.target) != describe_shape(table.target):
-        what = f"`{tested.name}` has {describe_shape(tested.target)}, but `{table.name}` has "
-        raise DataError(f"{what}{describe_shape(table.target)}", "test rows need the same targets as the other rows")
+    if describe_target_count(tested.target) != describe_target_count(table.target):
+        what = f"`{tested.name}` has {describe_target_count(tested.target)}, but `{table.name}` has "
+        raise DataError(
+            f"{what}{describe_target_count(table.target)}", "test rows need the same targets as the other rows"
+        )
     lacking = int(tested.target.isna().to_numpy().reshape(len(tested.target), -1).any(axis=1).sum())
     if lacking:
         have = "1 row has" if lacking == 1 else f"{lacking} rows have"

@@ -90,7 +90,8 @@ class Processes:
         if needed > (limit := operating_system.max_open_files()):
             help_ = f"raise the limit: `ulimit -n {2 * needed}`; {NO_WORKERS_HELP}"
             counted = count_with_noun(workers, "worker")
-            raise InputError(f"a process may open only {limit:.0f} files here, and {counted} need {needed}", help_)
+            what = f"{counted} need {needed} open files, but the limit of this process is {limit:.0f}"
+            raise InputError(what, help_)
         self._evaluate, self._limits, self._isolates, self._forks = evaluate, limits, isolate, forks
         self._workers = {name: _WorkerState(name) for name in map(str, range(1, workers + 1))}
         self._next_number = count(1)
@@ -348,7 +349,7 @@ class Processes:
         if isinstance(answer, InputError):
             self._error = self._error or answer
             return
-        result = answer.result_of(job.work) if isinstance(answer, Failure) else answer
+        result = answer.make_result(job.work) if isinstance(answer, Failure) else answer
         self._finished.append(FinishedJob(job, result, worker.name, worker.attempts))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from spacelang.catalog import Catalogue, CatalogueEntry, Role, packages
+from spacelang.catalog import Catalogue, CatalogueEntry, OperatorRole, packages
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,
     Choice,
@@ -34,8 +34,8 @@ CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})  # The class
 def catalogue(name: str) -> Catalogue:
     """Return the named catalogue; raise BuildError if its package (checked before) is not installed or unreadable."""
     try:
-        return packages.open_package(name)
-    except packages.NotInstalledError as error:
+        return packages.open_package_catalogue(name)
+    except packages.PackageNotInstalledError as error:
         raise BuildError(str(error), error.remedy) from error
     except packages.UnreadablePackageError as error:
         raise BuildError(str(error)) from error
@@ -79,7 +79,7 @@ def class_of(operator: Operator) -> Any:
 @cache
 def _class(catalogue_name: str, name: str) -> Any:
     try:
-        return packages.operator_class(catalogue(catalogue_name), name)
+        return packages.import_operator_class(catalogue(catalogue_name), name)
     except LookupError as error:
         raise BuildError(str(error.args[0])) from error
 
@@ -108,7 +108,7 @@ def runtime_arguments(operator: Operator, *, n_jobs: int | None, random_state: i
 def catalogue_object(operator: Operator, parameter: str, name: str) -> Any:
     """Return the function or object that the catalogue names for a parameter; raise BuildError if there is none."""
     try:
-        return packages.named_object(catalogue(operator.catalogue), operator.name, parameter, name)
+        return packages.import_named_object(catalogue(operator.catalogue), operator.name, parameter, name)
     except LookupError as error:
         raise BuildError(str(error.args[0])) from error
 
@@ -117,9 +117,9 @@ def task_kind(root: Node) -> TaskKind:
     """Return `classification` or `regression` by the last operators of a space; raise BuildError for a mixture."""
     last = tuple(_last_operators(root))
     roles = [catalogue_entry(operator).roles for operator in last]
-    if roles and all(Role.CLASSIFIER in held for held in roles):
+    if roles and all(OperatorRole.CLASSIFIER in held for held in roles):
         return "classification"
-    if roles and all(Role.REGRESSOR in held for held in roles):
+    if roles and all(OperatorRole.REGRESSOR in held for held in roles):
         return "regression"
     help_text = "a space can be searched on data if all alternatives of its last stage predict the same kind of target"
     raise BuildError("the last stage must contain only classifiers or only regressors", help_text)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
 from spacelang.runtime.data.loading import default_column_names, make_features
-from spacelang.runtime.data.tables import Features, canonical
+from spacelang.runtime.data.tables import Features, canonical_csr
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.columns import TableColumn
 from spacelang.runtime.pipelines.preparation import Preparation
@@ -115,7 +115,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _to_sparse(self, features: Features) -> Features:
         self._check_width(features)
         is_table = isinstance(features, pd.DataFrame)
-        return canonical(csr_array(features.to_numpy(dtype=np.float64))) if is_table else features
+        return canonical_csr(csr_array(features.to_numpy(dtype=np.float64))) if is_table else features
 
     def _to_named_table(self, features: Features, *, is_named: bool) -> pd.DataFrame:
         """Return a DataFrame with the column names of `fit`; columns without names are identified by position."""

@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from spacelang.catalog import Role
+from spacelang.catalog import OperatorRole
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators
 from spacelang.ir.walk import products
-from spacelang.runtime.data.tables import ColumnContent, Features, content_of, is_free_text
+from spacelang.runtime.data.tables import ColumnContent, Features, column_content, is_free_text
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry
 from spacelang.runtime.pipelines.columns import READERS, TableColumn
@@ -174,7 +174,7 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
 
 
 def _describe_column(values: pd.Series) -> TableColumn:
-    content = content_of(values)
+    content = column_content(values)
     is_text = content is ColumnContent.CATEGORY and is_free_text(values)
     return TableColumn(str(values.name), content, is_text, bool(values.isna().any()))
 
@@ -273,7 +273,7 @@ def _category_flow(operator: Operator) -> _Flow:
     if operator.name == "SimpleImputer":
         passes = _possible_values(operator, "strategy", "mean") <= TEXT_STRATEGIES
     else:
-        passes = known.accepts_categories and Role.TRANSFORMER in known.roles
+        passes = known.accepts_categories and OperatorRole.TRANSFORMER in known.roles
     return _Flow.PASSES if passes else _Flow.BREAKS
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from spacelang.ir.task import NEGATED_PREFIX, BoundedMeasure, FunctionBound
-from spacelang.runtime.black_box.function import function_identity, function_name
+from spacelang.runtime.black_box.function_objective import function_fingerprint, function_name
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import SHOWN_DIGITS
 
@@ -46,7 +46,7 @@ def describe_scorer(scorer: Scorer) -> str:
         return ""
     # A scorer of `make_scorer` has its function as an attribute, of which the scorer's identity has only the source.
     inner = getattr(scorer, "_score_func", None)
-    identities = (function_identity(each) for each in (scorer, inner) if each is not None)
+    identities = (function_fingerprint(each) for each in (scorer, inner) if each is not None)
     return f"{_word(scorer)}, content {sha256(' '.join(identities).encode()).hexdigest()[:SHOWN_DIGITS]}"
 
 

@@ -20,7 +20,7 @@ from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import Array
-from spacelang.serialization.syntax_nodes import expression_speller, show_expression
+from spacelang.serialization.syntax_nodes import expression_speller, format_expression
 from spacelang.targets._admm.points import Coordinate, Owner, ThetaCoordinates
 
 MAX_ENUMERATED_MEMBERS: Final = 4_096
@@ -224,7 +224,9 @@ class _LayoutBuilder:
         tests: list[Expr] = [BranchTest(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
         if variable.condition is not None:
             tests += [] if variable.address in settled.decided_conditions else [variable.condition]
-        return "" if not tests else show_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
+        return (
+            "" if not tests else format_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
+        )
 
     @cached_property
     def _to_syntax(self) -> Callable[[Expr], Expr]:

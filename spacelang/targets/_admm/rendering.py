@@ -9,7 +9,7 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Constraint
 from spacelang.ir.task import Bound, BoundedMeasure, describe_bound
-from spacelang.serialization.syntax_nodes import expression_speller, show_expression
+from spacelang.serialization.syntax_nodes import expression_speller, format_expression
 from spacelang.solver.counting import Structures
 from spacelang.targets._admm.configuration_converter import ConfigurationConverter
 from spacelang.targets._admm.layout import VariableLayout
@@ -131,7 +131,7 @@ def _decision_names(form: AdmmVariables) -> dict[str, tuple[str, tuple[str, ...]
 def _constraint_texts(form: AdmmVariables) -> list[str]:
     said = expression_speller(form.space)
     words = ((("require", "forbid")[each.forbidden], said(each.expression)) for each in form.value_constraints)
-    return [f"{word} {show_expression(expression)}" for word, expression in words]
+    return [f"{word} {format_expression(expression)}" for word, expression in words]
 
 
 def text_listing(form: AdmmVariables) -> str:

@@ -5,7 +5,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.ir.domain import literal
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Hyperparameter, Space
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.serialization.syntax_nodes import format_expression
 from spacelang.text import Source
 
 
@@ -58,7 +58,7 @@ def constraints(text: str) -> list[str]:
 
 
 def shown(expression: Expr) -> str:
-    return show_expression(expression)
+    return format_expression(expression)
 
 
 def default(text: str, address: str) -> str:

@@ -12,10 +12,10 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value, are_same_value
 from spacelang.ir.walk import unique_value_name
 from spacelang.runtime.pipelines.build import build
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.defaults import default_configuration
-from spacelang.text import forbidden_character
+from spacelang.text import first_forbidden_character
 
 INIT = "stage estimator = GradientBoostingClassifier {{ learning_rate : {{0.1, 0.2}}, init : {} }}"
 ADDRESS = "estimator.GradientBoostingClassifier.init"
@@ -150,9 +150,9 @@ def test_values_that_are_no_words_are_compared(test: str, count: int) -> None:
 @pytest.mark.parametrize("text", [MANY, BIRCH.format(CLUSTERS)])
 def test_a_mixture_is_told_again(text: str) -> None:
     whole = space(text)
-    assert members(as_text(whole)) == members(text)
-    assert default_configuration(space(as_text(whole))) == default_configuration(whole)
-    assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
+    assert members(space_to_text(whole)) == members(text)
+    assert default_configuration(space(space_to_text(whole))) == default_configuration(whole)
+    assert space_from_json(json.loads(json.dumps(space_to_json(whole)))) == whole
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ def test_values_that_read_like_each_other_are_told_apart(test: str, count: int) 
 def test_the_default_is_the_value_that_is_written(written: str, usual: str) -> None:
     whole = space(ALIKE.format(f" = {written}"))
     assert default_configuration(whole)["thing.base"] == usual
-    assert default_configuration(space(as_text(whole))) == default_configuration(whole)
-    assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
+    assert default_configuration(space(space_to_text(whole))) == default_configuration(whole)
+    assert space_from_json(json.loads(json.dumps(space_to_json(whole)))) == whole
 
 
 @pytest.mark.parametrize("written", ['"7"', '"none"', '"range"', "one"])
@@ -240,6 +240,6 @@ def test_two_values_have_two_names(values: tuple[Value, Value]) -> None:
     first, second = values
     names = {unique_value_name(first), unique_value_name(second)}
     assert "range" not in names
-    assert all(forbidden_character(name) is None for name in names)
+    assert all(first_forbidden_character(name) is None for name in names)
     # 0.0 and -0.0, 1 and 1.0 are one value, which a decision has once.
     assert (len(names) == 1) <= are_same_value(first, second)

@@ -7,9 +7,9 @@ import pytest
 
 import spacelang as sl
 from spacelang.ir.repeated_stages import address_shared_by_uses, address_to_expression_name
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.difference import compare
-from spacelang.serialization.space_text import UnwritableSpaceError, as_text
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.difference import compare_spaces
+from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.syntax.printer import format_text
 
@@ -68,7 +68,7 @@ def test_constraints_name_the_number_and_the_uses(rest: str, count: int | None) 
     space = read(rest)
     expected = (1 + count) * C if count is not None else C + (P + P**2 + P**3)
     assert space.configurations == expected
-    assert sl.parse(as_text(space.checked)).configurations == expected
+    assert sl.parse(space_to_text(space.checked)).configurations == expected
 
 
 def test_conditions_name_uses_and_the_stage() -> None:
@@ -94,13 +94,13 @@ def test_a_stage_in_the_stage_is_a_decision_of_each_use() -> None:
 
 def test_text_json_and_format_keep_the_chain() -> None:
     space = read("forbid step[1] is PCA and step[2] is PCA\nforbid step == 2")
-    text = as_text(space.checked)
+    text = space_to_text(space.checked)
     assert "repeat(step, 0, 3)" in text
     assert text.count("forbid step[1] is PCA and step[2] is PCA") == 1
     again = sl.parse(text)
-    assert as_text(again.checked) == text
-    assert compare(space.counted, again.counted).differences == ()
-    assert from_json(to_json(space.checked)) == space.checked
+    assert space_to_text(again.checked) == text
+    assert compare_spaces(space.counted, again.counted).differences == ()
+    assert space_from_json(space_to_json(space.checked)) == space.checked
     assert format_text("pipeline=repeat( step,0 , 3)->a") == "pipeline = repeat(step, 0, 3) -> a\n"
 
 
@@ -108,7 +108,7 @@ def test_a_chain_whose_uses_differ_has_no_text() -> None:
     text = "stage step = StandardScaler | PCA { whiten : bool = false when step[1] is PCA }\n"
     space = sl.parse(text + "pipeline = repeat(step, 0, 2) -> GaussianNB")
     with pytest.raises(UnwritableSpaceError, match="the uses of the chain `step`"):
-        as_text(space.checked)
+        space_to_text(space.checked)
 
 
 def test_another_number_is_one_discrepancy() -> None:
@@ -140,7 +140,7 @@ def test_a_tuple_in_a_use() -> None:
     )
     space = sl.parse(text)
     assert space.configurations == 1 + 7 + 7**2
-    assert sl.parse(as_text(space.checked)).configurations == 57
+    assert sl.parse(space_to_text(space.checked)).configurations == 57
     given = {"step": "1", "step[1]": "SelectFromModel", "step[1].estimator": "MLPRegressor"}
     sizes = {"step[1].estimator.hidden_layer_sizes.length": 1, "step[1].estimator.hidden_layer_sizes[1]": 2}
     assert space.build(given | sizes).steps[0][1].estimator.hidden_layer_sizes == (2,)
@@ -154,10 +154,10 @@ pipeline = (repeat(step, 0, 2)) as before -> (repeat(step, 0, 2)) as after -> Ga
 {rule}
 """
     space = sl.parse(text).checked
-    (line,) = (line for line in as_text(space).splitlines() if line.startswith("require"))
+    (line,) = (line for line in space_to_text(space).splitlines() if line.startswith("require"))
     assert line == "require before[1].made.lo <= after[1].made.lo"
     # Without the constraint for one pair of numbers of uses, the text tests the numbers.
     for number in range(len(space.constraints)):
         part = replace(space, constraints=(*space.constraints[:number], *space.constraints[number + 1 :]))
-        again = sl.parse(as_text(part))
+        again = sl.parse(space_to_text(part))
         assert again.configurations == Structures(part).configuration_count

@@ -7,7 +7,7 @@ from spacelang.analysis.diagnostic_collector import BindingError, check_bindings
 from spacelang.ir.domain import describe
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.serialization.syntax_nodes import format_expression
 from spacelang.solver.defaults import default_configuration
 from spacelang.text import Source
 
@@ -134,7 +134,7 @@ stage e = KNeighborsClassifier { n_neighbors : int[1, 50] = 5, p : int[1, 3] = 2
 def test_conditions_are_bound() -> None:
     p = hyperparameters(KNN, n_samples=20)[1]
     assert p.condition is not None
-    assert show_expression(p.condition) == "e.KNeighborsClassifier.n_neighbors <= 20 / 2"
+    assert format_expression(p.condition) == "e.KNeighborsClassifier.n_neighbors <= 20 / 2"
 
 
 @pytest.mark.parametrize("numbers", [{}, {"n_samples": 20}, {"n_samples": 2000}])

@@ -6,7 +6,7 @@ from spacelang import api
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.ir.space import Operator
 from spacelang.ir.value import Value
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.space_text import space_to_text
 from spacelang.syntax.printer import format_text
 from spacelang.text import Source
 
@@ -68,7 +68,7 @@ def test_what_has_no_limit_waits_for_the_data() -> None:
 
 def test_names_of_the_data_are_no_strings_in_texts_that_are_written() -> None:
     space = api.parse('abstract net { x = "n_samples" }\nstage e = net')
-    assert 'x = "n_samples"' in as_text(space.checked)
+    assert 'x = "n_samples"' in space_to_text(space.checked)
 
 
 def test_a_constraint_that_names_what_the_data_decides_is_one_about_the_data() -> None:

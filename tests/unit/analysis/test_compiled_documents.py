@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from spacelang.analysis import CheckContext, CheckResult, check
-from spacelang.diagnostics.terminal import render
-from spacelang.serialization.definition import VERSION, to_json
-from spacelang.serialization.json_documents import DefinitionError, is_compiled_space, parse_document
+from spacelang.diagnostics.terminal import render_diagnostics
+from spacelang.serialization.definition import VERSION, space_to_json
+from spacelang.serialization.json_documents import DefinitionError, is_compiled_space, parse_compiled_document
 from spacelang.text import Source
 
 TEXT = """\
@@ -24,7 +24,7 @@ task classification {
 def compiled(text: str = TEXT, **more: Any) -> dict[str, Any]:
     space = check(Source("text.space", text)).space
     assert space is not None
-    document = {"target": "blds", "space": "text", "version": VERSION, "definition": to_json(space), **more}
+    document = {"target": "blds", "space": "text", "version": VERSION, "definition": space_to_json(space), **more}
     return json.loads(json.dumps(document))  # type: ignore[no-any-return]
 
 
@@ -34,7 +34,7 @@ def checked(document: object, **bindings: int) -> CheckResult:
 
 def refused(document: object, *telling: str, **bindings: int) -> None:
     found = checked(document, **bindings)
-    shown = render(found.diagnostics, color=False)
+    shown = render_diagnostics(found.diagnostics, color=False)
     assert found.space is None
     assert found.structures is None
     assert all(words in shown for words in telling), shown
@@ -142,7 +142,7 @@ def test_what_is_left_of_a_space(constraint: dict[str, Any], telling: str) -> No
 )
 def test_broken_documents_are_told_from_other_texts(text: str, problem: str) -> None:
     with pytest.raises(DefinitionError, match=problem):
-        parse_document(text, "file.json")
+        parse_compiled_document(text, "file.json")
     assert is_compiled_space(text)
     (found,) = check(Source("file.json", text)).diagnostics
     assert found.code == "SL009"
@@ -153,7 +153,7 @@ def test_broken_documents_are_told_from_other_texts(text: str, problem: str) -> 
     "text", ["", "stage s = A", "{", '["target", "definition"]', '{"a": {"target": 1, "definition": 2}}']
 )
 def test_what_is_no_document_is_a_text(text: str) -> None:
-    assert parse_document(text, "a.space") is None
+    assert parse_compiled_document(text, "a.space") is None
     assert not is_compiled_space(text)
 
 

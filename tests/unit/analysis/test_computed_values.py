@@ -14,7 +14,7 @@ from spacelang.ir.trial import Request
 from spacelang.ir.walk import Assignment, computed_parameters
 from spacelang.report.pipeline_module import module_with_builder
 from spacelang.runtime.request_queue import PrefixKeys
-from spacelang.serialization.difference import differences
+from spacelang.serialization.difference import list_differing_facts
 
 FLAML = """
 space flaml
@@ -74,7 +74,7 @@ def test_generated_modules_have_only_the_functions_that_they_use() -> None:
     code = module_with_builder('"""A module."""', sl.parse(text).checked)
     defined = {each.name for each in ast.parse(code).body if isinstance(each, ast.FunctionDef)}
     used = {each.id for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Name)}
-    assert {"computed", "exact", "power"} <= defined <= used | {"build"}
+    assert {"defined_arguments", "to_exact_decimal", "power"} <= defined <= used | {"build"}
     assert all("import" not in line for line in code.partition("\ndef ")[2].splitlines())
 
 
@@ -163,7 +163,7 @@ stage e = DecisionTreeClassifier { include sized } | ExtraTreeClassifier { inclu
 
 def test_differences_name_computed_values() -> None:
     one, other = (checked(f"stage e = SVC {{ var a : int[1, 3], C := {value} }}") for value in ("a + 1", "a ** 2"))
-    (found,) = differences(one, other)
+    (found,) = list_differing_facts(one, other)
     assert (found.aspect.value, found.first, found.second) == ("computed value", "e.SVC.a + 1", "e.SVC.a ** 2")
 
 

@@ -6,7 +6,7 @@ from spelled import checked, constraints, decision, found, one, space
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.defaults import default_configuration
 from spacelang.text import Source
 
@@ -78,7 +78,7 @@ def test_a_condition_on_operators_is_said_by_constraints() -> None:
 @pytest.mark.parametrize("condition", ["max_samples > 0.25", "scaler is none", "not bootstrap"])
 def test_as_text_a_space_with_such_conditions_has_the_same_members(condition: str) -> None:
     written = CHAIN.format(condition)
-    again = checked(as_text(space(written)))
+    again = checked(space_to_text(space(written)))
     assert again.space is not None
     assert members(again) == members(checked(written))
     assert default_configuration(again.space) == default_configuration(space(written))

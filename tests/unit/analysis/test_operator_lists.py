@@ -7,7 +7,7 @@ from spelled import constraints
 
 import spacelang as sl
 from spacelang.analysis import check
-from spacelang.serialization.definition import VERSION, to_json
+from spacelang.serialization.definition import VERSION, space_to_json
 from spacelang.text import Source
 
 VOTING = "stage model = VotingClassifier {{ estimators : ({}) as all{} }}"
@@ -96,9 +96,9 @@ def test_a_compiled_document_with_an_empty_list_is_reported() -> None:
     text = VOTING.format("GaussianNB? & SVC?", ", require count(estimators) >= 1")
     space = check(Source("text.space", text)).space
     assert space is not None
-    document = {"target": "blds", "space": "text", "version": VERSION, "definition": to_json(space)}
+    document = {"target": "blds", "space": "text", "version": VERSION, "definition": space_to_json(space)}
     assert check(Source("file.json", json.dumps(document))).diagnostics == ()
-    document["definition"] = {**to_json(space), "constraints": []}
+    document["definition"] = {**space_to_json(space), "constraints": []}
     assert [each.code for each in check(Source("file.json", json.dumps(document))).diagnostics] == ["SL624"]
 
 

@@ -7,10 +7,10 @@ import pytest
 from spacelang import api
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.ir.expr import Compare, Reference
-from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.difference import Aspect, differences
+from spacelang.serialization.definition import space_from_json, space_to_json
+from spacelang.serialization.difference import FactKind, list_differing_facts
 from spacelang.serialization.json_documents import DefinitionError
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.space_text import space_to_text
 from spacelang.syntax.printer import format_text
 from spacelang.targets import TARGETS
 from spacelang.text import Source
@@ -70,13 +70,13 @@ def test_what_is_no_word_is_never_a_value() -> None:
 def test_the_text_of_a_space_has_them_again() -> None:
     space = checked(STRANGE).space
     assert space is not None
-    again = checked(as_text(space)).space
+    again = checked(space_to_text(space)).space
     assert again is not None
     assert [(node.key, node.default) for node in again.hyperparameters] == [
         (node.key, node.default) for node in space.hyperparameters
     ]
     assert len(again.constraints) == 3
-    assert from_json(to_json(space)) == space
+    assert space_from_json(space_to_json(space)) == space
 
 
 @pytest.mark.parametrize("target", TARGETS.names())
@@ -98,7 +98,7 @@ def test_what_is_shown_of_conditions_and_constraints_can_be_read() -> None:
     constraints = [each["text"] for each in form["constraints"] if each["kind"] == "hyperparameters"]
     conditions = [each["condition"] for part in ("theta_c", "theta_d") for each in form[part] if each.get("condition")]
     nothing = replace(space.checked, constraints=())
-    rules = [each.first for each in differences(space.checked, nothing) if each.aspect is Aspect.CONSTRAINT]
+    rules = [each.first for each in list_differing_facts(space.checked, nothing) if each.aspect is FactKind.CONSTRAINT]
     assert (len(constraints), len(conditions), len(rules)) == (3, 3, 3)
     for line in (*constraints, *map(str, rules), *(f"forbid {each}" for each in conditions)):
         assert not [each for each in checked(STRANGE + line).diagnostics if each.code < "SL5"], line
@@ -109,7 +109,7 @@ def test_documents_name_what_a_text_can_name(name: str) -> None:
     domain = {"set": [1, 2]}
     node = {"hyperparameter": name, "address": "e.A.x", "domain": domain, "default": 1}
     with pytest.raises(DefinitionError, match=r"name|character|space"):
-        from_json({"name": "a", "root": {"operator": "A", "parameters": [node]}})
+        space_from_json({"name": "a", "root": {"operator": "A", "parameters": [node]}})
 
 
 def keys(text: str) -> dict[str, tuple[str, ...]]:

@@ -17,8 +17,8 @@ from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.space import Operator, TupleParameter, operators
 from spacelang.reductions.restriction import restrict_space
 from spacelang.report.pipeline_module import builder_code
-from spacelang.serialization.difference import differences
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.difference import list_differing_facts
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.counting import Structures
 
 MLP = """stage estimator = MLPClassifier {
@@ -144,7 +144,7 @@ def test_a_whole_tuple_in_a_configuration_is_explained() -> None:
 
 def test_a_difference_is_about_the_tuple() -> None:
     first, second = (sl.parse(text).checked for text in (MLP, MLP.replace("[1, 3]", "[1, 2]")))
-    (found,) = differences(first, second)
+    (found,) = list_differing_facts(first, second)
     assert found.path == "estimator.MLPClassifier.hidden_layer_sizes"
     assert (found.first, found.second) == tuple(f"tuple[1, {most}] of int[16, 512] log" for most in (3, 2))
 
@@ -159,7 +159,7 @@ def test_smaller_domains_of_single_elements_are_written_as_constraints() -> None
     smaller = {f"{address}[2]": Grid(20, 40, log=True), f"{address}.length": Grid(1, 2)}
     restricted = restrict_space(space, {}, smaller)
     assert restricted is not None
-    text = as_text(restricted)
+    text = space_to_text(restricted)
     assert "tuple[1, 2] of int[16, 512] log = (100,)" in text
     assert f"require {address}[2] >= 20 and {address}[2] <= 40" in text
     assert sl.parse(text).configurations == Structures(restricted).configuration_count == 497 + 497 * 21
@@ -169,7 +169,7 @@ def test_other_values_remain_where_a_restriction_excludes_the_tuples() -> None:
     space = sl.parse(UNION).checked
     restricted = restrict_space(space, {}, {"estimator.Net.units": Categorical((None, "auto"))})
     assert restricted is not None
-    assert "units : {none, auto} = auto" in as_text(restricted)
+    assert "units : {none, auto} = auto" in space_to_text(restricted)
     (net,) = (each for each in operators(restricted.root) if isinstance(each, Operator))
     assert [each.name for each in net.children] == ["units", "depth"]
 

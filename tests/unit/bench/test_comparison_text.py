@@ -76,13 +76,13 @@ def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
         (4, 2, "up to 60% of other data sets may behave as none of these"),
         (1, 5, "by bootstrap over 5 seeds, without correction for multiple comparisons"),
         (1, 5, "up to 52% of other seeds may behave as none of these"),
-        (1, 5, "The intervals say nothing about other data: 1 data set is too few."),
-        (2, 3, "The intervals say nothing about other data: 2 data sets are too few."),
+        (1, 5, "The intervals do not hold for other data: 1 data set is too few."),
+        (2, 3, "The intervals do not hold for other data: 2 data sets are too few."),
         (1, 2, "1 data set and 2 seeds are too few for intervals: every difference of ranks may be noise."),
     ):
         text = shown(made(data=[f"d{place}" for place in range(data)], seeds=seeds, trials=10))
         assert told in text
-        assert ("nothing about other data" in text) is (data < 3 and seeds > 2)
+        assert ("do not hold for other data" in text) is (data < 3 and seeds > 2)
         assert ("\ndifferences of ranks of mean losses" in text) is (seeds > 2 or data > 2)
 
 

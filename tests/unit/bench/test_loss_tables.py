@@ -293,9 +293,9 @@ def restricted(space: Space) -> Space:
 
 
 def definition(space: Space) -> str:
-    from spacelang.serialization.definition import to_json
+    from spacelang.serialization.definition import space_to_json
 
-    return json.dumps(to_json(space))
+    return json.dumps(space_to_json(space))
 
 
 def other_operator(space: Space) -> Space:
@@ -707,5 +707,5 @@ def test_other_files_and_none(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacelang.bench.tables.table_files.MAX_BYTES", 10_000)
     path = npz(tmp_path / "t.npz", unknown=np.zeros(10_000))
-    with pytest.raises(DataError, match="is too large"):
+    with pytest.raises(DataError, match="are too large"):
         read_table(path)

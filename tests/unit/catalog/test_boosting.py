@@ -14,9 +14,9 @@ import pytest
 import xgboost
 
 import spacelang as sl
-from spacelang.catalog import CatalogueEntry, load
+from spacelang.catalog import CatalogueEntry, load_catalogue
 from spacelang.catalog.boosting import FORWARDED, OBJECTIVE_PARAMETER, SUPPLEMENTS
-from spacelang.catalog.rules import AllowedValues, Interval
+from spacelang.catalog.value_rules import AllowedValues, Interval
 
 PROBES = (-2, -1, 0, 1, 2, 7, 131_072, 131_073, -1.5, -0.5, 0.0, 1e-9, 0.25, 1.0, 1.0001, 2.0, 100.0)
 FEW_PROBES = (-1, 0, 1, 0.25, 1.5)
@@ -89,7 +89,7 @@ stage estimator = CatBoostClassifier {
 
 
 def entry(library: str) -> CatalogueEntry:
-    return load(library).operators[NAMES[library]]
+    return load_catalogue(library).operators[NAMES[library]]
 
 
 def cases() -> Iterator[tuple[str, str]]:
@@ -153,8 +153,8 @@ def test_no_other_word_is_taken(library: str, word: str) -> None:
 
 @pytest.mark.parametrize("library", NAMES)
 def test_every_parameter_is_known_and_has_a_legal_default(library: str) -> None:
-    for name in load(library):
-        for parameter in load(library).operators[name].parameters.values():
+    for name in load_catalogue(library):
+        for parameter in load_catalogue(library).operators[name].parameters.values():
             if parameter.refused is None:
                 assert parameter.name in {*SUPPLEMENTS[library], *FORWARDED[library], OBJECTIVE_PARAMETER[library]}
                 assert parameter.name == "missing" or parameter.check_value(parameter.default) is None  # type: ignore[arg-type]
@@ -222,11 +222,11 @@ def test_a_drawn_configuration_of_what_is_handed_on_can_be_fitted() -> None:
 def test_a_parameter_of_another_version_takes_no_words() -> None:
     from dataclasses import replace
 
-    from spacelang.catalog.boosting import with_supplements
+    from spacelang.catalog.boosting import supplement_parameters
 
     operator = entry("lightgbm")
     newer = replace(operator, parameters={"new": replace(operator.parameters["num_leaves"], name="new", accepts=None)})
-    found = with_supplements(newer).parameters["new"]
+    found = supplement_parameters(newer).parameters["new"]
     assert (found.check_value(3), found.check_value(True), found.check_range(0, math.inf, integer=False)) == (None,) * 3
     assert found.check_value("word") is not None
     assert not any(isinstance(rule, AllowedValues) and "word" in rule.values for rule in found.accepts or ())

@@ -8,7 +8,7 @@ from sklearn.ensemble import StackingClassifier, StackingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils import all_estimators
 
-from spacelang.catalog import CatalogueEntry, load
+from spacelang.catalog import CatalogueEntry, load_catalogue
 
 FEATURES, CLASSES = make_classification(60, 5, n_informative=3, random_state=0)
 SEVERAL = np.column_stack([CLASSES, 1 - CLASSES])
@@ -45,7 +45,7 @@ REGRESSORS = [
 
 
 def operator(name: str) -> CatalogueEntry:
-    found = load().get(name)
+    found = load_catalogue().get(name)
     assert found is not None
     return found
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from spacelang.catalog import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Role, load
+from spacelang.catalog import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, OperatorRole, load_catalogue
 from spacelang.catalog.sklearn_declarations import REMOVALS, parse_version_numbers
 
 
 def operator(name: str) -> CatalogueEntry:
-    found = load().get(name)
+    found = load_catalogue().get(name)
     assert found is not None
     return found
 
 
 def test_loading_imports_no_library() -> None:
     code = (
-        "import sys; from spacelang.catalog import load; catalogue = load();"
-        "[catalogue.get(name) for name in catalogue]; catalogue.differing_version;"
+        "import sys; from spacelang.catalog import load_catalogue; catalogue = load_catalogue();"
+        "[catalogue.get(name) for name in catalogue]; catalogue.differing_installed_version;"
         "catalogue.get('SVC').parameters['C'].check_range(0, 1, integer=False);"
         "print([m for m in sys.modules if m.split('.')[0] in {'sklearn', 'numpy', 'pandas', 'scipy'}])"
     )
@@ -29,7 +29,7 @@ def test_loading_imports_no_library() -> None:
 
 
 def test_look_ups_are_exact() -> None:
-    catalogue = load()
+    catalogue = load_catalogue()
     assert catalogue.get("svc") is None
     assert catalogue.get("sklearn.svm.SVC") is None
     assert "SVC" in catalogue
@@ -40,21 +40,21 @@ def test_look_ups_are_exact() -> None:
 @pytest.mark.parametrize(
     ("name", "roles"),
     [
-        ("SVC", {Role.CLASSIFIER}),
-        ("Ridge", {Role.REGRESSOR}),
-        ("PCA", {Role.TRANSFORMER}),
-        ("LinearDiscriminantAnalysis", {Role.CLASSIFIER, Role.TRANSFORMER}),
-        ("KMeans", {Role.CLUSTERER, Role.TRANSFORMER}),
-        ("CountVectorizer", {Role.TRANSFORMER}),
-        ("SelfTrainingClassifier", {Role.CLASSIFIER}),
-        ("RBF", {Role.KERNEL}),
-        ("TSNE", {Role.OTHER}),
-        ("LabelEncoder", {Role.OTHER}),
-        ("IsolationForest", {Role.OTHER}),
-        ("GridSearchCV", {Role.OTHER}),
+        ("SVC", {OperatorRole.CLASSIFIER}),
+        ("Ridge", {OperatorRole.REGRESSOR}),
+        ("PCA", {OperatorRole.TRANSFORMER}),
+        ("LinearDiscriminantAnalysis", {OperatorRole.CLASSIFIER, OperatorRole.TRANSFORMER}),
+        ("KMeans", {OperatorRole.CLUSTERER, OperatorRole.TRANSFORMER}),
+        ("CountVectorizer", {OperatorRole.TRANSFORMER}),
+        ("SelfTrainingClassifier", {OperatorRole.CLASSIFIER}),
+        ("RBF", {OperatorRole.KERNEL}),
+        ("TSNE", {OperatorRole.OTHER}),
+        ("LabelEncoder", {OperatorRole.OTHER}),
+        ("IsolationForest", {OperatorRole.OTHER}),
+        ("GridSearchCV", {OperatorRole.OTHER}),
     ],
 )
-def test_roles(name: str, roles: set[Role]) -> None:
+def test_roles(name: str, roles: set[OperatorRole]) -> None:
     assert operator(name).roles == roles
 
 
@@ -118,7 +118,7 @@ def test_a_path_of_attributes_is_refused() -> None:
 
 
 def test_no_parameter_takes_a_callable_by_itself() -> None:
-    for name in load():
+    for name in load_catalogue():
         for parameter in operator(name).parameters.values():
             if parameter.default == OpaqueDefault("numpy.mean") or parameter.name in {"func", "callback"}:
                 assert parameter.refused
@@ -207,26 +207,26 @@ def test_removed_parameters() -> None:
 
 def test_the_history_speaks_of_operators_and_remedies_that_exist() -> None:
     for removal in REMOVALS:
-        assert parse_version_numbers(removal.version) <= parse_version_numbers(load().version)
+        assert parse_version_numbers(removal.version) <= parse_version_numbers(load_catalogue().version)
         for name in removal.operators:
             assert removal.parameter in operator(name).removed
 
 
 def test_every_replacement_exists() -> None:
-    for name in load():
+    for name in load_catalogue():
         found = operator(name)
         for parameter in found.parameters.values():
             if parameter.deprecated and parameter.deprecated.replacement:
                 assert parameter.deprecated.replacement in found.parameters
         if found.deprecated and found.deprecated.replacement:
-            assert found.deprecated.replacement in load()
+            assert found.deprecated.replacement in load_catalogue()
 
 
 def test_reasons_are_lowercase_without_full_stop() -> None:
-    for name in load():
+    for name in load_catalogue():
         for parameter in operator(name).parameters.values():
             for text in (
-                parameter.expected,
+                parameter.accepted_values_description,
                 parameter.refused,
                 parameter.deprecated and parameter.deprecated.note,
             ):
@@ -234,7 +234,7 @@ def test_reasons_are_lowercase_without_full_stop() -> None:
 
 
 def test_every_default_is_legal() -> None:
-    for name in load():
+    for name in load_catalogue():
         for parameter in operator(name).parameters.values():
             if parameter.refused is None and not isinstance(
                 parameter.default, NamedObjectDefault | OpaqueDefault | NoDefault
@@ -243,11 +243,11 @@ def test_every_default_is_legal() -> None:
 
 
 def test_stale() -> None:
-    shipped = load()
+    shipped = load_catalogue()
     installed = importlib.metadata.version("scikit-learn")
-    assert replace(shipped, version=installed).differing_version is None
-    assert replace(shipped, version="0.1").differing_version == installed
-    assert replace(shipped, distribution="a-distribution-that-nobody-has").differing_version is None
+    assert replace(shipped, version=installed).differing_installed_version is None
+    assert replace(shipped, version="0.1").differing_installed_version == installed
+    assert replace(shipped, distribution="a-distribution-that-nobody-has").differing_installed_version is None
 
 
 def test_release() -> None:
@@ -258,7 +258,7 @@ def test_release() -> None:
 def test_scorers_are_known_by_what_they_judge() -> None:
     from sklearn.metrics import get_scorer_names
 
-    scorers = load().scorers
+    scorers = load_catalogue().scorers
     assert set(scorers) == set(get_scorer_names())
     assert {scorers[name] for name in ("roc_auc", "neg_log_loss", "f1_macro", "rand_score")} == {"classification"}
     assert {scorers[name] for name in ("r2", "neg_mean_squared_error", "explained_variance")} == {"regression"}

@@ -15,18 +15,18 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from spacelang.catalog import Catalogue, Parameter, load, rules
+from spacelang.catalog import Catalogue, Parameter, load_catalogue, value_rules
 from spacelang.catalog.catalogue import TUPLE_PARAMETERS, join_tuple_elements
-from spacelang.catalog.introspect import introspect_sklearn, refresh
-from spacelang.catalog.packages import operator_class
-from spacelang.catalog.rules import AllowedValues, Interval
+from spacelang.catalog.introspect import introspect_sklearn, write_refreshed_catalogue
+from spacelang.catalog.packages import import_operator_class
 from spacelang.catalog.sklearn_declarations import (
     UnknownConstraintError,
     class_deprecation,
+    constraints_to_rules,
     parameter_deprecations,
-    translate_constraints,
 )
-from spacelang.catalog.snapshot import dump, read
+from spacelang.catalog.snapshot import catalogue_from_json, catalogue_to_json
+from spacelang.catalog.value_rules import AllowedValues, Interval
 from spacelang.errors import installed_version
 from spacelang.ir.value import Value
 
@@ -45,7 +45,7 @@ def fresh() -> Catalogue:
 def cases() -> Iterator[tuple[str, Parameter, list[Any]]]:
     """Every parameter that scikit-learn validates and a space may set, with the constraints it shows."""
     for name in fresh():
-        declared = getattr(operator_class(fresh(), name), "_parameter_constraints", {})
+        declared = getattr(import_operator_class(fresh(), name), "_parameter_constraints", {})
         for parameter in fresh().operators[name].parameters.values():
             constraints = declared.get(parameter.name, "no_validation")
             if constraints != "no_validation" and parameter.refused is None:
@@ -69,11 +69,11 @@ def deliberate(name: str, parameter: Parameter, value: Value) -> str | None:
     """Why the catalogue may be stricter than scikit-learn here."""
     if isinstance(value, bool):
         return "a boolean is no number in a space, though it is one in Python"
-    if parameter.name in rules.RULE_OVERRIDES:
+    if parameter.name in value_rules.RULE_OVERRIDES:
         return "an override of the policy"
     if parameter.refusal_reason(value) is not None:
         return "a value that opens files"
-    if isinstance(value, tuple) and parameter.name in rules.HOLDS_OBJECTS:
+    if isinstance(value, tuple) and parameter.name in value_rules.HOLDS_OBJECTS:
         return "its lists hold dictionaries or operators"
     if isinstance(value, tuple | str) and parameter.name == "cv":
         return "splits by row numbers belong to one data set"
@@ -128,14 +128,14 @@ def test_real_ranges_agree_with_the_librarys_validation() -> None:
 
 
 def test_the_shipped_snapshot_is_what_introspection_finds() -> None:
-    if installed_version("scikit-learn") != load().version:
+    if installed_version("scikit-learn") != load_catalogue().version:
         pytest.skip("the snapshot describes another version of scikit-learn")
-    assert dump(fresh()) == dump(load())
-    assert fresh() == load()
+    assert catalogue_to_json(fresh()) == catalogue_to_json(load_catalogue())
+    assert fresh() == load_catalogue()
 
 
 def test_introspection_round_trip() -> None:
-    assert read(dump(fresh())) == fresh()
+    assert catalogue_from_json(catalogue_to_json(fresh())) == fresh()
 
 
 def test_every_parameter_is_the_librarys_or_a_part_of_one_that_is() -> None:
@@ -143,7 +143,7 @@ def test_every_parameter_is_the_librarys_or_a_part_of_one_that_is() -> None:
         (name, parameter)
         for name in fresh()
         for parameter in fresh().operators[name].parameters.keys()
-        - inspect.signature(operator_class(fresh(), name)).parameters
+        - inspect.signature(import_operator_class(fresh(), name)).parameters
     }
     # Deliberate: the only names that the library does not have.
     assert added == {("RobustScaler", "q_min"), ("RobustScaler", "q_max")}
@@ -153,17 +153,17 @@ def test_every_parameter_is_the_librarys_or_a_part_of_one_that_is() -> None:
 @pytest.mark.parametrize(("name", "whole"), TUPLE_PARAMETERS)
 def test_parts_follow_their_whole_and_no_name_of_the_library_is_covered(name: str, whole: str) -> None:
     operator = fresh().operators[name]
-    assert operator.elements_of(whole) == TUPLE_PARAMETERS[name, whole]
+    assert operator.tuple_element_parameters(whole) == TUPLE_PARAMETERS[name, whole]
     assert whole in operator.tuple_parameters
-    own = inspect.signature(operator_class(fresh(), name)).parameters
+    own = inspect.signature(import_operator_class(fresh(), name)).parameters
     assert whole in own
-    assert own.keys().isdisjoint(part.name for part in operator.elements_of(whole))
+    assert own.keys().isdisjoint(part.name for part in operator.tuple_element_parameters(whole))
 
 
 @pytest.mark.parametrize(("name", "whole"), TUPLE_PARAMETERS)
 def test_the_defaults_of_the_parts_make_the_librarys_default(name: str, whole: str) -> None:
     operator = fresh().operators[name]
-    parts = {part.name: part.default for part in operator.elements_of(whole)}
+    parts = {part.name: part.default for part in operator.tuple_element_parameters(whole)}
     assert join_tuple_elements(operator, parts) == {whole: operator.parameters[whole].default}
 
 
@@ -172,7 +172,9 @@ def test_the_defaults_of_the_parts_make_the_librarys_default(name: str, whole: s
 def test_the_library_takes_what_its_parts_make(q_min: float, q_max: float) -> None:
     operator = fresh().operators["RobustScaler"]
     assert all(operator.parameters[name].check_value(q) is None for name, q in [("q_min", q_min), ("q_max", q_max)])
-    made = operator_class(fresh(), "RobustScaler")(**join_tuple_elements(operator, {"q_min": q_min, "q_max": q_max}))
+    made = import_operator_class(fresh(), "RobustScaler")(
+        **join_tuple_elements(operator, {"q_min": q_min, "q_max": q_max})
+    )
     made.fit(np.arange(12.0).reshape(6, 2))
     assert made.quantile_range == (100.0 * q_min, 100.0 * q_max)
 
@@ -194,21 +196,21 @@ def test_modules_are_public() -> None:
 
 
 def test_refresh_writes_the_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = refresh(destination=tmp_path / "new" / "sklearn.json")
-    assert read(path.read_text(encoding="utf-8")) == fresh()
+    path = write_refreshed_catalogue(destination=tmp_path / "new" / "sklearn.json")
+    assert catalogue_from_json(path.read_text(encoding="utf-8")) == fresh()
     assert [entry.name for entry in path.parent.iterdir()] == ["sklearn.json"]
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert refresh() == tmp_path / "spacelang" / "catalogues" / f"sklearn-{fresh().version}.json"
+    assert write_refreshed_catalogue() == tmp_path / "spacelang" / "catalogues" / f"sklearn-{fresh().version}.json"
 
 
 def test_only_known_libraries_are_introspected() -> None:
     with pytest.raises(LookupError, match="unknown catalogue `os`"):
-        refresh("os")
+        write_refreshed_catalogue("os")
 
 
 def test_an_unknown_constraint_is_an_error() -> None:
     with pytest.raises(UnknownConstraintError, match="`complex`"):
-        translate_constraints([1j])
+        constraints_to_rules([1j])
 
 
 DOCSTRING = """An operator.

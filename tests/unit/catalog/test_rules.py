@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.catalog.catalogue import Parameter
-from spacelang.catalog.rules import AllowedValues, Closed, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.value_rules import AllowedValues, Closed, HasMethods, InstanceOf, Interval, NumberKind, Rule
 
 INF = math.inf
 COUNT = Interval(NumberKind.INTEGER, 1, INF, "left")
@@ -130,11 +130,11 @@ def test_a_range_is_legal_exactly_when_each_of_its_values_is(
     ],
 )  # fmt: skip
 def test_expectations(rules: tuple, named: tuple, text: str) -> None:
-    assert parameter(*rules, named=named).expected == text
+    assert parameter(*rules, named=named).accepted_values_description == text
 
 
 def test_a_long_list_is_cut() -> None:
-    text = parameter(AllowedValues(tuple("abcdefghijklmno"))).expected
+    text = parameter(AllowedValues(tuple("abcdefghijklmno"))).accepted_values_description
     assert text.startswith("one of `a`, `b`, ")
     assert text.endswith(", `l` and 3 more")
 

@@ -2,8 +2,8 @@
 
 import json
 
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.json_output import to_records
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.json_output import diagnostics_to_json_records
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.reading import UnreadableFile
 from spacelang.text import Source, Span
@@ -18,13 +18,13 @@ def unknown(near: str | None) -> UnknownParameter:
         parameter="max_depht",
         operator="日本",
         near=near,
-        related=(Related(Span(SOURCE, 20, 24), "of this\x1b operator"),),
+        related=(RelatedPlace(Span(SOURCE, 20, 24), "of this\x1b operator"),),
         notes=("one",),
     )
 
 
 def test_every_key() -> None:
-    assert to_records([unknown("max_depth")]) == [
+    assert diagnostics_to_json_records([unknown("max_depth")]) == [
         {
             "code": "SL301",
             "severity": "error",
@@ -65,27 +65,27 @@ def test_every_key() -> None:
 
 
 def test_what_is_not_known_is_null() -> None:
-    (record,) = to_records([unknown(None)])
+    (record,) = diagnostics_to_json_records([unknown(None)])
     assert record["help"] is None
     assert record["fixes"] == []
 
 
 def test_span_over_lines() -> None:
     whole = UnknownParameter(primary=Span(SOURCE, 0, len(SOURCE.text)), parameter="a", operator="b")
-    (record,) = to_records([whole])
+    (record,) = diagnostics_to_json_records([whole])
     assert (record["line"], record["column"], record["end_line"], record["end_column"]) == (1, 1, 4, 1)
 
 
 def test_file_that_cannot_be_read() -> None:
     unreadable = UnreadableFile(primary=Span(Source("a.space", ""), 0, 0), path="a.space", reason="no such file")
-    (record,) = to_records([unreadable])
+    (record,) = diagnostics_to_json_records([unreadable])
     assert (record["file"], record["line"], record["column"]) == ("a.space", 1, 1)
 
 
 def test_the_records_are_json() -> None:
-    found = to_records([unknown("max_depth"), unknown(None)])
+    found = diagnostics_to_json_records([unknown("max_depth"), unknown(None)])
     assert json.loads(json.dumps(found)) == found
 
 
 def test_nothing_to_say() -> None:
-    assert to_records([]) == []
+    assert diagnostics_to_json_records([]) == []

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.registry import KINDS, WIDTH, explanation
+from spacelang.diagnostics.registry import KINDS, WIDTH, explain_code
 
 
 def kinds(kind: type[Diagnostic] = Diagnostic) -> set[type[Diagnostic]]:
@@ -24,7 +24,7 @@ def test_codes_are_in_order_and_well_formed() -> None:
 
 @pytest.mark.parametrize("code", KINDS)
 def test_explanation_can_be_read(code: str) -> None:
-    text = explanation(code)
+    text = explain_code(code)
     assert text[0].isupper() or text[0] == "`"
     assert text.endswith(".") or text.split("\n")[-1].startswith("    ")
     assert all(len(line) <= WIDTH for line in text.split("\n"))
@@ -34,26 +34,26 @@ def test_explanation_can_be_read(code: str) -> None:
 @pytest.mark.parametrize("code", KINDS)
 def test_explanation_says_more_than_the_message(code: str) -> None:
     """What it means and, in another sentence or an example, what to do or how it comes about."""
-    text = explanation(code)
+    text = explain_code(code)
     sentences = re.findall(r"[.:](?=\s|$)", text)
     assert len(sentences) >= 2 or "\n    " in text
 
 
 @pytest.mark.parametrize("code", KINDS)
 def test_paragraphs_are_wrapped_anew(code: str) -> None:
-    for paragraph in explanation(code).split("\n\n"):
+    for paragraph in explain_code(code).split("\n\n"):
         lines = paragraph.split("\n")
         for line, following in pairwise(lines):
             assert line.startswith(" ") or len(line) + 1 + len(following.split()[0]) > WIDTH
 
 
 def test_examples_keep_their_lines() -> None:
-    assert "\n\n    stage estimator = LogisticRegression | GaussianNB" in explanation("SL004")
+    assert "\n\n    stage estimator = LogisticRegression | GaussianNB" in explain_code("SL004")
 
 
 def test_unknown_code() -> None:
     with pytest.raises(KeyError):
-        explanation("SL000")
+        explain_code("SL000")
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

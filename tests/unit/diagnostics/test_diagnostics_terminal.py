@@ -7,11 +7,11 @@ from typing import ClassVar
 import pytest
 from trying import IS_FULL
 
-from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace, Severity
 from spacelang.diagnostics.names import DuplicateName, UnreachableStage
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.reading import NoPipelineOrStage, UnreadableFile
-from spacelang.diagnostics.terminal import render
+from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.diagnostics.terminal_cells import MAX_CELLS, cell_width
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -36,7 +36,7 @@ def place(source: Source, text: str) -> Span:
 
 
 def shown(*diagnostics: Diagnostic) -> str:
-    return render(diagnostics, color=False)
+    return render_diagnostics(diagnostics, color=False)
 
 
 def lines(text: str, marked: str, **fields: str) -> list[str]:
@@ -170,7 +170,7 @@ def test_no_file_at_all() -> None:
 def test_related_place_on_the_same_line() -> None:
     source = Source("a", "weights : {uniform, distance, uniform}")
     first, second = Span(source, 11, 18), Span(source, 30, 37)
-    found = Sample(primary=second, related=(Related(first, "first named here"),))
+    found = Sample(primary=second, related=(RelatedPlace(first, "first named here"),))
     assert shown(found).splitlines()[1:5] == [
         " --> a:1:31",
         "1 | weights : {uniform, distance, uniform}",
@@ -182,7 +182,7 @@ def test_related_place_on_the_same_line() -> None:
 def test_related_place_near_by() -> None:
     source = Source("a", "stage scaler = A\n\nstage scaler = B\n")
     found = DuplicateName(
-        primary=Span(source, 24, 30), kind="stage", name="scaler", related=(Related(Span(source, 6, 12), "first"),)
+        primary=Span(source, 24, 30), kind="stage", name="scaler", related=(RelatedPlace(Span(source, 6, 12), "first"),)
     )
     assert shown(found).splitlines()[1:7] == [
         " --> a:3:7",
@@ -198,7 +198,7 @@ def test_related_places_far_away_and_in_another_file() -> None:
     source, other = Source("a", "abc\n" + "\n" * 98 + "def\n"), Source("b", "ghi\n")
     found = Sample(
         primary=place(source, "def"),
-        related=(Related(place(source, "b"), "far"), Related(place(other, "i"), "in another file")),
+        related=(RelatedPlace(place(source, "b"), "far"), RelatedPlace(place(other, "i"), "in another file")),
         remedy="move it",
     )
     assert shown(found).splitlines()[1:11] == [
@@ -217,7 +217,7 @@ def test_related_places_far_away_and_in_another_file() -> None:
 
 def test_related_place_far_away_in_a_long_line() -> None:
     source = Source("a", "first" + "." * 500 + "second")
-    found = Sample(primary=place(source, "second"), related=(Related(place(source, "first"), "far"),))
+    found = Sample(primary=place(source, "second"), related=(RelatedPlace(place(source, "first"), "far"),))
     head, line, carets, related, start, dashes = shown(found).splitlines()[1:7]
     assert (head, related) == (" --> a:1:506", " ::: a:1:1")
     assert line.startswith("1 | …")
@@ -265,11 +265,11 @@ def test_no_text_of_a_file_reaches_the_terminal_raw() -> None:
         about=evil,
         remedy=evil,
         notes=(evil,),
-        related=(Related(Span(source, 0, 5), evil),),
+        related=(RelatedPlace(Span(source, 0, 5), evil),),
     )
     named = UnreadableFile(primary=Span(Source(evil, ""), 0, 0), path=evil, reason=evil)
     assert shown(found, named).replace("\n", "").isprintable()
-    assert "\x1b]" not in render((found, named), color=True)
+    assert "\x1b]" not in render_diagnostics((found, named), color=True)
 
 
 # ---- long lines
@@ -343,8 +343,8 @@ def test_longest_line_is_instant(filler: str) -> None:
 
 def test_color() -> None:
     source = Source("a", "abc\n")
-    found = Sample(primary=place(source, "b"), remedy="do that", related=(Related(place(source, "c"), "there"),))
-    assert render((found,), color=True).splitlines()[:6] == [
+    found = Sample(primary=place(source, "b"), remedy="do that", related=(RelatedPlace(place(source, "c"), "there"),))
+    assert render_diagnostics((found,), color=True).splitlines()[:6] == [
         "\x1b[1;31merror[SL999]\x1b[0m\x1b[1m: something is wrong\x1b[0m",
         " \x1b[1;36m-->\x1b[0m a:1:2",
         "\x1b[1;36m1 |\x1b[0m abc",
@@ -357,17 +357,17 @@ def test_color() -> None:
 def test_warnings_are_yellow() -> None:
     source = Source("a", "abc\n")
     unused = UnreachableStage(primary=place(source, "b"), name="b")
-    assert "\x1b[1;33mwarning[SL221]\x1b[0m" in render((unused,), color=True)
-    assert "\x1b[1;33m^ never used\x1b[0m" in render((unused,), color=True)
+    assert "\x1b[1;33mwarning[SL221]\x1b[0m" in render_diagnostics((unused,), color=True)
+    assert "\x1b[1;33m^ never used\x1b[0m" in render_diagnostics((unused,), color=True)
 
 
 def test_without_its_colors_the_text_is_the_plain_one() -> None:
     source = Source("a", "abc\n")
     found = (Sample(primary=place(source, "b"), remedy="do that"), Caution(primary=place(source, "c")))
-    colored = render(found, color=True)
+    colored = render_diagnostics(found, color=True)
     for style in ("1;31", "1;33", "1;36", "36", "1", "0"):
         colored = colored.replace(f"\x1b[{style}m", "")
-    assert colored == render(found, color=False)
+    assert colored == render_diagnostics(found, color=False)
 
 
 def test_rich_is_not_imported() -> None:

@@ -400,7 +400,7 @@ def test_what_a_store_holds_of_a_program_is_not_given_again(tmp_path: Path) -> N
     call = f'`sl.resume({str(tmp_path / "both.db")!r}, metric=gain, sample_weight=…, time="10s")`'
     assert told(tmp_path / "both.db")[0].splitlines()[-1] == f"  in Python: {call}"
     for given, missing in (((), "the scorer and the sample weights"), (("metric",), "the sample weights")):
-        with pytest.raises(StoreError, match=f"does not hold {missing} of its program") as caught:
+        with pytest.raises(StoreError, match=f"used {missing} of a Python program") as caught:
             open_resumable_run(tmp_path / "both.db", given)
         assert caught.value.help == f"resume it in Python by {call}".replace("80 weights", "…")
     assert open_resumable_run(tmp_path / "both.db", ("metric", "sample_weight")).trials
@@ -436,7 +436,7 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     call = f"sl.resume({str(tmp_path / 'held.db')!r}, features, target"
     assert lines["held"][-1] == f'  in Python: `{call}, time="10s")`'
     assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
-    with pytest.raises(DataError, match="on rows of a program"):
+    with pytest.raises(DataError, match="came from a Python program"):
         open_resumable_run(tmp_path / "held.db").data(None)
     assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]
     assert (

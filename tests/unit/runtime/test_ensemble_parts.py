@@ -19,17 +19,17 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.ensembles import construction
 from spacelang.runtime.ensembles.construction import (
-    BestPredictions,
+    BestPredictionsStorage,
     EnsembleError,
+    EnsembleMember,
     EnsembleSelection,
-    Member,
     NoEligibleTrialError,
     fit_ensemble,
-    make_unfitted,
+    make_unfitted_vote,
     select_members,
 )
 from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
-from spacelang.runtime.ensembles.voting import make_vote
+from spacelang.runtime.ensembles.voting import make_voting_estimator
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.in_process import InProcess
@@ -129,7 +129,7 @@ def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytes
             )
             for _ in range(15)
         ]
-        run, journal = outcome(trials), BestPredictions(objective.training_size)
+        run, journal = outcome(trials), BestPredictionsStorage(objective.training_size)
         for record in run.records:
             journal.append(record)
         assert len(journal.predictions) <= 3
@@ -195,7 +195,7 @@ class TestWhoCannotBeFitted:
 
     def test_is_left_out_and_the_others_share_the_votes(self) -> None:
         run, objective = searched("three", ASKED)
-        members = tuple(Member(run.records[number - 1], votes) for number, votes in ((1, 2), (3, 1), (5, 1)))
+        members = tuple(EnsembleMember(run.records[number - 1], votes) for number, votes in ((1, 2), (3, 1), (5, 1)))
         choice = EnsembleSelection(members, chosen(run, objective, 4).models, 10, lambda some: float(len(some)))
         found = fit_ensemble(
             choice,
@@ -231,15 +231,16 @@ class TestAVote:
 
     def test_has_weights_only_where_they_differ(self) -> None:
         members = {"a": RidgeClassifier(), "b": RidgeClassifier()}
-        assert make_vote(members, [1, 1], is_classifier=True).weights is None
-        assert make_vote(members, [2, 1], is_classifier=False).weights == [2, 1]
+        assert make_voting_estimator(members, [1, 1], is_classifier=True).weights is None
+        assert make_voting_estimator(members, [2, 1], is_classifier=False).weights == [2, 1]
 
     def test_wraps_only_who_gives_no_probabilities(self) -> None:
         spaces = space(stage("estimator", "LinearSVC", "GaussianNB"))
         objective = DataObjective(spaces, data("two"), ASKED)
         run = outcome([objective.evaluate(Request(Configuration({"estimator": each}))) for each in NAMES[:1]])
         assert not isinstance(
-            make_unfitted(objective, [Member(run.records[0], 1)]).estimators[0][1], OneHotProbabilityClassifier
+            make_unfitted_vote(objective, [EnsembleMember(run.records[0], 1)]).estimators[0][1],
+            OneHotProbabilityClassifier,
         )
         svc = objective.make_member(Configuration({"estimator": "LinearSVC"}))
         assert isinstance(svc, OneHotProbabilityClassifier)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from spacelang.api import load
 from spacelang.runtime.archives import meta_features as module
 from spacelang.runtime.archives.auto_sklearn import read_auto_sklearn
-from spacelang.runtime.archives.meta_features import COMPARABLE, meta_features
+from spacelang.runtime.archives.meta_features import COMPARABLE, compute_meta_features
 
 REAL = Path(__file__).parents[4] / "shared" / "data"
 ARCHIVE = REAL / "metalearning"
@@ -32,7 +32,7 @@ def test_by_hand() -> None:
             "word": ["a", "b", "a", None],
         }
     )
-    found = meta_features(table, pd.Series([0, 0, 0, 1]), is_classification=True)
+    found = compute_meta_features(table, pd.Series([0, 0, 0, 1]), is_classification=True)
     assert len(found) == 37
     assert found["NumberOfInstances"] == found["NumberOfFeatures"] == 4
     assert found["LogNumberOfInstances"] == pytest.approx(np.log(4))
@@ -59,18 +59,18 @@ def test_a_category_is_the_column_of_zeros_and_ones_that_encodes_it() -> None:
     words = pd.Series(rng.choice(["a", "b", "c", None], 90, p=[0.6, 0.2, 0.1, 0.1]))
     ones = pd.get_dummies(words, dummy_na=True).astype(float)
     labels = pd.Series(np.arange(90) % 3)
-    encoded = meta_features(ones, labels, is_classification=True)
-    found = meta_features(pd.DataFrame({"words": words}), labels, is_classification=True)
+    encoded = compute_meta_features(ones, labels, is_classification=True)
+    found = compute_meta_features(pd.DataFrame({"words": words}), labels, is_classification=True)
     for name in (f"{what}{which}" for what in ("Skewness", "Kurtosis") for which in ("Min", "Max", "Mean", "STD")):
         assert found[name] == pytest.approx(encoded[name]), name
 
 
 def test_regressions_have_no_classes_and_sparse_features_sizes_alone() -> None:
     table = pd.DataFrame({"x": [1.0, 2.0, 4.0]})
-    regression = meta_features(table, pd.Series([0.1, 0.2, 0.3]), is_classification=False)
+    regression = compute_meta_features(table, pd.Series([0.1, 0.2, 0.3]), is_classification=False)
     assert not [name for name in regression if name.startswith("Class") or name == "NumberOfClasses"]
     assert "KurtosisMean" in regression
-    sparse = meta_features(csr_array(np.eye(4)), pd.Series([0, 1, 0, 1]), is_classification=True)
+    sparse = compute_meta_features(csr_array(np.eye(4)), pd.Series([0, 1, 0, 1]), is_classification=True)
     assert (sparse["NumberOfInstances"], sparse["ClassEntropy"]) == (4, 1)
     assert "KurtosisMean" not in sparse
 
@@ -78,14 +78,14 @@ def test_regressions_have_no_classes_and_sparse_features_sizes_alone() -> None:
 def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.DataFrame(np.random.default_rng(1).exponential(size=(30, 7)))
     labels = pd.Series(np.arange(30) % 2)
-    whole = meta_features(table, labels, is_classification=True)
+    whole = compute_meta_features(table, labels, is_classification=True)
     monkeypatch.setattr(module, "BLOCK_SIZE", 60)
-    assert meta_features(table, labels, is_classification=True) == pytest.approx(whole, rel=1e-12)
+    assert compute_meta_features(table, labels, is_classification=True) == pytest.approx(whole, rel=1e-12)
 
 
 def test_columns_without_finite_moments_count_for_nothing() -> None:
     table = pd.DataFrame({"infinite": [1.0, np.inf, 2.0, 3.0], "x": [0.0, 0.0, 0.0, 4.0], "empty": [np.nan] * 4})
-    found = meta_features(table, pd.Series([0, 1, 0, 1]), is_classification=True)
+    found = compute_meta_features(table, pd.Series([0, 1, 0, 1]), is_classification=True)
     assert found["KurtosisMax"] == found["KurtosisMin"] == pytest.approx(-2 / 3)
     assert found["NumberOfNumericFeatures"] == 2
 
@@ -97,7 +97,7 @@ def test_they_agree_with_the_archive_of_auto_sklearn(name: str) -> None:
     theirs = _theirs()[name]
     table = pd.read_csv(REAL / "datasets" / f"{name}.csv.gz")
     training = table.iloc[training_rows(len(table))]
-    ours = meta_features(training.drop(columns="target"), training["target"], is_classification=True)
+    ours = compute_meta_features(training.drop(columns="target"), training["target"], is_classification=True)
     assert ours.keys() == theirs.keys()
     for feature in COMPARABLE:
         assert ours[feature] == pytest.approx(theirs[feature], rel=0.01, abs=1e-12), feature

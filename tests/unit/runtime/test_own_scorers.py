@@ -117,7 +117,7 @@ def test_a_run_is_resumed_with_the_same_scorer_only(tmp_path: Path) -> None:
     again = reopen_run(tmp_path / "run.db", data=str(tmp_path / "rows.csv"))
     assert again.fit_pipeline(again.trial_of_rank(1)).predict(again.objective.dataset.features).shape == labels.shape
     assert not again.is_metric_known
-    with pytest.raises(InputError, match="only the program of the run has"):
+    with pytest.raises(InputError, match="a function of the Python program that started the run"):
         again.select_ensemble()
     trusted = reopen_run(tmp_path / "run.db", data=str(tmp_path / "rows.csv"), allow=[__name__])
     assert trusted.is_metric_known

@@ -415,5 +415,5 @@ def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list
         found = DataObjective(alone, dataset, asked).positive_class
         assert found is not None
         assert (found.label, found.scorers, found.json_label) == (last, (scorer,), last)
-        assert found.description == f"the positive class of `{scorer}` is `{last}`, the last of the two in sorted order"
+        assert found.description == f"the positive class of `{scorer}` is `{last}`, the second class in sorted order"
     assert DataObjective(alone, dataset).positive_class is None

@@ -221,11 +221,11 @@ def test_failures_say_what_happened() -> None:
     assert timeout_failure(90, 91) == Failure(Status.TIMEOUT, "the evaluation took longer than 90s", 91)
     assert timeout_failure(0.6147620476682882, 1).reason == "the evaluation took longer than 615ms"
     assert timeout_failure(2.33333333, 3).reason == "the evaluation took longer than 2333ms"
-    assert memory_failure(2e9, 2.34567e9, 1).reason == "it took 2,346MB of memory, more than 2GB"
+    assert memory_failure(2e9, 2.34567e9, 1).reason == "the evaluation took 2,346MB of memory, more than 2GB"
     assert exit_failure(-11, 1).reason == "the worker process was ended by signal 11 (SIGSEGV)"
     assert exit_failure(-99, 1).reason == "the worker process was ended by signal 99"
     assert exit_failure(1, 1) == Failure(Status.CRASH, "the worker process exited with code 1", 1)
-    assert exit_failure(-15, 3).result_of(make_request(1)) == Trial(
+    assert exit_failure(-15, 3).make_result(make_request(1)) == Trial(
         make_request(1), None, 3, Status.CRASH, exit_failure(-15, 3).reason
     )
 
@@ -236,7 +236,7 @@ def test_whoever_was_killed_is_out_of_memory_where_its_last_sample_or_the_system
     assert kill_failure(None, 0, 1, is_memory_out=True).status is Status.MEMORY
     assert (
         kill_failure(1e9, 0.95e9, 1).reason
-        == "the worker process was ended by signal 9 (SIGKILL) when it took 950MB of memory, of 1GB"
+        == "the worker process was ended by signal 9 (SIGKILL) when it took 950MB of memory, close to the limit of 1GB"
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spacelang.report.code_writer import fit_statement
 from spacelang.runtime.data.loading import Table, load_dataset
-from spacelang.runtime.data.profile import Suspicion, column_warnings
+from spacelang.runtime.data.profile import ColumnSuspicion, column_warnings
 from spacelang.runtime.data.read_options import (
     DEFAULT_OPTIONS,
     ReadOptions,
@@ -95,7 +95,7 @@ def test_options_that_read_no_file(options: Any, said: str) -> None:
 def test_columns_that_are_left_out_are_there_and_hold_no_labels(tmp_path: Path) -> None:
     path = european(tmp_path, encoding="utf-8")
     assert refused(path, sep=";", drop_columns=["pries"]).help == "did you mean `preis`?"
-    assert "the label column `nr` is dropped, too" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
+    assert "the label column `nr` cannot be dropped" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
     # Without the last column of all the one before it has the labels.
     assert load_dataset(path, None, make_read_options(sep=";", drop_columns=["target"])).target.name == "maß"
 
@@ -140,14 +140,14 @@ def test_the_line_that_fits_reads_the_file_so(tmp_path: Path) -> None:
 def test_numbers_with_commas_are_named_with_the_remedy(tmp_path: Path) -> None:
     table = load_dataset(european(tmp_path), None, make_read_options(sep=";", encoding="cp1252"))
     identifier, commas = column_warnings(table.features)
-    assert commas == Suspicion.COMMAS.message(["preis"])
+    assert commas == ColumnSuspicion.COMMAS.message(["preis"])
     assert commas.endswith("read the file with `--decimal ,`")
     assert identifier.endswith("drop it with `--drop-columns nr`")
 
 
 @pytest.mark.parametrize("written", [["1,234", "5,678"], ["1.234,5", "2.345,6"], ["1,234.5", "1.5"]])
 def test_commas_between_thousands_are_no_decimal_ones(written: list[str]) -> None:
-    assert column_warnings(pd.DataFrame({"income": written * 10})) == [Suspicion.NUMBERS.message(["income"])]
+    assert column_warnings(pd.DataFrame({"income": written * 10})) == [ColumnSuspicion.NUMBERS.message(["income"])]
 
 
 @given(st.lists(st.text(st.sampled_from('ab, "'), min_size=1).filter(lambda name: name == name.strip()), max_size=4))

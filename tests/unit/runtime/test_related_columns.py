@@ -12,10 +12,10 @@ from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.data.row_relations import (
+    attach_groups,
     attach_groups_and_times,
+    attach_splits_of_splitter,
     check_related_test_rows,
-    with_groups,
-    with_splits_of,
 )
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import default_validation, split_rows
@@ -86,7 +86,7 @@ def test_a_dropped_column_and_sparse_features_relate_no_rows() -> None:
     assert "remove `subject` from `--drop-columns`" in raised.value.help
     with pytest.raises(DataError, match="is sparse"):
         attach_groups_and_times(make_table(sparse.eye_array(ROWS).tocsr(), LABELS), CrossValidation(3, "subject"))
-    with pytest.raises(DataError, match="has no feature besides `a`"):
+    with pytest.raises(DataError, match="the only feature of `data` is `a`"):
         attach_groups_and_times(table(), CrossValidation(3, "a"))
 
 
@@ -123,17 +123,17 @@ def test_rows_that_cannot_be_split(columns: Any, validation: Validation, message
 
 def test_groups_of_a_program() -> None:
     given = table(who=np.arange(ROWS) // 2)
-    found, name = with_groups(given, given.features["who"])  # type: ignore[call-overload]
+    found, name = attach_groups(given, given.features["who"])  # type: ignore[call-overload]
     assert (name, [*found.features.columns]) == ("who", ["a"])
-    found, name = with_groups(given, np.arange(ROWS) // 3)
+    found, name = attach_groups(given, np.arange(ROWS) // 3)
     assert (name, [*found.features.columns]) == ("groups", ["a", "who"])
-    taken, unique = with_groups(given, pd.Series(np.arange(ROWS) // 3, name="who"))
+    taken, unique = attach_groups(given, pd.Series(np.arange(ROWS) // 3, name="who"))
     features = attach_groups_and_times(taken, CrossValidation(3, unique)).features
     assert (unique, [*features.columns]) == ("who_2", ["a", "who"])
     dataset = check_and_encode_labels(found, "classification")
     assert default_validation(dataset, name) == CrossValidation(4, "groups")
     with pytest.raises(DataError, match=r"has the shape \(3,\), but there are 12 rows"):
-        with_groups(given, [1, 2, 3])
+        attach_groups(given, [1, 2, 3])
 
 
 def test_equal_times_leave_no_test_rows_and_the_error_names_their_column() -> None:
@@ -147,7 +147,7 @@ def test_equal_times_leave_no_test_rows_and_the_error_names_their_column() -> No
 
 
 def test_few_groups_leave_no_test_rows() -> None:
-    dataset = check_and_encode_labels(with_groups(table(), np.arange(ROWS) // 6)[0], "classification")
+    dataset = check_and_encode_labels(attach_groups(table(), np.arange(ROWS) // 6)[0], "classification")
     with pytest.raises(DataError, match="forms 2 groups, but the split needs at least 3"):
         draw_test_rows(dataset, 0.3, 0)
 
@@ -162,8 +162,8 @@ class Broken:
 
 def test_a_splitter_that_makes_no_splits_is_refused() -> None:
     dataset = check_and_encode_labels(table(), "classification")
-    with pytest.raises(DataError, match="`Broken` makes no splits of the 12 rows"):
-        with_splits_of(Broken(), dataset, 0)
+    with pytest.raises(DataError, match="the splitter `Broken` returned no splits of the 12 rows"):
+        attach_splits_of_splitter(Broken(), dataset, 0)
 
 
 def test_a_metric_needs_the_classes_that_a_split_holds_out() -> None:
@@ -178,8 +178,8 @@ def test_a_metric_needs_the_classes_that_a_split_holds_out() -> None:
 @pytest.mark.parametrize(
     ("validation", "values", "message"),
     [
-        (Holdout(0.3, "at"), [12, 11], "1 of the 2 rows of `data` have a `at` that training rows have"),
-        (Holdout(0.3, by="at"), [10, 11], "1 of the 2 rows of `data` precede training rows, by `at`"),
+        (Holdout(0.3, "at"), [12, 11], "1 of the 2 rows of `data` have the same `at` as training rows"),
+        (Holdout(0.3, by="at"), [10, 11], "1 of the 2 rows of `data` are earlier than training rows"),
     ],
 )
 def test_other_test_rows_obey_the_groups_and_the_order(validation: Validation, values: Any, message: str) -> None:

@@ -122,7 +122,7 @@ def test_fixed_parts_and_a_fixed_whole():
 
 def test_a_whole_and_a_part_of_it_are_not_both_taken():
     both = operator("RobustScaler", quantile_range=(5.0, 95.0), q_max=0.9)
-    with pytest.raises(BuildError, match="both as a whole and by its parts"):
+    with pytest.raises(BuildError, match="both as a tuple and by its elements"):
         built(space(both, operator("SVC")))
 
 
@@ -185,7 +185,7 @@ def test_the_preparation_comes_first():
         ),
         (space(stage("estimator", "none")), {"estimator": "none"}, "every step of the pipeline is left out"),
         (space(operator("Mystery")), {}, "`Mystery` is not in the catalogue `sklearn`"),
-        (space(operator("SVC", kernel=CatalogueObject("nothing"))), {}, "`nothing` is not listed"),
+        (space(operator("SVC", kernel=CatalogueObject("nothing"))), {}, "the catalogue does not list `nothing`"),
         (space(among("a", 1)), {"a": 1}, "is a hyperparameter where a step should be"),
     ],
 )

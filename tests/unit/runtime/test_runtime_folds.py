@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from storing import header
 from trying import IS_FULL, few
 
-from spacelang.catalog import Role
+from spacelang.catalog import OperatorRole
 from spacelang.ir.validation import (
     CrossValidation,
     Holdout,
@@ -115,7 +115,7 @@ def test_what_is_given_has_a_name_and_a_digest():
     swapped = [Split(rows_of(0, 1, 2, 4), rows_of(3, 5)), splits[1]]
     assert dataset(labels, swapped).validation.digest != found.digest
     assert dataset(labels).validation is None
-    with pytest.raises(DataError, match="`mine` does not have the 2 splits of mine"):
+    with pytest.raises(DataError, match="`mine` does not define the 2 splits of mine"):
         folds_of(dataset(labels, swapped), validation=found)
 
 
@@ -167,7 +167,7 @@ WRITERS = sorted(
     (name, parameter)
     for name, entry in OPERATORS.items()
     for parameter in entry.parameters.keys() & COPY_PARAMETERS
-    if {Role.TRANSFORMER, Role.CLASSIFIER, Role.REGRESSOR} & {*entry.roles}
+    if {OperatorRole.TRANSFORMER, OperatorRole.CLASSIFIER, OperatorRole.REGRESSOR} & {*entry.roles}
 )
 """Operators that can be told to write into what they are given, each with the parameter that tells them."""
 
@@ -202,7 +202,7 @@ def made(name: str, parameter: str):
 def test_what_writes_in_place_leaves_the_shared_rows_as_they_are(name, parameter):
     fold, untouched = shared_fold(), shared_fold()
     pipelines = [made(name, parameter)]
-    if Role.TRANSFORMER in OPERATORS[name].roles:
+    if OperatorRole.TRANSFORMER in OPERATORS[name].roles:
         pipelines += [
             make_pipeline("passthrough", made(name, parameter), LogisticRegression()),
             make_pipeline(FeatureUnion([("inner", made(name, parameter)), ("other", "passthrough")]), GaussianNB()),
@@ -222,7 +222,7 @@ def test_what_writes_in_place_leaves_the_shared_rows_as_they_are(name, parameter
 def test_what_is_not_told_to_write_in_place_does_not():
     fold, untouched = shared_fold(), shared_fold()
     for name, entry in OPERATORS.items():
-        if {Role.TRANSFORMER, Role.CLASSIFIER, Role.REGRESSOR} & {*entry.roles}:
+        if {OperatorRole.TRANSFORMER, OperatorRole.CLASSIFIER, OperatorRole.REGRESSOR} & {*entry.roles}:
             try:
                 pipeline = class_of(operator(name))()
             except TypeError:

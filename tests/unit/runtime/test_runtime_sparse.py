@@ -13,7 +13,7 @@ from spacelang.ir.trial import Request, Status
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
-from spacelang.runtime.data.tables import SparseTable, canonical, data_facts, fingerprint
+from spacelang.runtime.data.tables import SparseTable, canonical_csr, data_fingerprint, make_data_facts
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import EvaluationSettings, make_folds
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -48,19 +48,19 @@ def test_one_content_has_one_form_and_one_fingerprint(found, random, form):
     first = sparse.coo_array((numbers, (rows, columns)), shape=(5, 4))
     other = sparse.coo_array((numbers[order], (rows[order], columns[order])), shape=(5, 4)).asformat(form)
     for features in (first, other):
-        made = canonical(features)
+        made = canonical_csr(features)
         np.testing.assert_array_equal(made.toarray(), first.toarray())
         assert made.has_canonical_format
         assert made.nnz == np.count_nonzero(first.toarray())
         assert made.indices.dtype == made.indptr.dtype == np.int32
-    assert fingerprint(first, [0] * 5) == fingerprint(other, [0] * 5)
+    assert data_fingerprint(first, [0] * 5) == data_fingerprint(other, [0] * 5)
 
 
 def test_what_the_user_gave_is_not_changed():
     given_features = sparse.csr_array(
         (np.array([1.0, 2.0, 0.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 2)
     )
-    canonical(given_features)
+    canonical_csr(given_features)
     assert given_features.data.tolist() == [1, 2, 0]
 
 
@@ -72,10 +72,10 @@ def test_fingerprints_tell_contents_apart():
         sparse.csr_array(np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0]])),
         pd.DataFrame({"x0": [0.0, 2.0], "x1": [1.0, 0.0]}),
     ]
-    found = {fingerprint(features, [0, 1]) for features in (base, *others)}
+    found = {data_fingerprint(features, [0, 1]) for features in (base, *others)}
     assert len(found) == 5
-    assert fingerprint(base, [0, 1]) != fingerprint(base, [1, 0])
-    assert str(data_facts("s", base, [0, 1])).startswith("`s` (2 rows, 2 columns, content ")
+    assert data_fingerprint(base, [0, 1]) != data_fingerprint(base, [1, 0])
+    assert str(make_data_facts("s", base, [0, 1])).startswith("`s` (2 rows, 2 columns, content ")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 
 import spacelang as sl
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.profile import Profile, profile
+from spacelang.runtime.data.profile import TableProfile, profile_table
 from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_row_share
 from spacelang.starter_spaces import starter_space_text
 
@@ -22,8 +22,8 @@ ALIKE = RNG.normal(size=40)[OWNERS] + 0.1 * NOISE
 LABELS = RNG.permutation(np.arange(ROWS) % 2)
 
 
-def profiled(labels: Any = LABELS, **columns: Any) -> Profile:
-    return profile(make_table(pd.DataFrame(columns), pd.Series(labels, name="y")))
+def profiled(labels: Any = LABELS, **columns: Any) -> TableProfile:
+    return profile_table(make_table(pd.DataFrame(columns), pd.Series(labels, name="y")))
 
 
 @pytest.mark.parametrize("name", ["subject", "Patient_ID", "customer id", "userId", "household", "session_key"])
@@ -94,7 +94,7 @@ def test_a_column_that_is_all_there_is_splits_nothing() -> None:
 def test_many_rows_are_held_out_once() -> None:
     many = np.arange(1_500)
     found = profiled(many % 2, subject=many // 5, a=RNG.normal(size=300)[many // 5])
-    assert [hint.text for hint in found.split_hints] == ["holdout(0.3, group=subject)"]
+    assert [hint.validation_text for hint in found.split_hints] == ["holdout(0.3, group=subject)"]
 
 
 def test_rows_that_occur_again_are_counted() -> None:
@@ -118,6 +118,6 @@ def test_columns_of_few_values_repeat_anyway() -> None:
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits, load_diabetes])
 def test_known_data_sets_give_no_alarm(load: Any) -> None:
-    found = profile(make_table(*load(return_X_y=True, as_frame=True)))
+    found = profile_table(make_table(*load(return_X_y=True, as_frame=True)))
     assert not found.split_hints
     assert found.repeated_row_share == 0

@@ -12,7 +12,7 @@ from trying import few
 
 from spacelang.ir.space import Space
 from spacelang.ir.trial import LossScale
-from spacelang.runtime.data.tables import data_facts, fingerprint
+from spacelang.runtime.data.tables import data_fingerprint, make_data_facts
 from spacelang.runtime.storage.header import (
     MISSING_VALUES_SETTING,
     header_from_texts,
@@ -135,8 +135,8 @@ LABELS = np.array(["yes", "no", "yes"])
 
 def test_the_fingerprint_is_the_same_on_every_machine() -> None:
     """The figure was computed once: another one means that stores of before cannot be resumed."""
-    assert fingerprint(table(), LABELS) == GOLDEN
-    assert data_facts("t", table(), LABELS).rows == 3
+    assert data_fingerprint(table(), LABELS) == GOLDEN
+    assert make_data_facts("t", table(), LABELS).rows == 3
 
 
 GOLDEN = "f7261db01533e6ca8898acf4c47db9ad43144e2b7d14acae69d7ef15b10ca1b0"
@@ -156,7 +156,7 @@ GOLDEN = "f7261db01533e6ca8898acf4c47db9ad43144e2b7d14acae69d7ef15b10ca1b0"
     ],
 )
 def test_equal_content_has_equal_fingerprints(same: object) -> None:
-    assert fingerprint(*same(table())) == fingerprint(table(), LABELS)
+    assert data_fingerprint(*same(table())) == data_fingerprint(table(), LABELS)
 
 
 OTHERS = [
@@ -186,7 +186,7 @@ OTHERS = [
 
 
 def test_other_content_has_another_fingerprint() -> None:
-    found = [fingerprint(*other(table())) for other in (lambda t: (t, LABELS), *OTHERS)]
+    found = [data_fingerprint(*other(table())) for other in (lambda t: (t, LABELS), *OTHERS)]
     assert len(set(found)) == len(found)
 
 

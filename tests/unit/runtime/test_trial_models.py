@@ -15,8 +15,8 @@ from spacelang.ir.trial import Request, Status
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.ensembles.construction import Member, make_unfitted
-from spacelang.runtime.ensembles.voting import make_fitted_vote
+from spacelang.runtime.ensembles.construction import EnsembleMember, make_unfitted_vote
+from spacelang.runtime.ensembles.voting import as_fitted_voting_estimator
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.final_fit import LoadTrialModelWork
@@ -131,8 +131,10 @@ def test_a_vote_of_refitted_pipelines_and_models_of_trials_predicts() -> None:
         assert found is not None
         taken = model_of(objective, requests[1], found.path, PipelineInput.TABLE, is_member=True)
     refitted = objective.refit(requests[0].configuration, is_member=True)
-    members = [Member(TrialRecord(number, trial, 0.0, 1.0), 1) for number, trial in enumerate(trials, start=1)]
-    vote = make_fitted_vote(make_unfitted(objective, members), [refitted, taken], objective.held_out.classes)
+    members = [EnsembleMember(TrialRecord(number, trial, 0.0, 1.0), 1) for number, trial in enumerate(trials, start=1)]
+    vote = as_fitted_voting_estimator(
+        make_unfitted_vote(objective, members), [refitted, taken], objective.held_out.classes
+    )
     assert np.mean(vote.predict(data("two").features) == data("two").original_labels) > 0.85
 
 

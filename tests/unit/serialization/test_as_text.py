@@ -21,7 +21,7 @@ from spacelang.ir.space import (
     Space,
 )
 from spacelang.reductions.restriction import restrict_space
-from spacelang.serialization.space_text import UnwritableSpaceError, as_text
+from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration as default_of
 from spacelang.syntax.printer import format_text
@@ -40,7 +40,7 @@ def read(text: str) -> Space:
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_spaces_come_back(name: str) -> None:
     space = read(BUNDLED[name].read_text(encoding="utf-8"))
-    text = as_text(space)
+    text = space_to_text(space)
     assert format_text(text) == text
     again = read(text)
     assert again.root == space.root
@@ -53,7 +53,7 @@ def test_parts_of_bundled_spaces_come_back(name: str) -> None:
     """Each stage with its first alternatives only, as a search leaves it that works on a part of a space."""
     space = read(BUNDLED[name].read_text(encoding="utf-8"))
     part = replace(space, root=changed(space.root, lambda choice: choice.branches[:2]), constraints=(), task=None)
-    assert read(as_text(part)).root == part.root
+    assert read(space_to_text(part)).root == part.root
 
 
 def changed(node: Node, kept: Callable[[Choice], tuple]) -> Node:  # type: ignore[type-arg]
@@ -78,7 +78,7 @@ pipeline = columns(numeric: first, "^x\\"": OneHotEncoder -> Normalizer) -> seco
 forbid first is whitened and second is none and PCA_2.n_components == 2
 """
     space = read(text)
-    again = read(as_text(space))
+    again = read(space_to_text(space))
     assert again.root == space.root
     assert again.constraints == space.constraints
 
@@ -102,7 +102,7 @@ def test_a_bound_stays_where_nothing_in_it_is_restricted(
     )
     part = restrict_space(space, {"e": ["A"]}, restricted)
     assert part is not None
-    text = as_text(part)
+    text = space_to_text(part)
     assert all(each in text for each in wanted)
     assert text.count("require") == (wanted[0] != "int[lo, 9]")
     again = read(text)
@@ -115,15 +115,15 @@ def test_alternatives_of_any_name_come_back() -> None:
     name = "StandardScaler -> (PCA | FastICA) -> SVC"
     part = restrict_space(space, {"e": {name}, f"e.{name}.choice_1": {"PCA"}}, {})
     assert part is not None
-    written = as_text(part)
+    written = space_to_text(part)
     assert f'(| PCA {{ n_components : int[1, 3] = 2 }}) as choice_1 -> SVC ) as "{name}"' in " ".join(written.split())
     assert read(written).root == part.root
     named = Choice("e", "e", "e", (Branch('a "b" \\', Operator("SVC", "sklearn")), Branch("c.d", NOTHING_BUT_SVC)))
     made = Space("s", Product(ProductKind.SEQUENCE, (named,)), (Constraint(BranchTest("e", ("c.d",)), forbidden=True),))
-    again = check(Source("read.space", as_text(made)), DATA)
+    again = check(Source("read.space", space_to_text(made)), DATA)
     assert [each.code for each in again.diagnostics] == ["SL505"]  # all is forbidden that `c.d` leads to
     free = replace(made, constraints=())
-    assert read(as_text(free)).root == free.root
+    assert read(space_to_text(free)).root == free.root
 
 
 NOTHING_BUT_SVC = Operator("SVC", "sklearn", (), (("C", 2.0),))
@@ -140,7 +140,7 @@ forbid first."StandardScaler -> PCA".PCA.n_components == 3 and last is GaussianN
 require first in {"StandardScaler -> PCA", none} or last is SVC
 """
     space = read(text)
-    written = as_text(space)
+    written = space_to_text(space)
     assert 'forbid first."StandardScaler -> PCA".PCA.n_components == 3 and last is GaussianNB' in written
     assert "whiten : bool = true when n_components > 1" in " ".join(written.split())
     again = read(written)
@@ -158,7 +158,7 @@ def test_orders_that_there_are_not_are_forbidden(kept: tuple[int, ...], default:
     branches = tuple(order.branches[place] for place in kept)
     fewer = replace(permutation, children=(replace(order, branches=branches, default=default), *steps))
     part = replace(space, root=replace(space.root, children=(fewer, *others)))  # type: ignore[arg-type]
-    again = check(Source("read.space", as_text(part)), DATA)
+    again = check(Source("read.space", space_to_text(part)), DATA)
     assert again.diagnostics == ()
     assert again.structures is not None
     assert again.space is not None
@@ -171,27 +171,27 @@ def test_steps_that_orders_call_otherwise_are_labelled() -> None:
     space = read('pipeline = permute("a b": StandardScaler, (PCA | FastICA), last: PCA -> Normalizer) -> SVC')
     (order, _) = space.decisions
     assert order.branches[0].name == "a b, (PCA | FastICA), last"
-    assert read(as_text(space)).root == space.root
+    assert read(space_to_text(space)).root == space.root
     part = restrict_space(space, {"choice_1": {"PCA"}}, {})
     assert part is not None
-    assert read(as_text(part)).root == part.root
+    assert read(space_to_text(part)).root == part.root
 
 
 def test_an_operator_of_which_nothing_is_said_leaves_its_name_to_another() -> None:
     space = read("pipeline = PCA as first -> PCA { n_components : int[1, 3] } -> SVC")
-    assert read(as_text(space)).root == space.root
+    assert read(space_to_text(space)).root == space.root
 
 
 def test_the_name_of_a_stage_is_marked_as_an_alternative() -> None:
     text = "stage first = PCA | none\nstage other = ((StandardScaler | (first) @default) & Normalizer) | none\n"
     space = read(f"{text}pipeline = other -> SVC")
-    assert read(as_text(space)).root == space.root
+    assert read(space_to_text(space)).root == space.root
 
 
 def test_a_group_stays_one_around_an_operator_of_which_nothing_is_said() -> None:
     body = "{ n_components : int[1, 3] = 2 }"
     space = read(f"pipeline = (PCA {body} -> StandardScaler -> FastICA {body}) as both -> Normalizer -> SVC")
-    written = as_text(space)
+    written = space_to_text(space)
     assert written.count("as both") == 1
     assert read(written).root == space.root
 
@@ -200,17 +200,17 @@ def test_a_stage_that_is_called_like_an_operator_is_declared_by_another_name() -
     space = read(
         "stage scaler = none | StandardScaler\npipeline = scaler as PCA -> PCA as second { whiten : bool } -> SVC"
     )
-    assert read(as_text(space)).root == space.root
+    assert read(space_to_text(space)).root == space.root
 
 
 def test_what_no_text_says_is_refused() -> None:
     number = Hyperparameter("n", "n", "n", BOOLEANS, True)
     with pytest.raises(UnwritableSpaceError, match="a hyperparameter outside of any operator"):
-        as_text(Space("s", Product(ProductKind.SEQUENCE, (number,))))
+        space_to_text(Space("s", Product(ProductKind.SEQUENCE, (number,))))
     unnamed = Operator("SVC", "sklearn", (replace(number, address="e.a.b c.n"),))
     stage = Choice("e", "e", "e", (Branch("a", Product(ProductKind.SEQUENCE, (unnamed, unnamed))),))
     with pytest.raises(UnwritableSpaceError, match=r"`e\.a\.b c` as the name of a step in `e\.a`"):
-        as_text(Space("s", Product(ProductKind.SEQUENCE, (stage,))))
+        space_to_text(Space("s", Product(ProductKind.SEQUENCE, (stage,))))
 
 
 def test_a_condition_cannot_name_a_stage_that_is_called_like_a_sibling() -> None:
@@ -227,4 +227,4 @@ def test_a_condition_cannot_name_a_stage_that_is_called_like_a_sibling() -> None
         UnwritableSpaceError,
         match=r"a condition of `e\.C` on the stage `shrinking`: a parameter of the operator has the same name",
     ):
-        as_text(replace(space, root=replace(space.root, children=(first, changed_stage))))  # type: ignore[arg-type]
+        space_to_text(replace(space, root=replace(space.root, children=(first, changed_stage))))  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ from spacelang.ir.space import (
 from spacelang.ir.task import Bound, BoundedMeasure, FidelitySchedule, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.ir.value import Value
-from spacelang.serialization.definition import from_json, to_json
+from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.definition_hyperparameters import DOMAIN
 from spacelang.serialization.json_documents import DefinitionError, ReadingContext
 from spacelang.text import NO_SPAN, Source
@@ -62,7 +62,7 @@ def space_of(text: str, name: str = "small.space") -> Space:
 
 
 def again(space: Space) -> Space:
-    read = from_json(json.loads(json.dumps(to_json(space), allow_nan=False)))
+    read = space_from_json(json.loads(json.dumps(space_to_json(space), allow_nan=False)))
     assert read == space
     assert repr(read) == repr(space)
     return read
@@ -73,7 +73,7 @@ def test_what_it_looks_like() -> None:
         "scaler is none\n    and n_neigh", "scaler is none\n    and estimator.KNeighborsClassifier.n_neigh"
     )
     knn = "estimator.KNeighborsClassifier"
-    assert to_json(space_of(text)) == {
+    assert space_to_json(space_of(text)) == {
         "name": "small",
         "title": "Small",
         "file": "small.space",
@@ -157,7 +157,7 @@ def test_messages_find_their_places_again() -> None:
 
 def test_what_no_text_says_has_no_place() -> None:
     space = leaf(Grid(1, 3), 2)
-    assert "line" not in json.dumps(to_json(space))
+    assert "line" not in json.dumps(space_to_json(space))
     assert again(space).hyperparameters[0].span is NO_SPAN
 
 
@@ -231,9 +231,9 @@ def test_orders_are_listed_only_where_some_are_missing() -> None:
     whole = space_of(
         "stage s = none | A\nstage t = none | B\nabstract A\nabstract B\npipeline = permute(A, B, s) -> t\n"
     )
-    assert "A, B" not in json.dumps(to_json(whole)["root"])
+    assert "A, B" not in json.dumps(space_to_json(whole)["root"])
     again(whole)
-    assert "one, two" in json.dumps(to_json(tree()))
+    assert "one, two" in json.dumps(space_to_json(tree()))
 
 
 ADDRESS = Reference("a.p")
@@ -336,7 +336,7 @@ def put(where: str, value: Any) -> Any:
 
 
 def test_the_small_definition_is_sound() -> None:
-    assert from_json(SMALL).variables.keys() == {"s", "b.p", "b.q"}
+    assert space_from_json(SMALL).variables.keys() == {"s", "b.p", "b.q"}
 
 
 WRONG: list[tuple[str, Any, str, str]] = [
@@ -491,7 +491,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
 @pytest.mark.parametrize(("where", "value", "path", "telling"), WRONG, ids=lambda value: str(value)[:50])
 def test_mistakes_are_told_by_their_path(where: str, value: Any, path: str, telling: str) -> None:
     with pytest.raises(DefinitionError) as caught:
-        from_json(put(where, value))
+        space_from_json(put(where, value))
     assert caught.value.path == f"definition.{path}".rstrip(".")
     assert telling in f"{caught.value.problem}; {caught.value.remedy}"
 
@@ -499,7 +499,7 @@ def test_mistakes_are_told_by_their_path(where: str, value: Any, path: str, tell
 @pytest.mark.parametrize("value", [None, [], 1, "x"])
 def test_what_is_no_object_is_no_definition(value: object) -> None:
     with pytest.raises(DefinitionError, match="expected an object"):
-        from_json(value)
+        space_from_json(value)
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -507,7 +507,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     document["constraints"].append({"require": {"sqrt": []}})
     document["root"]["sequence"][0].update(weigth=2, first="yes")
     with pytest.raises(DefinitionError) as caught:
-        from_json(document)
+        space_from_json(document)
     assert [each.path for each in (caught.value, *caught.value.others)] == [
         f"definition.{path}" for path in (DECISION, f"{DECISION}.first", f"{P}.default", "constraints[1].require.sqrt")
     ]
@@ -523,16 +523,16 @@ def test_alternatives_may_share_keys() -> None:
     ]
     decision = {"decision": "s", "address": "s", "alternatives": []}
     decision["alternatives"] = [{"alternative": node["operator"], "node": node} for node in nodes]
-    assert len(from_json({"name": "n", "root": decision}).variables) == 3
+    assert len(space_from_json({"name": "n", "root": decision}).variables) == 3
     with pytest.raises(DefinitionError, match="active at the same time"):
-        from_json({"name": "n", "root": {"parallel": nodes}})
+        space_from_json({"name": "n", "root": {"parallel": nodes}})
     decision["key"] = "k"
     with pytest.raises(DefinitionError, match="active at the same time"):
-        from_json({"name": "n", "root": decision})
+        space_from_json({"name": "n", "root": decision})
 
 
 def test_decisions_are_tested_by_their_alternatives() -> None:
-    space = from_json(SMALL)
+    space = space_from_json(SMALL)
     assert space.constraints == (Constraint(BranchTest("s", ("A",)), True),)
 
 

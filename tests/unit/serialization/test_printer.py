@@ -21,7 +21,7 @@ from spacelang.ir.expr import (
     Reference,
 )
 from spacelang.ir.space import Branch, Choice, Operator, Product, ProductKind, Space
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.serialization.syntax_nodes import format_expression
 from spacelang.testing.small_spaces import SMALL, hyperparameter, make_space, spaces
 from spacelang.text import Source
 
@@ -107,7 +107,7 @@ def test_shows_everything_that_a_space_holds() -> None:
     ],
 )
 def test_brackets_stand_where_they_are_needed(expression: Expr, text: str) -> None:
-    assert show_expression(expression) == text
+    assert format_expression(expression) == text
 
 
 def test_shows_structures_that_analysis_does_not_make_yet() -> None:

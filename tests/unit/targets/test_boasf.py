@@ -13,7 +13,7 @@ from spacelang.analysis import CheckContext, check
 from spacelang.files import resource_folder
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.plugins import OptionError
-from spacelang.serialization.space_text import as_text
+from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.targets._boasf import cut_into_pieces, describe_piece
 from spacelang.targets.boasf import ArmSpaces, Boasf
@@ -138,9 +138,9 @@ def test_what_is_not_active_lies_in_the_arm_of_the_first_piece() -> None:
     names = names_of(text, Boasf("subspaces"))
     assert names == ["kernel {rbf, poly}, degree 2..3 or inactive", "kernel poly, degree 4..5", "kernel sigmoid"]
     (first, second, third) = arms_of(structures_of(text), Boasf("subspaces")).arms
-    assert "degree : int[2, 3] = 3 when kernel == poly" in as_text(first.space)
-    assert "degree : int[4, 5] = 4\n" in as_text(second.space)
-    assert "degree" not in as_text(third.space)
+    assert "degree : int[2, 3] = 3 when kernel == poly" in space_to_text(first.space)
+    assert "degree : int[4, 5] = 4\n" in space_to_text(second.space)
+    assert "degree" not in space_to_text(third.space)
 
 
 def test_split_says_into_how_many_pieces() -> None:

@@ -156,7 +156,7 @@ class ClusterSession:
                     async with self._task_ended:
                         self._task_ended.notify_all()
             reason = f"{running.losses} dask workers ended one after another while they evaluated this trial"
-            return FinishedJob(job, Failure(Status.CRASH, reason).result_of(job.work), slot.name, running.starts - 1)
+            return FinishedJob(job, Failure(Status.CRASH, reason).make_result(job.work), slot.name, running.starts - 1)
         finally:
             del self._running_jobs[job.number]
             async with self._task_ended:

@@ -47,7 +47,7 @@ class ChosenAlternative:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArtificialObjective(BlackBoxObjective):
-    """The artificial losses of a seed over a space. `artificial` creates it."""
+    """The artificial losses of a seed over a space. `make_artificial_objective` creates it."""
 
     space: Space
     seed: int
@@ -64,7 +64,9 @@ class ArtificialObjective(BlackBoxObjective):
         return Trial(request, loss, self.clock() - started)
 
 
-def artificial(space: Space, seed: int, *, clock: Callable[[], float] = time.perf_counter) -> ArtificialObjective:
+def make_artificial_objective(
+    space: Space, seed: int, *, clock: Callable[[], float] = time.perf_counter
+) -> ArtificialObjective:
     """Create the artificial objective of a seed over a space; raise DataError if the task has a bound."""
     name = f"{ARTIFICIAL_PREFIX}{seed}"
     bounds = () if space.task is None else space.task.bounds

@@ -5,20 +5,25 @@ from functools import reduce
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues, Role
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.structure import ColumnsAfterChange, MixedEstimators, NotAnEstimator, NotATransformer
+from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues, OperatorRole
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.structure import (
+    ColumnSelectionAfterTransformer,
+    LastStepNotAPredictor,
+    MixedClassifiersAndRegressors,
+    StepNotATransformer,
+)
 from spacelang.ir import space as ir
 from spacelang.ir.space import operators
 from spacelang.ir.walk import possible_last_operators, products
 
-_ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
-_TRANSFORMERS = frozenset({Role.TRANSFORMER})
-_EARLIER_ROLES = _TRANSFORMERS | {Role.SAMPLER}
+_ESTIMATORS = frozenset({OperatorRole.CLASSIFIER, OperatorRole.REGRESSOR})
+_TRANSFORMERS = frozenset({OperatorRole.TRANSFORMER})
+_EARLIER_ROLES = _TRANSFORMERS | {OperatorRole.SAMPLER}
 """The roles of steps before the last one. Parallel steps must be transformers, which keep all rows."""
 
 
-def check(root: ir.Node, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
+def check_step_roles(root: ir.Node, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report every step that cannot stand where it is; only known ones if the space has abstract operators."""
     steps = root.steps if isinstance(root, ir.Product) else (root,)
     is_pipeline = all(operator.catalogue != ir.ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
@@ -35,7 +40,7 @@ class _RoleChecker:
         self._catalogue = catalogue
         self._report = report
         self._is_pipeline = is_pipeline
-        self._first: tuple[ir.Operator, Role] | None = None
+        self._first: tuple[ir.Operator, OperatorRole] | None = None
 
     def check_steps(self, steps: tuple[ir.Node, ...]) -> None:
         last = steps[-1]
@@ -44,7 +49,7 @@ class _RoleChecker:
             predicting = [step.name for step in astray if not self._has_none(step, _ESTIMATORS)]
             # If two stages were swapped, the wrong place of the other one is the same mistake.
             role, estimator = self._description(last, "predicts"), predicting[0] if predicting else None
-            self._report.add(NotAnEstimator(last.span, step=last.name, role=role, estimator=estimator))
+            self._report.add(LastStepNotAPredictor(last.span, step=last.name, role=role, estimator=estimator))
             if predicting:
                 return
         else:
@@ -63,12 +68,14 @@ class _RoleChecker:
         if whole:
             assert isinstance(step, ir.Choice)
             role = self._description(step, "transforms")
-            self._report.add(NotATransformer(step.span, step=step.name, role=role))
+            self._report.add(StepNotATransformer(step.span, step=step.name, role=role))
             return
         for operator, beside in _steps_of(step):
             entry = self._entry(operator)
             if entry is not None and not entry.roles & (_TRANSFORMERS if beside else _EARLIER_ROLES):
-                self._report.add(NotATransformer(operator.span, step=operator.name, role=_describe_roles(entry.roles)))
+                self._report.add(
+                    StepNotATransformer(operator.span, step=operator.name, role=_describe_roles(entry.roles))
+                )
 
     def _check_last(self, step: ir.Node) -> None:
         match step:
@@ -99,25 +106,29 @@ class _RoleChecker:
 
     def _refuse(self, step: ir.Branch | ir.Product, name: str, role: str) -> None:
         if self._is_pipeline:
-            self._report.add(NotAnEstimator(step.span, step=name, role=role))
+            self._report.add(LastStepNotAPredictor(step.span, step=name, role=role))
 
     def _check_estimator(self, operator: ir.Operator) -> None:
         entry = self._entry(operator)
         if entry is None:
             return
-        roles = [role for role in Role if role in entry.roles & _ESTIMATORS]
+        roles = [role for role in OperatorRole if role in entry.roles & _ESTIMATORS]
         if not roles:
-            self._report.add(NotAnEstimator(operator.span, step=operator.name, role=_describe_roles(entry.roles)))
+            self._report.add(
+                LastStepNotAPredictor(operator.span, step=operator.name, role=_describe_roles(entry.roles))
+            )
         elif self._first is None:
             self._first = (operator, roles[0])
         elif self._first[1] not in roles:
-            related = (Related(self._first[0].span, f"`{self._first[0].name}` is a {self._first[1]}"),)
-            self._report.add(MixedEstimators(operator.span, operator=operator.name, role=roles[0], related=related))
+            related = (RelatedPlace(self._first[0].span, f"`{self._first[0].name}` is a {self._first[1]}"),)
+            self._report.add(
+                MixedClassifiersAndRegressors(operator.span, operator=operator.name, role=roles[0], related=related)
+            )
 
     def _entry(self, operator: ir.Operator) -> CatalogueEntry | None:
-        return self._catalogue.entry(operator.catalogue, operator.name)
+        return self._catalogue.entry_in_catalogue(operator.catalogue, operator.name)
 
-    def _has_none(self, step: ir.Choice, roles: frozenset[Role]) -> bool:
+    def _has_none(self, step: ir.Choice, roles: frozenset[OperatorRole]) -> bool:
         """Return True if all alternatives of a step are known operators and none of them can have one of the roles."""
         used = [[*possible_last_operators(branch.node)] for branch in step.branches if branch.node != ir.SKIPPED_STEP]
         entries = [self._entry(operator) for operators in used for operator in operators]
@@ -153,8 +164,8 @@ class _ColumnNameTracker:
         """
         match node:
             case ir.Operator():
-                entry = self._catalogue.entry(node.catalogue, node.name)
-                return kept and (entry is None or Role.SAMPLER in entry.roles)
+                entry = self._catalogue.entry_in_catalogue(node.catalogue, node.name)
+                return kept and (entry is None or OperatorRole.SAMPLER in entry.roles)
             case ir.Choice():
                 # Follow all branches, even after the first one that loses the names.
                 return all([*(self.track_column_names(branch.node, kept=kept) for branch in node.branches)])
@@ -164,7 +175,7 @@ class _ColumnNameTracker:
                 return self._follow_orders(node.children, kept=kept)
             case ir.Product():
                 if node.kind is ir.ProductKind.COLUMNS and not kept:
-                    self._report.add(ColumnsAfterChange(node.span))
+                    self._report.add(ColumnSelectionAfterTransformer(node.span))
                 for child in node.children:
                     self.track_column_names(child, kept=kept or node.kind is ir.ProductKind.COLUMNS)
                 return False
@@ -197,6 +208,6 @@ def _steps_of(node: ir.Node, *, beside: bool = False) -> Iterator[tuple[ir.Opera
             return
 
 
-def _describe_roles(roles: frozenset[Role]) -> str:
-    known = [role.value for role in Role if role in roles and role is not Role.OTHER]
+def _describe_roles(roles: frozenset[OperatorRole]) -> str:
+    known = [role.value for role in OperatorRole if role in roles and role is not OperatorRole.OTHER]
     return f"it is a {' and a '.join(known)}" if known else "it neither transforms nor predicts"

@@ -126,13 +126,13 @@ class NumberRange:
         return NumberRange(lowest, -_lowest_integer(-self.upper, excluded=self.upper_open))
 
 
-def covers(rules: Iterable[Rule], wanted: NumberRange, *, integer: bool) -> bool:
+def do_rules_accept_range(rules: Iterable[Rule], wanted: NumberRange, *, integer: bool) -> bool:
     """Return True if every number (or every integer) in `wanted` is accepted by some rule."""
     pieces = [piece for rule in rules for piece in _ranges_of(rule, integer=integer)]
     return _covers_integers(pieces, wanted.to_integers()) if integer else _covers_reals(pieces, wanted)
 
 
-def legal_ranges(rule: Rule, wanted: NumberRange, *, integer: bool) -> Iterator[NumberRange]:
+def parts_accepted_by_rule(rule: Rule, wanted: NumberRange, *, integer: bool) -> Iterator[NumberRange]:
     """Yield the parts of a range that a rule accepts, if they contain more than one number."""
     for piece in _ranges_of(rule, integer=integer):
         found = _intersection(piece, wanted)
@@ -205,7 +205,9 @@ _KINDS: Final = {NumberKind.INTEGER: "an integer", NumberKind.REAL: "a number", 
 def describe_rules(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
     """Return a description of the accepted values, such as "an integer from 1 or `none`"."""
     rules = tuple(rules)
-    constants = [spell_value(value) for rule in rules if isinstance(rule, AllowedValues) for value in rule.values]
+    constants = [
+        format_value_as_source(value) for rule in rules if isinstance(rule, AllowedValues) for value in rule.values
+    ]
     phrases = [phrase for rule in rules for phrase in _phrases(rule)]
     phrases += _one_of([*named, *constants])
     distinct = list(dict.fromkeys(phrases))
@@ -214,14 +216,14 @@ def describe_rules(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
     return distinct[0] if len(distinct) == 1 else f"{', '.join(distinct[:-1])} or {distinct[-1]}"
 
 
-def spell_value(value: Value) -> str:
+def format_value_as_source(value: Value) -> str:
     """Return a value as it is written in a `.space` file."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return f"({', '.join(map(spell_value, value))})"
+        return f"({', '.join(map(format_value_as_source, value))})"
     return literal(value) if isinstance(value, str) else _number(value)
 
 

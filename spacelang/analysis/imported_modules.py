@@ -9,14 +9,14 @@ from typing import Final, TypeVar
 
 from spacelang.analysis.alternatives import check_name
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector, FileReader
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.reading import (
-    HeaderNotFirst,
     ImportCycle,
+    ImportWithoutValidName,
     MissingSeparator,
-    NamelessImport,
     RepeatedTopLevelItem,
+    SpaceLineNotFirst,
     TextTooLarge,
 )
 from spacelang.ir.domain import KEYWORDS
@@ -127,10 +127,10 @@ def _header(file: ast.File, report: DiagnosticCollector) -> ast.SpaceName | None
         if not isinstance(item, ast.SpaceName):
             continue
         if found is not None:
-            related = (Related(found.span, "the first one"),)
+            related = (RelatedPlace(found.span, "the first one"),)
             report.add(RepeatedTopLevelItem(item.span, item="space", related=related))
         elif place:
-            report.add(HeaderNotFirst(item.span))
+            report.add(SpaceLineNotFirst(item.span))
         found = found or item
     return found
 
@@ -140,7 +140,7 @@ Single = TypeVar("Single", ast.Pipeline, ast.Task)
 
 def _single(word: str, items: list[Single], report: DiagnosticCollector) -> Single | None:
     for item in items[1:]:
-        related = (Related(keyword_span(items[0]), "the first one"),)
+        related = (RelatedPlace(keyword_span(items[0]), "the first one"),)
         report.add(RepeatedTopLevelItem(keyword_span(item), item=word, related=related))
     return items[0] if items else None
 
@@ -151,7 +151,7 @@ def index_by_name(kind: str, items: list[Declared], report: DiagnosticCollector)
     for item in items:
         first = found.setdefault(item.name.text, item)
         if first is not item:
-            related = (Related(first.name.span, "first declared here"),)
+            related = (RelatedPlace(first.name.span, "first declared here"),)
             report.add(DuplicateName(item.name.span, kind=kind, name=item.name.text, related=related))
     return found
 
@@ -176,7 +176,7 @@ def _check_names(
         for name in names:
             first, second = sorted((known.setdefault(name.text, name), name), key=lambda word: word.span)
             if first is not second:
-                related = (Related(first.span, "first declared here"),)
+                related = (RelatedPlace(first.span, "first declared here"),)
                 report.add(DuplicateName(second.span, kind=kind, name=name.text, related=related))
 
 
@@ -230,11 +230,11 @@ class _ModuleReader:
         """Return the name of an imported file, or None after reporting that it is no identifier or already used."""
         name, span = name_of_import(item)
         if not _NAME.fullmatch(name) or name in KEYWORDS:
-            self._report.add(NamelessImport(span, path=item.path.value, stem=name))
+            self._report.add(ImportWithoutValidName(span, path=item.path.value, stem=name))
             return None
         first = known.setdefault(name, span)
         if first is not span:
-            related = (Related(first, "the first one"),)
+            related = (RelatedPlace(first, "the first one"),)
             remedy = "choose another name after `as`"
             self._report.add(DuplicateName(span, kind="import", name=name, remedy=remedy, related=related))
             return None

@@ -7,14 +7,14 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
-from spacelang.analysis.drafts import AddressPrefix, Draft, PendingCondition, Scope
 from spacelang.analysis.hyperparameter_defaults import read_value
+from spacelang.analysis.literal_values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.values import AnnotationValues, InvalidValue, literal_value, read_annotations
+from spacelang.analysis.space_drafts import AddressPrefix, PendingCondition, Scope, SpaceDraft
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidBound
-from spacelang.diagnostics.names import DuplicateValue
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
+from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidRangeBound
+from spacelang.diagnostics.names import DuplicateValueInDomain
 from spacelang.diagnostics.reading import TextTooLarge, UnexpectedText
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
@@ -73,7 +73,7 @@ class TupleParameterDomain:
         return self.middle_tuple if self.begins_with_tuple else self.others[0].representative
 
     @property
-    def tuples_only(self) -> "TupleParameterDomain":
+    def without_other_values(self) -> "TupleParameterDomain":
         """The domain of the tuples alone."""
         return replace(self, others=(), begins_with_tuple=True)
 
@@ -102,7 +102,7 @@ def misplaced_tuple_diagnostic(part: ast.TupleDomain) -> UnexpectedText:
 class TupleReader:
     """A reader of the parameters of one body whose values are tuples."""
 
-    def __init__(self, place: AddressPrefix, scope: Scope, draft: Draft, report: DiagnosticCollector) -> None:
+    def __init__(self, place: AddressPrefix, scope: Scope, draft: SpaceDraft, report: DiagnosticCollector) -> None:
         self._place = place
         self._scope = scope
         self._draft = draft
@@ -189,7 +189,7 @@ class TupleReader:
                 "and relate it to others with `require length(…) <= …`"
             )
         self._report.add(
-            InvalidBound(
+            InvalidRangeBound(
                 bound.span,
                 bound=bound.span.text,
                 domain="the length of a tuple",
@@ -223,7 +223,7 @@ class TupleReader:
         sound = True
         for part, place in zip(domain.others, rest, strict=True):
             for value in part.values if isinstance(part, Categorical) else ():
-                if isinstance(domain.tuples_only.find(value), NotFound) and value != ir.TUPLE_NAME:
+                if isinstance(domain.without_other_values.find(value), NotFound) and value != ir.TUPLE_NAME:
                     continue
                 shown = place.values if isinstance(place, ast.ValueSet) else ()
                 span = next((each.span for each in shown if _has_value(each, value)), place.span)
@@ -272,7 +272,7 @@ class TupleReader:
                 parameter=written.name.text,
                 domain=_text(written.domain),
                 near=literal((value,)) if is_one else None,
-                related=() if at.line == default.span.line else (Related(at, "the domain"),),
+                related=() if at.line == default.span.line else (RelatedPlace(at, "the domain"),),
                 notes=(
                     *(() if problem is None else (problem,)),
                     *symbols.binding_notes(symbols.symbols_mentioned_in(at)),
@@ -291,9 +291,9 @@ class TupleReader:
         advice: AnnotationValues,
     ) -> Iterator[ir.Hyperparameter]:
         name, (part,) = written.name.text, tuple_parts(written.domain)
-        found = domain.tuples_only.find(default)
+        found = domain.without_other_values.find(default)
         is_tuple = not isinstance(found, NotFound)
-        own = found if is_tuple else _library_default(domain.tuples_only, judge)
+        own = found if is_tuple else _library_default(domain.without_other_values, judge)
         own = own if isinstance(own, tuple) else domain.middle_tuple
         if domain.others:
             several = Union((*domain.others, Categorical((ir.TUPLE_NAME,))))
@@ -321,7 +321,7 @@ class TupleReader:
 def _shared_value_diagnostic(span: Span, value: Value, written: ast.TupleDomain) -> Diagnostic:
     """Return the diagnostic for a listed value that the tuple domain also contains, or that is the reserved `tuple`."""
     if value != ir.TUPLE_NAME:
-        return DuplicateValue(span, value=literal(value), reason=f"this value also lies in `{_text(written)}`")
+        return DuplicateValueInDomain(span, value=literal(value), reason=f"this value also lies in `{_text(written)}`")
     hint = f"in configurations, `{ir.TUPLE_NAME}` stands for a value of `tuple[…]`"
     return UnexpectedText(span, found=f"`{span.text}`", expected="another word", hint=hint)
 

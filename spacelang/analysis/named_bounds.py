@@ -12,23 +12,23 @@ from graphlib import TopologicalSorter
 from typing import Final, Literal
 
 from spacelang.analysis.arithmetic import VERY_LARGE, replace_infinities_by_integers
-from spacelang.analysis.bounded_ranges import (
-    default_between,
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.expressions import ExpressionReader
+from spacelang.analysis.name_resolution import NameResolver
+from spacelang.analysis.ranges import is_named_bound
+from spacelang.analysis.ranges_with_named_bounds import (
+    align_upper_end_with_step,
+    default_between_ends,
     evaluate_bound,
     tests_of_other_parts,
     to_plain_number,
-    with_fitting_upper_end,
 )
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
-from spacelang.analysis.expressions import ExpressionReader
-from spacelang.analysis.names import NameResolver
-from spacelang.analysis.ranges import is_named_bound
+from spacelang.analysis.space_drafts import PendingConstraint, PendingRange, SpaceDraft
 from spacelang.analysis.value_intervals import IntervalEnd, interval_of
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidBound
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidRangeBound
 from spacelang.diagnostics.names import UnknownName
-from spacelang.diagnostics.reading import NotSupportedYet
+from spacelang.diagnostics.reading import ConstructNotSupportedYet
 from spacelang.frozen import frozen
 from spacelang.grouping import find_cycles
 from spacelang.ir import expr
@@ -78,7 +78,7 @@ class NamedBoundReader:
     def __init__(
         self,
         declared: Mapping[str, Variable],
-        draft: Draft,
+        draft: SpaceDraft,
         names: NameResolver,
         expressions: ExpressionReader,
         report: DiagnosticCollector,
@@ -166,7 +166,7 @@ class NamedBoundReader:
     def _refuse(self, written: ast.Expression, expected: str) -> None:
         remedy = "a bound is a number in every configuration with the range; relate other values by `forbid`"
         self._report.add(
-            InvalidBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
+            InvalidRangeBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
         )
 
     # ---- the order in which ranges can be read
@@ -183,7 +183,9 @@ class NamedBoundReader:
             next(bound.written.span for bound in each.bounds if after in expr.references(bound.expression))
             for each, after in zip(several, (*cycle[1:], cycle[0]), strict=True)
         ]
-        related = tuple(Related(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True))
+        related = tuple(
+            RelatedPlace(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True)
+        )
         self._report.add(BoundCycle(spans[0], name=names[0], path=path, related=related))
         for each in several:
             self._discard(each.pending)
@@ -208,14 +210,16 @@ class NamedBoundReader:
             self._discard(each.pending)
             return
         if each.pending.written.default is None:
-            found = replace(found, default=default_between(found.domain, found.default, [*self._default_ends(each)]))
+            found = replace(
+                found, default=default_between_ends(found.domain, found.default, [*self._default_ends(each)])
+            )
         self._found[found.address] = found
         self._variables[found.address] = replace(self._variables[found.address], node=found)
 
     def _default_ends(self, each: _BoundedParameter) -> Iterator[tuple[int, bool, bool, Fraction]]:
         """Yield the ends that a range has while all hyperparameters in its bounds have their defaults.
 
-        The tuples are those that `default_between` takes.
+        The tuples are those that `default_between_ends` takes.
         """
         for bound in each.bounds:
             number = to_number(expr.evaluate(bound.expression, self._default_of))
@@ -278,7 +282,7 @@ class NamedBoundReader:
                     if side == "lower"
                     else replace(found, upper=node, upper_open=is_open)
                 )
-        return self._check_is_not_empty(with_fitting_upper_end(found), written, place, each)
+        return self._check_is_not_empty(align_upper_end_with_step(found), written, place, each)
 
     def _check_is_not_empty(
         self, found: ast.Range, written: ast.Range, place: int, each: _BoundedParameter
@@ -301,7 +305,7 @@ class NamedBoundReader:
         )
         return None
 
-    def _domains_of_named(self, each: _BoundedParameter) -> Iterator[Related]:
+    def _domains_of_named(self, each: _BoundedParameter) -> Iterator[RelatedPlace]:
         """Yield notes on the domains of all hyperparameters on which the bounds of a range depend, even indirectly."""
         waiting, seen = [*sorted(each.needs)], {each.pending.address}
         while waiting:
@@ -309,7 +313,7 @@ class NamedBoundReader:
             if address not in seen:
                 seen.add(address)
                 node = self._variables[address].hyperparameter
-                yield Related(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
+                yield RelatedPlace(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
                 waiting += sorted(self._ranges[address].needs) if address in self._ranges else []
 
     # ---- constraints
@@ -326,7 +330,9 @@ class NamedBoundReader:
             if None in others:
                 construct = "a range with a named bound that overlaps another range"
                 instead = "write a single range, or relate the values by `require`"
-                self._report.add(NotSupportedYet(written[bound.part].span, construct=construct, instead=instead))
+                self._report.add(
+                    ConstructNotSupportedYet(written[bound.part].span, construct=construct, instead=instead)
+                )
                 return False
             range_ = written[bound.part]
             assert isinstance(range_, ast.Range)
@@ -344,7 +350,7 @@ class NamedBoundReader:
         return True
 
 
-def replace_placeholders(space: Space, draft: Draft, found: Mapping[str, Hyperparameter | None]) -> Space:
+def replace_bound_placeholders(space: Space, draft: SpaceDraft, found: Mapping[str, Hyperparameter | None]) -> Space:
     """Return the space with hyperparameters in place of their placeholders, and change the draft in the same way.
 
     A placeholder whose hyperparameter is None is removed.

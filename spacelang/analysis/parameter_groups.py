@@ -8,14 +8,14 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.modules import Module, index_by_name
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.analysis.imported_modules import Module, index_by_name
+from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import (
     AmbiguousInclude,
     InvalidSimplexDefault,
     RecursiveInclude,
-    SimplexOfOne,
-    UnknownGroup,
+    SimplexWithSingleName,
+    UnknownParameterGroup,
 )
 from spacelang.diagnostics.reading import TextTooLarge
 from spacelang.frozen import frozen
@@ -38,7 +38,7 @@ class BodyMember:
 
     member: ast.NamedMember | ast.ConstraintStatement
     home: Module
-    through: Related | None = None
+    through: RelatedPlace | None = None
 
     @property
     def name(self) -> str | None:
@@ -53,7 +53,7 @@ class _Body:
     rules: set[int] = field(default_factory=set)
 
 
-class GroupReader:
+class ParameterGroupExpander:
     """An expander of the groups that bodies include. Each group is expanded once and cached."""
 
     def __init__(self, report: DiagnosticCollector) -> None:
@@ -65,18 +65,18 @@ class GroupReader:
         self._endless: set[int] = set()
         self._brought = 0
 
-    def members(self, body: ast.Body, module: Module) -> tuple[BodyMember, ...]:
+    def members_of_body(self, body: ast.Body, module: Module) -> tuple[BodyMember, ...]:
         """Return the members of a body in order, each name once, groups expanded; own ones replace included ones."""
         return tuple(self._members(body, module))
 
-    def members_of_use(
-        self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: Related
+    def members_of_abstract_operator_use(
+        self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: RelatedPlace
     ) -> tuple[BodyMember, ...]:
         """Return the members of a use of an abstract operator: those of the declaration and those of the use's body.
 
         A member of the use replaces the member of the same name in the declaration.
         """
-        own = () if body is None else self.members(body, module)
+        own = () if body is None else self.members_of_body(body, module)
         names = {given.name for given in own if given.name is not None}
         declared = [given for given in self.declared_members(declaration, home) if given.name not in names]
         return (*(replace(given, through=used) for given in self._within_limit(declared, used)), *own)
@@ -85,14 +85,14 @@ class GroupReader:
         """Return the members in the declaration of an abstract operator, groups expanded; empty if it has no body."""
         if id(declaration) not in self._opened:
             body = declaration.body
-            self._opened[id(declaration)] = () if body is None else self.members(body, home)
+            self._opened[id(declaration)] = () if body is None else self.members_of_body(body, home)
         return self._opened[id(declaration)]
 
     def group_members(self, group: ast.ParameterGroup, home: Module) -> tuple[BodyMember, ...]:
         """Return the members of a group, including those of the groups that it includes."""
         if id(group) not in self._opened:
             self._open.append(group)
-            self._opened[id(group)] = self.members(group.body, home)
+            self._opened[id(group)] = self.members_of_body(group.body, home)
             self._open.pop()
         return self._opened[id(group)]
 
@@ -112,7 +112,7 @@ class GroupReader:
         return True
 
     @contextmanager
-    def attributing_diagnostics(self, given: BodyMember) -> Iterator[None]:
+    def attribute_diagnostics_to_include(self, given: BodyMember) -> Iterator[None]:
         """Let diagnostics in the `with` block point at the `include` of their member, each reported once."""
         before = len(self._report.found)
         self._reading.append(given.member)
@@ -141,7 +141,7 @@ class GroupReader:
         self, include: ast.ParameterGroupInclusion, module: Module, here: _Body
     ) -> Iterator[BodyMember]:
         """Yield the members that an `include` adds to a body, once even if the group is reached on two paths."""
-        through = Related(include.span, "included here")
+        through = RelatedPlace(include.span, "included here")
         for given in self._within_limit(self._group(include, module), through):
             if isinstance(given.member, ast.ConstraintStatement):
                 is_new = id(given.member) not in here.rules
@@ -156,7 +156,7 @@ class GroupReader:
                 yield replace(given, through=through)
 
     def _within_limit(
-        self, brought: tuple[BodyMember, ...] | list[BodyMember], through: Related
+        self, brought: tuple[BodyMember, ...] | list[BodyMember], through: RelatedPlace
     ) -> Iterator[BodyMember]:
         self._brought += len(brought)
         if self._brought <= MAX_MEMBERS:
@@ -193,13 +193,13 @@ class GroupReader:
         near = nearest_name(name, home.groups)
         near = elsewhere.get(written.words[-1].text) if near is None else f"{before}{near}"
         word = name if home is module and "." not in name else None
-        self._report.add(UnknownGroup(written.span, name=written.text, word=word, near=near))
+        self._report.add(UnknownParameterGroup(written.span, name=written.text, word=word, near=near))
 
     def _report_cycle(self, include: ast.ParameterGroupInclusion, group: ast.ParameterGroup) -> None:
         place = next(place for place, other in enumerate(self._open) if other is group)
         names = [f"`{other.name.text}`" for other in (*self._open[place:], group)]
         cycle = f"{names[0]} includes " + ", which includes ".join(names[1:])
-        related = (Related(group.name.span, "the group"),)
+        related = (RelatedPlace(group.name.span, "the group"),)
         self._report.add(
             RecursiveInclude(include.span, kind="group", name=group.name.text, cycle=cycle, related=related)
         )
@@ -219,9 +219,9 @@ class GroupReader:
                 first=other.name.text,
                 second=include.name.text,
                 related=(
-                    Related(other.span, "included first"),
-                    Related(given.member.name.span, f"declared in `{other.name.text}`"),
-                    Related(member.name.span, f"declared in `{include.name.text}`"),
+                    RelatedPlace(other.span, "included first"),
+                    RelatedPlace(given.member.name.span, f"declared in `{other.name.text}`"),
+                    RelatedPlace(member.name.span, f"declared in `{include.name.text}`"),
                 ),
             )
         )
@@ -241,7 +241,7 @@ def expand_simplex(member: ast.Member, report: DiagnosticCollector) -> Iterator[
         return
     *free, last = member.names
     if not free:
-        report.add(SimplexOfOne(member.span, name=last.text))
+        report.add(SimplexWithSingleName(member.span, name=last.text))
         return
     shares = _shares(member, report)
     for name, share in zip(free, shares, strict=False):

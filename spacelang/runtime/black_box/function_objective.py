@@ -36,7 +36,7 @@ class FunctionObjective(BlackBoxObjective):
         try:
             given = self.function(dict(request.configuration), *fidelity)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the search must survive
-            return exception_failure(error, self.clock() - started).result_of(request)
+            return exception_failure(error, self.clock() - started).make_result(request)
         seconds = self.clock() - started
         try:
             answer = {"cost": seconds} | _as_dictionary(given, [each.name for each in self.goals])
@@ -54,13 +54,13 @@ class FunctionObjective(BlackBoxObjective):
         return (size,)
 
 
-def make_function_objective(function: Callable[..., Any], **aim: Any) -> FunctionObjective:
-    """Return the objective of a function, else raise InputError; `aim` holds the fields of a `BlackBoxObjective`."""
+def make_function_objective(function: Callable[..., Any], **settings: Any) -> FunctionObjective:
+    """Return the objective of a function, else raise InputError; `settings` are fields of `BlackBoxObjective`."""
     if not callable(function):
         what = f"the objective must be a function, not `{function!r}`"
         raise InputError(what, "give a function that takes a configuration")
-    facts = DataFacts(f"function:{function_name(function)}", 0, 0, function_identity(function))
-    return FunctionObjective(facts=facts, function=function, **aim)
+    facts = DataFacts(f"function:{function_name(function)}", 0, 0, function_fingerprint(function))
+    return FunctionObjective(facts=facts, function=function, **settings)
 
 
 def _as_dictionary(given: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -76,10 +76,10 @@ def _as_dictionary(given: Any, names: Sequence[str]) -> dict[str, Any]:
     unknown = [key for key in given if key not in KEYS]
     if unknown:
         raise InvalidFunctionResultError(
-            f"the function returns the key `{unknown[0]}`, which is none of {', '.join(KEYS)}"
+            f"the function returned the unknown key `{unknown[0]}`; the known keys are {', '.join(KEYS)}"
         )
     if "loss" not in given:
-        raise InvalidFunctionResultError("the function returns a dictionary without `loss`")
+        raise InvalidFunctionResultError("the function returned a dictionary without `loss`")
     return dict(given)
 
 
@@ -95,7 +95,7 @@ def function_name(function: Callable[..., Any]) -> str:
     return f"{named.__module__}.{named.__qualname__}"
 
 
-def function_identity(function: Callable[..., Any]) -> str:
+def function_fingerprint(function: Callable[..., Any]) -> str:
     """Return 64 hexadecimal digits of a function's name, source and plain values, by which a run is resumed.
 
     Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from
@@ -172,7 +172,7 @@ def trial_from_answer(
         raise InvalidFunctionResultError(f"the cost is {seconds}, but it must be a number of seconds, at least 0")
     measured = _check_constraints(constraints, bounds)
     if loss is None:
-        return Trial(request, None, seconds, Status.ERROR, "there is no loss")
+        return Trial(request, None, seconds, Status.ERROR, "no loss was returned")
     numbers = _goal_numbers(loss, goals) if goals else {"loss": parse_number(loss, "loss")}
     for name, number in numbers.items():
         if not isfinite(number):
@@ -202,7 +202,7 @@ def _goal_numbers(given: Any, goals: Sequence[FunctionGoal]) -> dict[str, float]
     if isinstance(given, Mapping):
         if lacking := [name for name in names if name not in given]:
             others = ", ".join(f"`{key}`" for key in [*given][:MAX_SHOWN_KEYS]) or "nothing"
-            raise InvalidFunctionResultError(f"the answer lacks `{lacking[0]}`; it has {others}")
+            raise InvalidFunctionResultError(f"no number was returned for `{lacking[0]}`, only for {others}")
         values = [given[name] for name in names]
     elif isinstance(given, list | tuple) and len(given) == len(names):
         values = [*given]
@@ -233,8 +233,8 @@ def _check_constraints(constraints: Mapping[str, Any] | None, bounds: Sequence[A
     for name in constraints or {}:
         if name not in names:
             known = ", ".join(f"`{each}`" for each in names)
-            bounds_for = f"the bounded quantities are {known}" if names else "the task has no bounds"
-            raise InvalidFunctionResultError(f"`{name}` is not bounded; {bounds_for}")
+            bounded = f"the bounded quantities are {known}" if names else "the task has no bounds"
+            raise InvalidFunctionResultError(f"the constraint `{name}` has no bound; {bounded}")
     return {name: parse_number(value, f"value of `{name}`") for name, value in (constraints or {}).items()}
 
 

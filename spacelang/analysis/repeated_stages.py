@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeAlias, TypeVar
 
-from spacelang.analysis import drafts
+from spacelang.analysis import space_drafts
 from spacelang.analysis.alternatives import alternatives_of_structure
-from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.structure import InvalidChain
+from spacelang.diagnostics.diagnostic import RelatedPlace
+from spacelang.diagnostics.structure import InvalidRepeatChain
 from spacelang.frozen import frozen
 from spacelang.ir import expr
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, fold_constants, partially_evaluate
@@ -28,22 +28,22 @@ Numbers: TypeAlias = Mapping[str, int]  # The number of uses of chains, by the a
 T = TypeVar("T")
 
 
-def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
+def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidRepeatChain]:
     """Yield a diagnostic for each mistake of a chain; `around` are the forms (`permute`, …) that contain the chain."""
     name, counts = stage.name.text, [each.value for each in written.counts]
     if around:
         problem, remedy = f"a chain cannot be inside `{around[-1]}`", "move it before or after, joined by `->`"
-        yield InvalidChain(written.span, problem=problem, remedy=remedy)
+        yield InvalidRepeatChain(written.span, problem=problem, remedy=remedy)
     for alternative in alternatives_of_structure(stage.structure):
         if isinstance(alternative.structure, ast.NoneStep):
             problem = f"the stage `{name}` of a chain has the alternative `none`"
             reason = "leaving out one use has the same effect"
             remedy = f"remove `none` from `{name}`; the smallest number of `repeat(…)` may be 0"
-            related = (Related(written.span, "the chain"),)
-            yield InvalidChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
+            related = (RelatedPlace(written.span, "the chain"),)
+            yield InvalidRepeatChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
     if len(counts) != 2:
         last = max((each for each in counts if isinstance(each, int)), default=3)
-        yield InvalidChain(
+        yield InvalidRepeatChain(
             written.span,
             problem="`repeat(…)` takes a stage and two numbers: how often it is used at least and at most",
             reason="one number is given" if len(counts) == 1 else f"{len(counts) or 'no'} numbers are given",
@@ -55,25 +55,25 @@ def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequenc
     fractions = [each for each in written.counts if isinstance(each.value, float)]
     if fractions:
         problem = "the least and the greatest number of uses of a chain must be integers"
-        yield InvalidChain(fractions[0].span, problem=problem, reason="not an integer")
+        yield InvalidRepeatChain(fractions[0].span, problem=problem, reason="not an integer")
     elif least > most:
         problem = f"the least number of uses, {least:,}, is above the greatest, {most:,}"
-        yield InvalidChain(
+        yield InvalidRepeatChain(
             span, problem=problem, reason="write the smaller number first", remedy=f"write `{most}, {least}`"
         )
     elif most == 0:
         problem, reason = "the chain has no uses", f"`{name}` is never used"
-        yield InvalidChain(written.span, problem=problem, reason=reason, remedy="remove it")
+        yield InvalidRepeatChain(written.span, problem=problem, reason=reason, remedy="remove it")
     elif most > MAX_USES_IN_CHAIN:
         problem = f"a chain of {most:,} uses is too long"
         remedy = f"give at most {MAX_USES_IN_CHAIN} uses"
-        yield InvalidChain(written.counts[1].span, problem=problem, remedy=remedy)
+        yield InvalidRepeatChain(written.counts[1].span, problem=problem, remedy=remedy)
 
 
-def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidChain:
+def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidRepeatChain:
     """Return the diagnostic that a chain does not consist of a stage."""
     text = structure_title(part)
-    return InvalidChain(
+    return InvalidRepeatChain(
         part.span,
         problem="`repeat(…)` takes the name of a stage",
         reason="not the name of a stage",
@@ -81,16 +81,16 @@ def chain_without_stage_diagnostic(part: ast.Structure) -> InvalidChain:
     )
 
 
-def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> InvalidChain:
+def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> InvalidRepeatChain:
     """Return the diagnostic that a stage of a chain contains the pipeline of another file."""
-    return InvalidChain(
+    return InvalidRepeatChain(
         written.span,
         problem=f"a chain cannot contain the whole space `{written.name.text}`",
         remedy=f"name the stages that it needs: `{written.name.text}.…`",
     )
 
 
-def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
+def expand_chains_in_tree(root: Node, chains: Mapping[str, space_drafts.UnexpandedChain]) -> Node:
     """Return a tree in which the decision of each chain has its alternatives, one for each number of uses."""
 
     def expand(choice: Choice) -> Choice:
@@ -105,13 +105,13 @@ class ExpandedConstraint:
     """A constraint for certain numbers of uses: its expression, and the branches that limit where it applies."""
 
     expression: expr.Expr
-    branches: tuple[drafts.BranchKey, ...]
+    branches: tuple[space_drafts.BranchKey, ...]
 
 
-class ChainExpansion:
+class ChainExpressionExpander:
     """A converter of expressions that name uses of chains to expressions over the addresses of the space."""
 
-    def __init__(self, chains: Mapping[str, drafts.Chain]) -> None:
+    def __init__(self, chains: Mapping[str, space_drafts.UnexpandedChain]) -> None:
         """Take all chains of a draft, by address."""
         self._chains = chains
         self._places = {
@@ -144,7 +144,7 @@ class ChainExpansion:
         return replace(fold_constants(expr.Or(tuple(cases))), span=expression.span)
 
     def expand_constraint(
-        self, expression: expr.Expr, branch: drafts.BranchKey | None, *, forbidden: bool
+        self, expression: expr.Expr, branch: space_drafts.BranchKey | None, *, forbidden: bool
     ) -> Iterator[ExpandedConstraint]:
         """Yield the expanded constraints for one constraint: itself, or one for each combination of numbers of uses.
 
@@ -171,33 +171,33 @@ class ChainExpansion:
 
     def chains_mentioned_in(self, expression: expr.Expr) -> set[str]:
         """Return the addresses of the chains whose uses an expression names."""
-        stages = {drafts.stage_of(address) for address in expr.mentioned_addresses(expression)}
+        stages = {space_drafts.stage_of(address) for address in expr.mentioned_addresses(expression)}
         return {self._places[stage][0] for stage in stages if stage in self._places}
 
     def mentions_only_own_use(self, expression: expr.Expr, address: str) -> bool:
         """Return True if an expression names no other use of a chain than the one that contains the address."""
-        own = drafts.stage_of(address)
-        named = {drafts.stage_of(each) for each in expr.mentioned_addresses(expression)}
+        own = space_drafts.stage_of(address)
+        named = {space_drafts.stage_of(each) for each in expr.mentioned_addresses(expression)}
         return not any(stage in self._places and stage != own for stage in named)
 
     def _space_addresses(self, address: str) -> Iterator[tuple[str, Numbers]]:
         """Yield the addresses in the space that an address of the draft stands for, each with its number of uses."""
-        stage = drafts.stage_of(address)
+        stage = space_drafts.stage_of(address)
         if stage not in self._places:
             yield address, {}
             return
         name, place = self._places[stage]
-        for number in self._chains[name].numbers:
+        for number in self._chains[name].possible_use_counts:
             if place <= number:
                 yield f"{address_of_nth_use(name, number, place)}{address[len(stage) :]}", {name: number}
 
     def _assignments(self, names: set[str]) -> Iterator[dict[str, int]]:
         ordered = [name for name in self._chains if name in names]
-        for numbers in product(*(self._chains[name].numbers for name in ordered)):
+        for numbers in product(*(self._chains[name].possible_use_counts for name in ordered)):
             yield dict(zip(ordered, numbers, strict=True))
 
     def _exists(self, address: str, numbers: Numbers) -> bool:
-        name, place = self._places.get(drafts.stage_of(address), ("", 0))
+        name, place = self._places.get(space_drafts.stage_of(address), ("", 0))
         return place <= numbers.get(name, place)
 
     def _lookup(self, numbers: Numbers, kept: Collection[str] = ()) -> Callable[[str], expr.ExpressionValue | Unknown]:
@@ -225,7 +225,7 @@ class ChainExpansion:
         """Return an expression with the addresses that uses have for certain numbers of uses, one for each chain."""
         names = {}
         for address in expr.mentioned_addresses(expression):
-            stage = drafts.stage_of(address)
+            stage = space_drafts.stage_of(address)
             if stage in self._places:
                 name, place = self._places[stage]
                 names[address] = f"{address_of_nth_use(name, numbers[name], place)}{address[len(stage) :]}"

@@ -6,8 +6,8 @@ from typing import Final
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
-from spacelang.catalog.snapshot import BUNDLED, load
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.catalog.snapshot import BUNDLED, load_catalogue
+from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.names import UnknownAnnotation, UnknownOperator
 from spacelang.diagnostics.parameters import AmbiguousOperator
 from spacelang.diagnostics.reading import UnexpectedText
@@ -103,7 +103,7 @@ class OperatorFinder:
     def _use_hint(self, name: ast.DottedName) -> str | None:
         first, last = name.words[0].text, name.words[-1].text
         unused = (known for known in BUNDLED if known not in {DEFAULT_CATALOGUE, *self.catalogue.used})
-        home = next((known for known in unused if first in (last, known) and last in load(known)), None)
+        home = next((known for known in unused if first in (last, known) and last in load_catalogue(known)), None)
         return None if home is None else f"it is an operator of {BUNDLED[home]}: write `use {home}`"
 
     def _title(self, name: ast.DottedName) -> str:
@@ -173,7 +173,7 @@ def read_annotations(
             hint = f"the default of a hyperparameter follows `=`: write `= {value}`" if is_default else None
             report.add(MisplacedAnnotation(annotation.span, name=name, problem=problem, reason=reason, hint=hint))
         elif name in known:
-            problem, related = "is given twice", (Related(known[name].span, "the first one"),)
+            problem, related = "is given twice", (RelatedPlace(known[name].span, "the first one"),)
             report.add(
                 MisplacedAnnotation(
                     annotation.span, name=name, problem=problem, reason="the second one", related=related

@@ -1,17 +1,17 @@
 """Check that the hyperparameters that a bound names are active wherever its range is active."""
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import InactiveBound
+from spacelang.diagnostics.domains import BoundMayBeInactive
 from spacelang.ir import expr
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable
 from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.text import Span
 
 
-def check(space: Space, report: DiagnosticCollector) -> None:
+def check_bound_activity(space: Space, report: DiagnosticCollector) -> None:
     """Report each bound with a hyperparameter that can be inactive while the range of the bound is active."""
     seen: set[Span] = set()
     for constraint in space.constraints:
@@ -23,7 +23,7 @@ def check(space: Space, report: DiagnosticCollector) -> None:
             if reason is not None:
                 seen.add(constraint.span)
                 name, parameter = space.variables[address].node.name, space.variables[owner].node.name
-                report.add(InactiveBound(constraint.span, name=name, parameter=parameter, reason=reason))
+                report.add(BoundMayBeInactive(constraint.span, name=name, parameter=parameter, reason=reason))
                 break
 
 

@@ -106,7 +106,7 @@ def test_what_is_written_for_several_targets_takes_them(kind: str) -> None:
 
 
 def test_learners_take_as_many_targets_as_the_catalogue_says() -> None:
-    known = snapshot.load().operators
+    known = snapshot.load_catalogue().operators
     for each in (*learners_for_kind("classification"), *learners_for_kind("regression")):
         assert each.package or known[each.operator].accepts_several_targets == each.takes_several, each.operator
 

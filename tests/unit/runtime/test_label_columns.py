@@ -52,7 +52,7 @@ def test_a_search_warns_of_labels_among_its_features() -> None:
 def test_targets_of_a_search_with_cross_validation_keep_their_names() -> None:
     labels = pd.DataFrame(RNG.integers(0, 2, (ROWS, 2)), columns=["left", "right"])
     search = sl.SpaceSearchCV("stage e = SVC | RandomForestClassifier", trials=1, cv=2)
-    with pytest.raises(ValueError, match="the columns `left`, `right` are several targets, but `SVC` takes one"):
+    with pytest.raises(ValueError, match="the columns `left`, `right` are several targets, but `SVC` takes only one"):
         search.fit(RNG.normal(size=(ROWS, 2)), labels)
 
 

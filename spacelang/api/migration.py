@@ -183,7 +183,7 @@ def migrate_trials(
     left: list[DroppedTrial] = []
     trials = {record.index: record.trial for record in run.records()}
     renames.check((trial.request.configuration for trial in trials.values()), structures.space)
-    for number in run.ranked(run.count):
+    for number in run.best_trial_numbers(run.count):
         trial = trials[number]
         assert trial.loss is not None
         renamed = renames.apply(trial.request.configuration)

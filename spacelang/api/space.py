@@ -341,9 +341,9 @@ class Space(CachedPropertyMixin):
 
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
         """Return the unfitted scikit-learn Pipeline of a configuration; raises ValueError if it is not a member."""
-        from spacelang.runtime.pipelines.build import build
+        from spacelang.runtime.pipelines.build import build_pipeline
 
-        return build(self.checked, self._member(configuration), random_state=random_state)
+        return build_pipeline(self.checked, self._member(configuration), random_state=random_state)
 
 
 def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:

@@ -23,8 +23,8 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.history import EndReason
-from spacelang.runtime.objective import Refittable, positive_class_of
-from spacelang.runtime.storage.header import DataFacts, space_identity
+from spacelang.runtime.objective import RefittableObjective, positive_class_of
+from spacelang.runtime.storage.run_header import DataFacts, space_hash
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ComparisonDataset:
             self._describe_test_rows(objective),
             prepared.initial_configurations(lambda found: remarks.extend(found.messages)) or (),
             tuple(remarks),
-            space_identity(space.checked) if self.experiment.space.is_provisional else "",
+            space_hash(space.checked) if self.experiment.space.is_provisional else "",
         )
 
     def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
@@ -283,7 +283,7 @@ def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | N
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 
     outcome, objective = result.outcome, result.objective
-    if not isinstance(objective, Refittable) or not objective.test_rows:
+    if not isinstance(objective, RefittableObjective) or not objective.test_rows:
         return None
     if outcome.best is None or outcome.ended is EndReason.INTERRUPTED:
         return None

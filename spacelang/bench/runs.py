@@ -18,7 +18,7 @@ from spacelang.ir.task import describe_limits
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import EndReason
-from spacelang.runtime.storage.header import space_identity
+from spacelang.runtime.storage.run_header import space_hash
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +200,7 @@ def make_comparison_plan(
     optimizers = {each.label: with_fidelity_options(each.optimizer, fidelity) for each in contestants}
     return ComparisonPlan(
         space=common.space.name,
-        identity=space_identity(common.space.checked),
+        identity=space_hash(common.space.checked),
         seconds=common.budget.seconds,
         trials=common.budget.trials,
         workers=workers.count,

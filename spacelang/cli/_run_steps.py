@@ -166,7 +166,7 @@ def run_search(
 
     from spacelang.api.experiment_run import run_experiment
     from spacelang.report.progress import progress_listener
-    from spacelang.runtime.storage.runs import reserve_default_path
+    from spacelang.runtime.storage.run_listing import reserve_default_path
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with ExitStack() as stack:
@@ -340,10 +340,10 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
 def _print_pipeline(found: "Result", configuration: "Configuration", seed: int | None) -> None:
     from spacelang.report.code_writer import pipeline_source
     from spacelang.runtime.errors import BuildError
-    from spacelang.runtime.pipelines.build import build
+    from spacelang.runtime.pipelines.build import build_pipeline
 
     try:
-        text = pipeline_source(build(found.searched.space, configuration, random_state=seed, n_jobs=None))
+        text = pipeline_source(build_pipeline(found.searched.space, configuration, random_state=seed, n_jobs=None))
     except BuildError as error:
         print_error(error.message, error.help)
         return

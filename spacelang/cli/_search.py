@@ -102,7 +102,7 @@ class FinishedSearch:
     @cached_property
     def facts(self) -> "RunFacts":
         """The facts of the run that its summary needs besides the outcome."""
-        return make_run_facts(self.found, self.objective.preparation.sentence)
+        return make_run_facts(self.found, self.objective.preparation.description_sentence)
 
     def fit_and_print_result(self, *, as_json: bool, with_code: bool = False) -> int:
         """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""

@@ -118,9 +118,9 @@ def _check_usage(optimizers: str, time: str | float | None, validate: str | None
 def _new_folder(space: "Space") -> Path:
     from datetime import datetime
 
-    from spacelang.runtime.storage.runs import name_candidates
+    from spacelang.runtime.storage.run_listing import default_file_names
 
-    places = (Path("comparisons") / name for name in name_candidates(space.name, datetime.now()))
+    places = (Path("comparisons") / name for name in default_file_names(space.name, datetime.now()))
     return next(place for place in places if not place.exists())
 
 

@@ -20,7 +20,7 @@ from spacelang.bench.comparison import RunKey, RunResult, plots, progress
 from spacelang.bench.comparison.progress import SilentComparisonListener
 from spacelang.cli import main
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.runs import list_runs as stored_runs
+from spacelang.runtime.storage.run_listing import list_runs as stored_runs
 
 Here = Callable[..., CompletedProcess[str]]
 
@@ -154,7 +154,7 @@ class Stopping(SilentComparisonListener):
     def runs_planned(self, runs: int, done: int) -> None:  # noqa: ARG002
         self.done = done
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:  # noqa: ARG002
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:  # noqa: ARG002
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
@@ -209,7 +209,7 @@ def test_python_gives_data_frames(folder: Path) -> None:
 def test_the_command_that_is_stopped_tells_what_to_do(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = document(here(*COMPARE, "-o", "whole", "--json"))["runs"]
     stop = Stopping(3)
-    monkeypatch.setattr(progress.ComparisonProgress, "trial", lambda _, record, best: stop.trial(record, best))
+    monkeypatch.setattr(progress.ComparisonProgress, "on_trial", lambda _, record, best: stop.on_trial(record, best))
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 130
     assert "interrupted before all runs of the first seed finished; finished runs are stored in `out`" in ended.stderr

@@ -26,7 +26,7 @@ from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.membership import first_exclusion
 from spacelang.runtime.data import tables
 from spacelang.runtime.errors import BuildError, DataError
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.preparation import plan_preparation
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.solver.counting import Structures
@@ -292,7 +292,7 @@ def test_the_pipeline_is_the_same_without_the_dropped_parts(case: Drawn, chosen:
         new = rest_of(bound.checked, dict(old))
         try:
             before, after = (
-                build(space.checked, each, table=preparation.table, random_state=0)
+                build_pipeline(space.checked, each, table=preparation.table, random_state=0)
                 for space, each in ((full, old), (bound, new))
             )
         except BuildError:

@@ -9,7 +9,7 @@ import numpy as np
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.runs import RunSummary, summarize_run
+from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch
 from spacelang.sampling.value_codes import Array

@@ -159,10 +159,10 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
         listener.runs_planned(6, 2)
         for seed in range(2):
             listener.run_started(RunKey("x", "blds", seed))
-            listener.started(Budget(60.0))
+            listener.on_start(Budget(60.0))
             for _ in range(40):
                 now[0] += 1.0
-                listener.trial(record, record)
+                listener.on_trial(record, record)
             listener.run_finished(
                 run(RunKey("x", "blds", seed), [], reason="boom") if seed else run(RunKey("x", "a", 0), [(1, 0.5)])
             )
@@ -180,8 +180,8 @@ def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
     with ComparisonProgress(Console(file=stream, force_terminal=True, width=100)) as listener:
         listener.runs_planned(1, 0)
         listener.run_started(RunKey("x", "blds", 0))
-        listener.started(Budget(None, 10))
-        listener.trial(record, record)
+        listener.on_start(Budget(None, 10))
+        listener.on_trial(record, record)
         assert "seed 0: 1 trial" in str(listener._bar.tasks[0].description)
         listener.run_finished(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
         assert listener._bar.finished

@@ -27,7 +27,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets.boasf import Boasf

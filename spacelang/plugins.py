@@ -244,7 +244,7 @@ def _parse_value(entry: Any, wanted: Any, text: str) -> object:
     if get_origin(wanted) is Literal:
         if text in get_args(wanted):
             return text
-        raise OptionError(f"`{text}` is not a value of `{name}`", _help_for(text, get_args(wanted)))
+        raise OptionError(f"`{text}` is not a value of the option `{name}`", _help_for(text, get_args(wanted)))
     read, meaning = _READERS[wanted]
     try:
         return read(text)
@@ -291,7 +291,7 @@ class _NestedPluginType:
             raise OptionError(error.message, _help_for(_split_call(text)[0], self._valid_names())) from None
         if self.able_to and not hasattr(found.plugin, self.able_to):
             raise OptionError(
-                f"`{found.name}` is not a value of `{option}`", _help_for(found.name, self._valid_names())
+                f"`{found.name}` is not a value of the option `{option}`", _help_for(found.name, self._valid_names())
             )
         return found
 

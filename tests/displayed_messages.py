@@ -73,6 +73,8 @@ class Module:
                     return False
                 case ast.FunctionDef(returns=returns, name=name) if returns is inner or name == "__repr__":
                     return False
+                case ast.ClassDef(name=name, bases=[ast.Name(id="Enum")]) if name.startswith("_"):
+                    return False
                 case ast.Call(func=function) if NOT_SHOWN.fullmatch(ast.unparse(function)):
                     return False
             inner = parent
@@ -92,15 +94,12 @@ def show(node: ast.expr) -> str:
 
 def _show_hole(value: ast.expr) -> str:
     match value:
-        case ast.IfExp(body=ast.Constant(value=str(first)), orelse=ast.Constant(value=str(second))):
-            return f"({first}|{second})" if first and second else first or second
-        case ast.Call(
-            func=ast.Attribute(value=ast.Constant(), attr="join"), args=[ast.GeneratorExp(generators=[over])]
-        ):
-            return f"{{{ast.unparse(over.iter)}}}"
+        case ast.IfExp(body=first, orelse=second):
+            shown = [show(each) if _is_text(each) else f"{{{ast.unparse(each)}}}" for each in (first, second)]
+            return f"({shown[0]}|{shown[1]})" if all(shown) else "".join(shown)
         case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join"), args=[listed]):
-            return f"{{{ast.unparse(listed)}}}"
-        case ast.Call(func=ast.Name(id="replace_unprintable" | "str" | "literal" | "len"), args=[inner, *_]):
+            return f"{{{ast.unparse(listed.generators[0].iter if isinstance(listed, ast.GeneratorExp) else listed)}}}"
+        case ast.Call(func=ast.Name(id="replace_unprintable" | "str" | "literal"), args=[inner, *_]):
             return f"{{{ast.unparse(inner)}}}"
         case _:
             return f"{{{ast.unparse(value)}}}"
@@ -120,44 +119,42 @@ class Messages:
         seen: set[str] = set()
         for module in self._modules:
             used: set[ast.AST] = set()
-            for node in ast.walk(module.tree):
-                text = ""
-                if isinstance(node, ast.ClassDef) and _is_diagnostic(node):
-                    text = self._diagnostic(node, used)
-                elif isinstance(node, ast.Call) and re.search(r"(Error|_error)$", _name(node.func)):
-                    text = self._error(module, node, used)
-                elif isinstance(node, ast.Call) and _name(node.func) in self._diagnostics:
-                    text = self._filled_diagnostic(module, node, used)
-                elif isinstance(node, ast.Constant | ast.JoinedStr) and self._is_message(module, node, used):
-                    text = self._in_sentence(module, node, show(node))
-                if text and text not in seen:
+            for node in sorted(ast.walk(module.tree), key=_is_text):  # texts last, so that calls take theirs before
+                if (text := self._text(module, node, used)) and text not in seen and not CODE.search(text):
                     seen.add(text)
                     yield f"{module.path}:{getattr(node, 'lineno', 0)}: {text}"
 
+    def _text(self, module: Module, node: ast.AST, used: set[ast.AST]) -> str:
+        match node:
+            case ast.ClassDef() if _is_diagnostic(node):
+                used.update(ast.walk(node))
+                return "\n    ".join(f"{title}{text}" for title, text in _diagnostic_texts(node))
+            case ast.Call(func=function) if re.search(r"(Error|_error)$", _name(function)):
+                return self._error(module, node, used)
+            case ast.Call(func=function) if _name(function) in self._diagnostics:
+                return self._filled_diagnostic(module, node, used)
+            case ast.Constant() | ast.JoinedStr() if self._is_message(module, node, used):
+                return self._in_sentence(module, node, show(node))
+            case _:
+                return ""
+
     def _is_message(self, module: Module, node: ast.expr, used: set[ast.AST]) -> bool:
         parent = module.parents[node]
-        is_text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-        if not is_text or node in used or isinstance(parent, ast.JoinedStr):
+        if not _is_text(node) or node in used or isinstance(parent, ast.JoinedStr):
             return False
         text = show(node)
         words = re.findall(r"[A-Za-z]{2,}", HOLE.sub("", text))
         return bool(SENTENCE.match(text)) and len(words) >= 3 and not CODE.search(text) and module.is_shown(node)
 
-    def _diagnostic(self, node: ast.ClassDef, used: set[ast.AST]) -> str:
-        """Return the message of a kind of diagnostic, the label of the marked place, and the remedies."""
-        used.update(node for node in ast.walk(node) if isinstance(node, ast.Constant))
-        return "\n    ".join(f"{title}{text}" for title, text in _diagnostic_texts(node))
-
     def _error(self, module: Module, node: ast.Call, used: set[ast.AST]) -> str:
-        """Return the message of an error with its remedy, if the call contains the message."""
+        """Return the message of an error with its remedy, if the call contains one of several words."""
         names = self._parameters(module, _name(node.func))
         arguments = [*zip(names, node.args, strict=False), *((each.arg or "", each.value) for each in node.keywords)]
+        known = {name: [*self._values(module, value)] for name, value in arguments}
+        if not self._take(module, known, used):
+            return ""
         lines = []
-        for name, value in arguments:
-            texts = [each for each in _alternatives(value) if self._is_message(module, each, used)]
-            if not texts:
-                continue
-            used.update(texts)
+        for name, texts in ((name, texts) for name, texts in known.items() if texts):
             title = "help: " if name in {"help", "remedy"} else ""
             shown = [show(each) if title else self._in_sentence(module, each, show(each)) for each in texts]
             lines.append(title + " / ".join(shown))
@@ -166,10 +163,8 @@ class Messages:
     def _filled_diagnostic(self, module: Module, node: ast.Call, used: set[ast.AST]) -> str:
         """Return the texts of a diagnostic with the texts that the call fills in, if there is one of several words."""
         known = {each.arg or "": [*self._values(module, each.value)] for each in node.keywords}
-        words = {name: each for name, each in known.items() if any(self._is_message(module, one, used) for one in each)}
-        if not words:
+        if not self._take(module, known, used):
             return ""
-        used.update(one for each in known.values() for one in each)
         lines = []
         for title, template in _diagnostic_texts(self._diagnostics[_name(node.func)]):
             holes = [hole for hole in HOLE.findall(template) if hole[1:-1] in known]
@@ -180,24 +175,32 @@ class Messages:
                 lines.append(f"{title}{filled}")
         return "\n    ".join(lines)
 
+    def _take(self, module: Module, known: Mapping[str, list[ast.expr]], used: set[ast.AST]) -> bool:
+        """Mark the texts of arguments as used; return True if one of them is a message that was not used before."""
+        texts = [each for several in known.values() for each in several]
+        is_new = any(self._is_message(module, each, used) for each in texts)
+        used.update(texts)
+        return is_new
+
     @staticmethod
     def _values(module: Module, node: ast.expr) -> Iterator[ast.expr]:
-        """Yield the texts that an argument can be; for a variable, those that the function around it assigns to it."""
+        """Yield the texts that an argument can be; for a variable, those of the last assignment before the argument."""
         function = module.function_around(node)
-        if isinstance(node, ast.Name) and function is not None:
-            for each in ast.walk(function):
-                if isinstance(each, ast.Assign) and _name(each.targets[0]) == node.id:
-                    yield from _alternatives(each.value)
-        yield from _alternatives(node)
+        if not isinstance(node, ast.Name) or function is None:
+            yield from _alternatives(node)
+            return
+        assigned = {
+            each.lineno: each.value
+            for each in ast.walk(function)
+            if isinstance(each, ast.Assign) and _name(each.targets[0]) == node.id and each.lineno < node.lineno
+        }
+        if assigned:
+            yield from _alternatives(assigned[max(assigned)])
 
     @cached_property
     def _diagnostics(self) -> Mapping[str, ast.ClassDef]:
-        return {
-            node.name: node
-            for module in self._modules
-            for node in module.tree.body
-            if isinstance(node, ast.ClassDef) and _is_diagnostic(node)
-        }
+        classes = (node for _, node in self._nodes() if isinstance(node, ast.ClassDef))
+        return {node.name: node for node in classes if _is_diagnostic(node)}
 
     def _in_sentence(self, module: Module, node: ast.expr, text: str, depth: int = MAX_DEPTH) -> str:
         """Return a text inside the sentence whose hole it fills."""
@@ -209,7 +212,7 @@ class Messages:
                 if depth and template.node is not node and f"`{hole}`" not in show(template.node):
                     filled = show(template.node).replace(hole, text)
                     return self._in_sentence(template.module, template.node, filled, depth - 1)
-        return text
+        return f"{_heading(module, node)}{text}"
 
     def _filled_by(self, module: Module, node: ast.expr) -> Iterator[str]:
         """Yield the keys of holes that an expression fills: the one around it, a variable, a parameter, a result."""
@@ -244,21 +247,22 @@ class Messages:
     def _passed_on(self) -> Mapping[str, list[str]]:
         """The keys of the parameters that variables are passed to, by the keys of the variables."""
         found = defaultdict(list)
-        for module in self._modules:
-            for node in ast.walk(module.tree):
-                if isinstance(node, ast.Call):
-                    for each in (*node.args, *(keyword.value for keyword in node.keywords)):
-                        if isinstance(each, ast.Name):
-                            found[_variable(module, node, each.id)] += self._argument_keys(module, node, each)
+        for module, node in self._nodes():
+            if isinstance(node, ast.Call):
+                for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+                    if isinstance(each, ast.Name):
+                        found[_variable(module, node, each.id)] += self._argument_keys(module, node, each)
         return found
+
+    def _nodes(self) -> Iterator[tuple[Module, ast.AST]]:
+        return ((module, node) for module in self._modules for node in ast.walk(module.tree))
 
     @cached_property
     def _definitions(self) -> Mapping[str, list[tuple[Module, Function | ast.ClassDef]]]:
         found = defaultdict(list)
-        for module in self._modules:
-            for node in ast.walk(module.tree):
-                if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-                    found[node.name].append((module, node))
+        for module, node in self._nodes():
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                found[node.name].append((module, node))
         return found
 
     def _defined(self, module: Module, name: str) -> list[str]:
@@ -284,18 +288,17 @@ class Messages:
     def _templates(self) -> Mapping[str, list[Template]]:
         """The templates with a hole, by the key of what fills it."""
         found = defaultdict(list)
-        for module in self._modules:
-            for node in ast.walk(module.tree):
-                holes: list[tuple[str, str]] = []
-                if isinstance(node, ast.JoinedStr):
-                    holes = [(key, shown) for key, shown in self._holes(module, node)]
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "{" in node.value:
-                    owner = next((each for each in module.around(node) if isinstance(each, ast.ClassDef)), None)
-                    if owner is not None and _is_diagnostic(owner) and module.is_shown(node):
-                        place = f"{module.path}:{owner.lineno}"
-                        holes = [(f"{place}:{each[1:-1]}", each) for each in HOLE.findall(node.value)]
-                for key, _ in holes:
-                    found[key].append(Template(node, module, tuple(holes)))  # type: ignore[arg-type]
+        for module, node in self._nodes():
+            holes: list[tuple[str, str]] = []
+            if isinstance(node, ast.JoinedStr):
+                holes = [*self._holes(module, node)]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "{" in node.value:
+                owner = next((each for each in module.around(node) if isinstance(each, ast.ClassDef)), None)
+                if owner is not None and _is_diagnostic(owner) and module.is_shown(node):
+                    place = f"{module.path}:{owner.lineno}"
+                    holes = [(f"{place}:{each[1:-1]}", each) for each in HOLE.findall(node.value)]
+            for key, _ in holes:
+                found[key].append(Template(node, module, tuple(holes)))  # type: ignore[arg-type]
         return found
 
     @staticmethod
@@ -309,14 +312,40 @@ class Messages:
                 yield _variable(module, node, part.value.id), shown
             elif isinstance(part.value, ast.Call):
                 yield f"result of {_name(part.value.func)}", shown
+            elif isinstance(part.value, ast.Attribute) and _name(part.value.value) == "self":
+                owner = next((each for each in module.around(node) if isinstance(each, ast.ClassDef)), None)
+                if owner is not None:
+                    initializer = _initializer(owner)
+                    yield f"{module.path}:{initializer.lineno}:{_parameter_of(initializer, part.value.attr)}", shown
+
+
+def _heading(module: Module, node: ast.expr) -> str:
+    """Return what a list shows before a text: an option with its default, or a construct and how a target keeps it."""
+    heading = ""
+    for each in module.around(node):
+        match each:
+            case ast.Call(func=function, args=[*_, default, _]) if _name(function) in {"option", "nested_plugin"}:
+                place = module.parents[each]
+                if isinstance(place, ast.AnnAssign):
+                    values = ast.unparse(place.annotation).removeprefix("Literal")
+                    return f"{_name(place.target)} = {ast.unparse(default)} ({values}): "
+            case ast.Call(func=function) if _name(function) in {"exact", "rewritten", "approximated", "refused"}:
+                heading = f"{_name(function)}: "
+            case ast.Dict(keys=keys, values=values) if heading:
+                found = [key for key, value in zip(keys, values, strict=True) if node in ast.walk(value)]
+                construct = [key.attr for key in found if isinstance(key, ast.Attribute)]
+                return f"{construct[0].lower().replace('_', ' ')}: {heading}" if construct else heading
+            case ast.stmt():
+                return heading
+    return heading
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_diagnostic(node: ast.ClassDef) -> bool:
@@ -335,6 +364,22 @@ def _initializer(node: Function | ast.ClassDef) -> Function | ast.ClassDef:
     if isinstance(node, ast.ClassDef):
         return next((each for each in node.body if isinstance(each, FUNCTIONS) and each.name == "__init__"), node)
     return node
+
+
+def _parameter_of(initializer: ast.AST, attribute: str) -> str:
+    """Return the parameter that an initializer stores in an attribute; for a data class they have the same name."""
+    for each in ast.walk(initializer):
+        match each:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                pairs = [*zip(targets, values, strict=True)]
+            case ast.Assign(targets=[target], value=value):
+                pairs = [(target, value)]
+            case _:
+                continue
+        for target, value in pairs:
+            if isinstance(target, ast.Attribute) and target.attr == attribute and isinstance(value, ast.Name):
+                return value.id
+    return attribute
 
 
 def _variable(module: Module, node: ast.AST, name: str) -> str:

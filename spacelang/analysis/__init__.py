@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from spacelang.analysis import consistency, declarations, modules, roles
+from spacelang.analysis import consistency, declarations, imported_modules, step_roles
 from spacelang.analysis.diagnostic_collector import (
     NO_CONTEXT,
     CheckContext,
@@ -12,8 +12,8 @@ from spacelang.analysis.diagnostic_collector import (
     DiagnosticCollector,
     FileReader,
 )
-from spacelang.analysis.drafts import Draft, NameMention
-from spacelang.analysis.resolution import resolve
+from spacelang.analysis.draft_resolution import resolve_draft
+from spacelang.analysis.space_drafts import NameMention, SpaceDraft
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog.catalogue import Catalogue, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
@@ -31,18 +31,18 @@ from spacelang.text import Source, Span
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
 
-__all__ = ["CheckContext", "CheckResult", "FileReader", "NameMention", "TextNames", "check"]
+__all__ = ["CheckContext", "CheckResult", "FileReader", "NameMention", "TextNameIndex", "check"]
 
 
 @frozen
-class TextNames:
+class TextNameIndex:
     """The names of a text, for editors: its files and catalogues, its variables, and the names in its expressions.
 
     `variables` are the decisions and hyperparameters of all readable stages by address. `mentions` are the names in
     expressions, each with its meaning.
     """
 
-    module: modules.Module
+    module: imported_modules.Module
     catalogues: FileCatalogues
     variables: Mapping[str, Variable]
     mentions: tuple[NameMention, ...]
@@ -69,7 +69,7 @@ class CheckResult:
     symbols: Mapping[str, int | None] = field(default_factory=dict)
     vast: tuple[str, ...] = ()
     provisional: Space | None = None
-    names: TextNames | None = field(default=None, compare=False, repr=False)
+    names: TextNameIndex | None = field(default=None, compare=False, repr=False)
 
 
 def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResult:
@@ -81,21 +81,21 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     if document is not None:
         return _check_compiled(document, source, surroundings)
     report = DiagnosticCollector(DataSymbols(surroundings.bindings))
-    module = modules.read_modules(source, report, surroundings.files)
+    module = imported_modules.read_modules(source, report, surroundings.files)
     used = [use for each in declarations.all_modules(module) for use in each.uses]
     catalogue = declarations.read_catalogues(used, surroundings, report)
     _check_catalogue(catalogue.default, source, report)
     draft = StageReader(module, catalogue, report, _columns_of(surroundings)).read()
     if draft.is_whole:
-        roles.check(draft.root, catalogue, report)
+        step_roles.check_step_roles(draft.root, catalogue, report)
     if not module.is_torn:
         declarations.check_unused_catalogues(used, declarations.mentioned_names(module), catalogue, report)
     task = None if module.task is None else _task(module.task, draft, catalogue, report)
     bare = Space(module.name, draft.root, title=module.title, task=task)
-    space = resolve(bare, draft, report)
-    structures = None if report.has_errors else consistency.check(space, draft, report)
+    space = resolve_draft(bare, draft, report)
+    structures = None if report.has_errors else consistency.check_consistency(space, draft, report)
     sound = not report.has_errors
-    diagnostics, symbols = sort_without_duplicates(report.found), report.symbols.used
+    diagnostics, symbols = sort_without_duplicates(report.found), report.symbols.used_symbols
     counted = structures if sound else None
     provisional = bare if report.has_only_data_dependent_errors else None
     return CheckResult(
@@ -104,7 +104,7 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
         diagnostics,
         symbols,
         provisional=provisional,
-        names=TextNames(module, catalogue, draft.variables, tuple(draft.mentions)),
+        names=TextNameIndex(module, catalogue, draft.variables, tuple(draft.mentions)),
     )
 
 
@@ -126,20 +126,22 @@ def _check_compiled(
     report = DiagnosticCollector()
     own = load_catalogue(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
     _check_catalogue(own, bare, report)
-    structures, found, bound = compiled_documents.check(document, bare, surroundings)
+    structures, found, bound = compiled_documents.check_compiled_document(document, bare, surroundings)
     diagnostics = sort_without_duplicates([*report.found, *found])
     symbols = {name: number for name, number in bound.items() if number is not None}
     vast = tuple(name for name, number in bound.items() if number is None)
     return CheckResult(None if structures is None else structures.space, structures, diagnostics, symbols, vast)
 
 
-def _task(written: ast.Task, draft: Draft, catalogue: FileCatalogues, report: DiagnosticCollector) -> "Task | None":
+def _task(
+    written: ast.Task, draft: SpaceDraft, catalogue: FileCatalogues, report: DiagnosticCollector
+) -> "Task | None":
     # Most files have no task: its reader is imported only if it is needed.
     from spacelang.analysis import tasks
 
-    task = tasks.read(written, catalogue, report, draft.root if draft.is_whole else None)
+    task = tasks.read_task(written, catalogue, report, draft.root if draft.is_whole else None)
     if task is not None and draft.is_whole:
-        tasks.check(draft.root, task, catalogue, report)
+        tasks.check_task(draft.root, task, catalogue, report)
     return task
 
 

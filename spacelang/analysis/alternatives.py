@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.values import InvalidValue, literal_value
+from spacelang.analysis.literal_values import InvalidValue, literal_value
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import DuplicateName, DuplicateValueInDomain
 from spacelang.diagnostics.reading import UnexpectedText
@@ -201,13 +201,13 @@ def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> Duplic
 IsOperator: TypeAlias = Callable[[ast.Value], bool]  # A function that tells whether a word stands for an operator
 
 
-def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
+def is_choice_of_operators(domain: ast.Domain, known: IsOperator) -> bool:
     """Return True if a domain contains operators, so that it is a decision; `known(value)` is True for an operator."""
     match domain:
         case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
             return True
         case ast.UnionDomain(parts=parts):
-            return any(is_decision(part, known) for part in parts if not isinstance(part, ast.NoneStep))
+            return any(is_choice_of_operators(part, known) for part in parts if not isinstance(part, ast.NoneStep))
         case ast.ValueSet(values=values, ordered=False):
             return any(isinstance(value, ast.OperatorValue) or known(value) for value in values)
         case _:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
-from spacelang.analysis import computed_checks, declarations, operator_lists, parameter_checks, roles, tasks
+from spacelang.analysis import computed_checks, declarations, operator_lists, parameter_checks, step_roles, tasks
 from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckContext, DiagnosticCollector
 from spacelang.analysis.domains import value_in_both_domains
 from spacelang.analysis.goals import ScorerReader
+from spacelang.analysis.literal_values import OperatorFinder
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import reading as problems
@@ -34,8 +34,8 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, space_from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -43,7 +43,7 @@ MAX_PAIRS: Final = 1_000_000
 """The maximum number of pairs of union parts that are compared. Real spaces have less than a thousandth of it."""
 
 
-def check(
+def check_compiled_document(
     document: Mapping[str, Any], source: Source, surroundings: CheckContext
 ) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
     """Return the structures of the space in a document (None if there is an error), all diagnostics, and its bindings.
@@ -163,7 +163,7 @@ def _counted_structures(space: Space, report: DiagnosticCollector) -> Structures
     try:
         structures = Structures(space)
         count = structures.count
-        operator_lists.check(space, report)
+        operator_lists.check_possibly_empty_lists(space, report)
     except TooManyConnectedVariablesError:
         raise DefinitionError(path, "has constraints that relate too many decisions to be decided exactly") from None
     if not count:
@@ -185,11 +185,11 @@ class _CatalogueChecker:
     def check(self, space: Space) -> None:
         for operator in operators(space.root):
             self._operator(operator)
-        computed_checks.check(space, self._computed, self._report)
+        computed_checks.check_computed_parameters(space, self._computed, self._report)
         _check_disjoint(space.hyperparameters)
-        roles.check(space.root, self._catalogue, self._report)
+        step_roles.check_step_roles(space.root, self._catalogue, self._report)
         if space.task is not None:
-            tasks.check(space.root, space.task, self._catalogue, self._report)
+            tasks.check_task(space.root, space.task, self._catalogue, self._report)
             scorers = ScorerReader(self._catalogue, space.task.kind, self._report)
             goals = [(goal.scorer, goal.span) for goal in space.task.goals if isinstance(goal, ScorerGoal)]
             for scorer, span in (*goals, *((each.scorer, each.span) for each in space.task.bounds if each.scorer)):

@@ -36,7 +36,7 @@ from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Va
 from spacelang.ir.standalone_arithmetic import to_value
 from spacelang.ir.value import Value, identity_key
 from spacelang.ir.walk import computed_parameters
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 
@@ -44,7 +44,9 @@ MAX_COMBINATIONS: Final = 4_096  # The maximum number of combinations of values 
 MAX_SHOWN: Final = 4  # The maximum number of hyperparameters whose values are shown beside a rejected one
 
 
-def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector) -> None:
+def check_computed_parameters(
+    space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector
+) -> None:
     """Report each computed parameter that can have a value which its operator rejects, or that never has a value.
 
     `written` has the checker of the parameter and the span of the expression by address.

@@ -6,7 +6,7 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.analysis.domains import widest_domain
-from spacelang.analysis.drafts import ConstraintWithBranches
+from spacelang.analysis.space_drafts import ConstraintWithBranches
 from spacelang.analysis.truth_values import ORDER_OPERATORS
 from spacelang.diagnostics.conditions import ConstraintRemovesUnmentionedValue
 from spacelang.diagnostics.diagnostic import RelatedPlace
@@ -171,7 +171,7 @@ def _relaxations(
         written = symbols.data_dependent_domain(node.span)
         wide = None if written is None else widest_domain(written)
         if written is not None and wide is not None and wide != node.domain:
-            for_bindings = symbols.spell_bindings(symbols.symbols_mentioned_in(written.span)).rstrip()
+            for_bindings = symbols.bindings_phrase(symbols.symbols_mentioned_in(written.span)).rstrip()
             message = f"the domain of `{node.name}` {for_bindings}"
             yield node, replace(node, domain=wide, default=wide.representative), RelatedPlace(written.span, message)
 
@@ -217,7 +217,7 @@ def _switch_name(address: str) -> str:
     return f"{address} is active"
 
 
-def check_accidentally_removed_words(
+def check_accidentally_excluded_strings(
     space: Space, written: Sequence[ConstraintWithBranches], report: DiagnosticCollector
 ) -> None:
     """Warn about each constraint that excludes all string values of a hyperparameter without mentioning one of them."""

@@ -5,16 +5,16 @@ from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis import draw_checks, operator_lists
+from spacelang.analysis import operator_lists, random_draw_checks
 from spacelang.analysis.conflicts import (
     Conflict,
-    check_accidentally_removed_words,
+    check_accidentally_excluded_strings,
     data_dependent_addresses,
     depends_on_data,
     find_conflict,
 )
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import DecisionCondition, Draft
+from spacelang.analysis.space_drafts import DecisionCondition, SpaceDraft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import ContradictoryBounds
@@ -25,8 +25,8 @@ from spacelang.ir.repeated_stages import address_shared_by_uses, use_index_in_na
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.ir.walk import Assignment, default_structure
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.solver.summed_ranges import equations_with_continuous_members, names_of_simplex_shares
 from spacelang.text import Span
@@ -37,7 +37,7 @@ MAX_SHOWN: Final = 8
 """The maximum number of constraints that a message shows if only all of them together cause the problem."""
 
 
-def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures | None:
+def check_consistency(space: Space, draft: SpaceDraft, report: DiagnosticCollector) -> Structures | None:
     """Report conditions and constraints without effect; return the structures, with an admissible default if possible.
 
     None, after a report, if constraints connect too many decisions to be decided.
@@ -51,10 +51,10 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             structures, excluding = ensure_admissible_default(structures, report)
         _TruthChecks(space, draft, report).check(unsatisfiable, {constraint.span for constraint in excluding})
         if has_members:
-            check_accidentally_removed_words(space, draft.written_constraints, report)
+            check_accidentally_excluded_strings(space, draft.written_constraints, report)
         if not report.has_errors:
-            operator_lists.check(space, report)
-            draw_checks.check(structures, report)
+            operator_lists.check_possibly_empty_lists(space, report)
+            random_draw_checks.check_random_draws(structures, report)
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
         return None
@@ -82,7 +82,7 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
 class _TruthChecks:
     """Checks of single statements: always or never true ones are reported, unless other data could change that."""
 
-    def __init__(self, space: Space, draft: Draft, report: DiagnosticCollector) -> None:
+    def __init__(self, space: Space, draft: SpaceDraft, report: DiagnosticCollector) -> None:
         self._space = space
         self._domains = draft.domains
         self._fixings = draft.fixings
@@ -242,7 +242,7 @@ class _TruthChecks:
         return self._space.variables[address].node.name
 
 
-def _check_alternatives(structures: Structures, draft: Draft, report: DiagnosticCollector) -> Iterator[Constraint]:
+def _check_alternatives(structures: Structures, draft: SpaceDraft, report: DiagnosticCollector) -> Iterator[Constraint]:
     """Report an empty space or alternatives that are never taken. Yield the constraints that cause it."""
     space = structures.space
     # Count even without constraints, so that a space that cannot be counted is found out here and not later.
@@ -374,7 +374,7 @@ def ensure_admissible_default(
     """Return the structures with an admissible default, and the constraints that wrongly exclude the written default.
 
     Such a constraint is reported. If it depends on the data, it is no mistake: the default is moved to the nearest
-    member instead (see `nearest_to_default`).
+    member instead (see `member_nearest_to_default`).
     """
     space = structures.space
     taken = default_structure(space)

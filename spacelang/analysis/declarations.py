@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from spacelang.analysis.alternatives import is_decision
+from spacelang.analysis.alternatives import is_choice_of_operators
 from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
-from spacelang.analysis.drafts import Draft
-from spacelang.analysis.groups import GroupReader
-from spacelang.analysis.modules import Module, name_of_import
+from spacelang.analysis.imported_modules import Module, name_of_import
+from spacelang.analysis.literal_values import TITLES
 from spacelang.analysis.operators import OperatorReader
-from spacelang.analysis.values import TITLES
+from spacelang.analysis.parameter_groups import ParameterGroupExpander
+from spacelang.analysis.space_drafts import SpaceDraft
 from spacelang.catalog.catalogue import Catalogue, FileCatalogues
 from spacelang.catalog.packages import (
     DEFAULT_CATALOGUE,
@@ -33,7 +33,7 @@ from spacelang.text import Span
 
 
 def check_reusable_declarations(
-    module: Module, catalogue: FileCatalogues, groups: GroupReader, report: DiagnosticCollector
+    module: Module, catalogue: FileCatalogues, groups: ParameterGroupExpander, report: DiagnosticCollector
 ) -> None:
     """Check the groups, abstract operators and imports of a file, and of the files that it imports."""
     alone = DiagnosticCollector(report.symbols)
@@ -41,7 +41,7 @@ def check_reusable_declarations(
         for name in (operator.name for operator in each.abstracts.values() if operator.name.text in catalogue):
             title = TITLES.get(catalogue.default_name, catalogue.default_name)
             report.add(AbstractOperatorShadowsCatalogue(name.span, name=name.text, catalogue=title))
-        operators = OperatorReader(each, catalogue, Draft(ir.SKIPPED_STEP), alone)
+        operators = OperatorReader(each, catalogue, SpaceDraft(ir.SKIPPED_STEP), alone)
         for group in each.groups.values():
             operators.check_group_members(groups.group_members(group, each))
         for operator in each.abstracts.values():
@@ -138,7 +138,7 @@ def _named_in(operator: ast.AbstractOperator) -> Iterator[object]:
 
 def _plain_hyperparameters(operator: ast.AbstractOperator) -> tuple[ast.Parameter, ...]:
     members = [each for each in operator.body.members if isinstance(each, ast.Parameter)] if operator.body else []
-    return tuple(each for each in members if not is_decision(each.domain, lambda _: False))
+    return tuple(each for each in members if not is_choice_of_operators(each.domain, lambda _: False))
 
 
 SYNONYMS: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lgbm": "lightgbm", "xgb": "xgboost"}

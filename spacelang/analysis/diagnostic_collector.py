@@ -48,7 +48,7 @@ class DataSymbols:
             self.record_mention(name, place)
 
     @property
-    def used(self) -> dict[str, int | None]:
+    def used_symbols(self) -> dict[str, int | None]:
         """The symbols of the data that the space depends on, sorted, each with its number, or None if it is unbound.
 
         These are the symbols that the text mentions, and bound ones that count the columns that `columns(…)` selects.
@@ -122,7 +122,7 @@ class DataSymbols:
             for name in dict.fromkeys(names)
         )
 
-    def spell_bindings(self, names: Iterable[str]) -> str:
+    def bindings_phrase(self, names: Iterable[str]) -> str:
         """Return the bindings as the beginning of a sentence, such as "for n_features = 20 ", or an empty text."""
         bound = [f"{name} = {self._bindings[name]}" for name in names if name in self._bindings]
         free = [f"arbitrarily large {name}" for name in names if name not in self._bindings]

@@ -5,9 +5,9 @@ from fractions import Fraction
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import VAST, DataSymbols, DiagnosticCollector
+from spacelang.analysis.literal_values import NO_VALUE, InvalidValue, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import RangeReader
-from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, read_annotations
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValueInDomain
@@ -142,7 +142,7 @@ def widest_domain(written: ast.Domain) -> Domain | None:
             simple = tuple(part for part in found if part is not None and not isinstance(part, Union))
             return Union(simple) if len(simple) == len(found) else None
         case ast.Range():
-            return RangeReader.widest(written)
+            return RangeReader.read_widest(written)
         case _:
             return _unchecked_reader(DiagnosticCollector()).read(written)
 

@@ -5,12 +5,18 @@ from itertools import islice
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Definition, Scope
-from spacelang.analysis.names import NameResolver
+from spacelang.analysis.literal_values import InvalidValue, literal_value, misplaced_body_diagnostic
+from spacelang.analysis.name_resolution import NameResolver
 from spacelang.analysis.operands import OperandReader
 from spacelang.analysis.operator_lists import member_presence_conditions
-from spacelang.analysis.truth_values import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
-from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
+from spacelang.analysis.space_drafts import Definition, Scope
+from spacelang.analysis.truth_values import (
+    ORDER_OPERATORS,
+    comparison_remedy,
+    expand_counts,
+    is_boolean_expression,
+    is_truth_value,
+)
 from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import UnknownAlternative
@@ -140,7 +146,7 @@ class ExpressionReader:
                 return self._is_test(written)
             case ast.Membership():
                 return self._membership(written)
-            case ast.BinaryOperation() if is_test(written):
+            case ast.BinaryOperation() if is_boolean_expression(written):
                 return self._test(written)
             case ast.DottedName():
                 return self._truth_value(written)
@@ -193,7 +199,7 @@ class ExpressionReader:
     def _is_boolean(self, address: str) -> bool:
         return all(
             isinstance(part, Categorical) and all(isinstance(value, bool) for value in part.values)
-            for part in parts(self._names.domain(address))
+            for part in parts(self._names.domain_at(address))
         )
 
     def _is_test(self, written: ast.IsTest) -> Expr | None:
@@ -203,7 +209,7 @@ class ExpressionReader:
         name = written.decision.text
         if name in self._operands.scope.operators:
             wanted = None if written.operator is None else written.operator.words[-1].text
-            self._names.record_fixed(written.decision, self._operands.scope, written.span)
+            self._names.record_fixed_value(written.decision, self._operands.scope, written.span)
             return Constant(self._operands.scope.operators[name] == wanted, written.span)
         found = self._operands.read_name(written.decision)
         if not isinstance(found, Choice):
@@ -262,7 +268,7 @@ class ExpressionReader:
             return None
         if isinstance(item, Reference):
             for value, place in zip(values, written.values, strict=True):
-                self._operands.expect_value(item.address, value, place)  # type: ignore[arg-type]
+                self._operands.report_impossible_value(item.address, value, place)  # type: ignore[arg-type]
         return expand_counts(In(item, tuple(values), written.span), self._report)  # type: ignore[arg-type]
 
     # ---- comparisons
@@ -319,7 +325,7 @@ class ExpressionReader:
                 and isinstance(constant, Constant)
                 and not self._operands.mentions_data(place)
             ):
-                self._operands.expect_value(side.address, constant.value, place)
+                self._operands.report_impossible_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
     def _number_of_uses(
@@ -363,7 +369,7 @@ class ExpressionReader:
                 return False
             seen.append(definition)
             written, scope = definition.expression, definition.scope
-        return is_test(written)
+        return is_boolean_expression(written)
 
     def _nested_side(self, written: ast.BinaryOperation) -> tuple[ast.DottedName, ast.Expression] | None:
         """Return the choice of operators (the value of a parameter) that an equality compares, and the other side."""
@@ -430,7 +436,7 @@ class ExpressionReader:
         for side, constant, swapped in ((left, right, False), (right, left, True)):
             of_data = self._operands.mentions_data(written.left if swapped else written.right)
             if isinstance(side, Reference) and isinstance(constant, Constant) and not of_data:
-                domain = self._names.domain(side.address)
+                domain = self._names.domain_at(side.address)
                 if isinstance(domain, Ordinal):
                     return self._ordinal(written, side, domain, constant, swapped)
         for side, place in ((left, written.left), (right, written.right)):
@@ -445,7 +451,9 @@ class ExpressionReader:
     ) -> Expr | None:
         found = domain.find(constant.value)
         if isinstance(found, NotFound):
-            self._operands.expect_value(side.address, constant.value, written.left if swapped else written.right)
+            self._operands.report_impossible_value(
+                side.address, constant.value, written.left if swapped else written.right
+            )
             return None
         place = domain.values.index(found)
         below = written.operator in ("<", "<=") if not swapped else written.operator in (">", ">=")

@@ -8,8 +8,8 @@ from spacelang.analysis.arithmetic import FIXED_VALUE_REASON, evaluate, read_ari
 from spacelang.analysis.arithmetic import to_number as plain_number
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_data_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
+from spacelang.analysis.literal_values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.analysis.ranges import LARGEST
-from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, replace_infinities
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Definition, Scope
-from spacelang.analysis.names import NameResolver
+from spacelang.analysis.literal_values import InvalidValue, literal_value, suggest_value
+from spacelang.analysis.name_resolution import NameResolver
 from spacelang.analysis.operator_lists import member_presence_conditions
-from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
+from spacelang.analysis.space_drafts import Definition, Scope
 from spacelang.diagnostics.conditions import InvalidComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import ComparedValueNotInDomain, UnknownFunction
@@ -155,7 +155,7 @@ class OperandReader:
             return (
                 sibling if sibling is not None and not isinstance(sibling, Choice) else Constant(word.text, word.span)
             )
-        domain = self._names.domain(known.address)
+        domain = self._names.domain_at(known.address)
         if contains(domain, word.text):
             return Constant(word.text, word.span)
         if (
@@ -165,7 +165,7 @@ class OperandReader:
         ):
             found = self.read_name(word)
             return None if isinstance(found, Choice) else found
-        self.expect_value(known.address, word.text, word)
+        self.report_impossible_value(known.address, word.text, word)
         return None
 
     def _may_be_word(self, written: ast.Expression) -> bool:
@@ -191,7 +191,7 @@ class OperandReader:
             case Constant():
                 return is_number(expression.value)
             case Reference():
-                return contains_numbers(self._names.domain(expression.address))
+                return contains_numbers(self._names.domain_at(expression.address))
             case _:
                 return isinstance(expression, Arithmetic | Call)
 
@@ -210,13 +210,13 @@ class OperandReader:
             return None
         uses = self._names.ambiguous_uses(written.text, self.scope)
         if uses and found is not None:
-            stage, listed = self.scope.names.stage_part(written.text), " or ".join(f"`{use}`" for use in uses)
+            stage, listed = self.scope.names.stage_prefix_of(written.text), " or ".join(f"`{use}`" for use in uses)
             self._report.add(AmbiguousStageUse(written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed))
         return found
 
-    def expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
+    def report_impossible_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
         """Report a value that a hyperparameter cannot have, unless it is a number compared with a range."""
-        domain = self._names.domain(address)
+        domain = self._names.domain_at(address)
         if contains(domain, value) or (is_number(value) and not isinstance(domain, Categorical)):
             return
         near = suggest_value(value, [v for part in parts(domain) if isinstance(part, Categorical) for v in part.values])

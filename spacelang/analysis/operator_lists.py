@@ -31,11 +31,11 @@ def member_presence_conditions(decision: Choice, span: Span) -> tuple[Expr, ...]
     An alternative that is no list counts as one member, if it is not `none` or a plain value. Return nothing for a
     decision without lists.
     """
-    if not any(members_of(branch) for branch in decision.branches):
+    if not any(members_of_list(branch) for branch in decision.branches):
         return ()
     found: list[Expr] = []
     for branch in decision.branches:
-        members = members_of(branch)
+        members = members_of_list(branch)
         if not members and branch.node != SKIPPED_STEP and not isinstance(branch.node, Hyperparameter):
             found.append(BranchTest(decision.address, (branch.name,), span))
         for member in members:
@@ -48,7 +48,7 @@ def member_presence_conditions(decision: Choice, span: Span) -> tuple[Expr, ...]
     return tuple(found)
 
 
-def members_of(branch: Branch) -> tuple[Node, ...]:
+def members_of_list(branch: Branch) -> tuple[Node, ...]:
     """Return the members of an alternative that is a list of operators or parallel steps, else an empty tuple."""
     is_list = isinstance(branch.node, Product) and branch.node.kind is ProductKind.PARALLEL
     return branch.node.children if isinstance(branch.node, Product) and is_list else ()
@@ -59,11 +59,11 @@ def decision_of_optional_member(member: Node) -> Choice | None:
     return member if isinstance(member, Choice) and any(map(_is_none, member.branches)) else None
 
 
-def check(space: Space, report: DiagnosticCollector) -> None:
+def check_possibly_empty_lists(space: Space, report: DiagnosticCollector) -> None:
     """Report the lists of operators that have no member in some configuration."""
     for decision in _list_decisions(space):
         for branch in decision.branches:
-            members = members_of(branch)
+            members = members_of_list(branch)
             optional = [each for each in map(decision_of_optional_member, members) if each is not None]
             left_out = {each.address: inner.name for each in optional for inner in each.branches if _is_none(inner)}
             owners = space.variables[decision.address].owners

@@ -5,15 +5,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, TypeGuard
 
-from spacelang.analysis import alternatives, drafts, hyperparameter_defaults, parameter_checks, tuples
+from spacelang.analysis import alternatives, hyperparameter_defaults, parameter_checks, space_drafts, tuple_parameters
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
-from spacelang.analysis.groups import BodyMember, GroupReader
-from spacelang.analysis.modules import Module
+from spacelang.analysis.imported_modules import Module
+from spacelang.analysis.literal_values import InvalidValue, OperatorFinder, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
+from spacelang.analysis.parameter_groups import BodyMember, ParameterGroupExpander
 from spacelang.analysis.ranges import has_named_bounds
-from spacelang.analysis.values import InvalidValue, OperatorFinder, literal_value, read_annotations
 from spacelang.catalog.catalogue import (
     CatalogueEntry,
     FileCatalogues,
@@ -34,17 +34,17 @@ from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span, parameter_name_problem
 
-ReadOperator = Callable[[ast.DottedName, ast.Body | None, drafts.AddressPrefix], ir.Operator]
+ReadOperator = Callable[[ast.DottedName, ast.Body | None, space_drafts.AddressPrefix], ir.Operator]
 MAX_LISTED: Final = 12
 
 
-class ReadAlternatives(Protocol):
+class AlternativesReader(Protocol):
     """A function that returns the branches of a decision and the index of the default."""
 
     def __call__(
         self,
         several: Sequence[Alternative],
-        place: drafts.AddressPrefix,
+        place: space_drafts.AddressPrefix,
         read_operator: ReadOperator | None = None,
         *,
         are_lists: bool = False,
@@ -59,17 +59,17 @@ class OperatorReader:
         self,
         module: Module,
         catalogue: FileCatalogues,
-        draft: drafts.Draft,
+        draft: space_drafts.SpaceDraft,
         report: DiagnosticCollector,
-        groups: GroupReader | None = None,
+        groups: ParameterGroupExpander | None = None,
     ) -> None:
         self._module = module
         self._catalogue = catalogue
         self.draft = draft
         self.report = report
         self.finder = OperatorFinder(catalogue, report)
-        self.groups = GroupReader(report) if groups is None else groups
-        self.read_alternatives: ReadAlternatives | None = None
+        self.groups = ParameterGroupExpander(report) if groups is None else groups
+        self.read_alternatives: AlternativesReader | None = None
         self.reader_of_module: Callable[[Module], OperatorReader] | None = None
         """A function that returns the reader of another module, set by the reader of stages."""
 
@@ -87,8 +87,12 @@ class OperatorReader:
         home, rest = self._module.resolve_module_prefix(name)
         return self.is_operator(name) or rest in home.stages or rest in home.imports
 
-    def read_value(
-        self, name: ast.DottedName, body: ast.Body | None, place: drafts.AddressPrefix, parameter: Parameter | None
+    def read_as_parameter_value(
+        self,
+        name: ast.DottedName,
+        body: ast.Body | None,
+        place: space_drafts.AddressPrefix,
+        parameter: Parameter | None,
     ) -> ir.Operator:
         """Return the operator at a place where a parameter could also have a domain of plain values."""
         word, hint = name.text, None
@@ -100,7 +104,7 @@ class OperatorReader:
         self,
         name: ast.DottedName,
         body: ast.Body | None,
-        place: drafts.AddressPrefix,
+        place: space_drafts.AddressPrefix,
         hint: str | None = None,
         others: Collection[str] = (),
     ) -> ir.Operator:
@@ -116,7 +120,7 @@ class OperatorReader:
         if entry is not None:
             parameter_checks.check_operator_deprecation(name, entry, self.report)
         reader = BodyReader(self, entry, place)
-        reader.read(() if body is None else self.groups.members(body, self._module))
+        reader.read(() if body is None else self.groups.members_of_body(body, self._module))
         if entry is not None:
             parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
             given = self._module.removed.union(reader.names)  # a line that could not be parsed may give a parameter
@@ -128,7 +132,7 @@ class OperatorReader:
         self,
         name: ast.DottedName,
         body: ast.Body | None,
-        place: drafts.AddressPrefix,
+        place: space_drafts.AddressPrefix,
         home: Module,
         declaration: ast.AbstractOperator,
     ) -> ir.Operator:
@@ -138,13 +142,13 @@ class OperatorReader:
         if declaration.body is not None:
             declared = [m.name for m in self.groups.declared_members(declaration, home) if m.name is not None]
         reader = BodyReader(self, None, place, declaration if declared is not None else None, declared or ())
-        reader.read(self.groups.members_of_use(declaration, home, body, self._module, used))
+        reader.read(self.groups.members_of_abstract_operator_use(declaration, home, body, self._module, used))
         return reader.build_operator(declaration.name.text, ir.ABSTRACT_CATALOGUE, name.span)
 
     def check_group_members(self, members: Sequence[BodyMember]) -> None:
         """Check the plain domains in a group: nothing else can be checked before an operator includes it."""
         simple = [given for given in members if given.through is None and _has_independent_domain(given.member)]
-        BodyReader(self, None, drafts.AddressPrefix("", "")).read(simple)
+        BodyReader(self, None, space_drafts.AddressPrefix("", "")).read(simple)
 
     def _find(
         self, name: ast.DottedName, home: Module, word: str, hint: str | None, others: Collection[str]
@@ -157,7 +161,7 @@ class OperatorReader:
             self.report.add(undeclared_imported_name_diagnostic(name, home, word))
         return None
 
-    def entry_of(self, operator: ir.Operator) -> CatalogueEntry | None:
+    def catalogue_entry_of(self, operator: ir.Operator) -> CatalogueEntry | None:
         """Return the catalogue entry of an operator, or None if the operator is abstract or unknown."""
         return self._catalogue.entry_in_catalogue(operator.catalogue, operator.name)
 
@@ -179,7 +183,7 @@ def undeclared_imported_name_diagnostic(written: ast.DottedName, home: Module, w
 def _has_independent_domain(member: ast.NamedMember | ast.ConstraintStatement) -> bool:
     return (
         isinstance(member, ast.Parameter)
-        and not alternatives.is_decision(member.domain, lambda _: False)
+        and not alternatives.is_choice_of_operators(member.domain, lambda _: False)
         and not has_named_bounds(member.domain)
     )
 
@@ -191,7 +195,7 @@ class BodyReader:
         self,
         operators: "OperatorReader",
         entry: CatalogueEntry | None,
-        place: drafts.AddressPrefix,
+        place: space_drafts.AddressPrefix,
         declaration: ast.AbstractOperator | None = None,
         declared: Collection[str] = (),
     ) -> None:
@@ -206,7 +210,9 @@ class BodyReader:
         self._place = place
         self.names: dict[str, ast.Word] = {}
         branches = operators.draft.branches
-        self._body_scope = drafts.Scope(place.address, names=place.names, branch=branches[-1] if branches else None)
+        self._body_scope = space_drafts.Scope(
+            place.address, names=place.names, branch=branches[-1] if branches else None
+        )
         self.scope = self._body_scope
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.FixedValue]] = []
@@ -223,7 +229,7 @@ class BodyReader:
         groups = self._body.groups
         for given in members:
             if groups.check_recursion_and_depth(given):
-                with groups.attributing_diagnostics(given):
+                with groups.attribute_diagnostics_to_include(given):
                     self._set_module(given)
                     self._member(given.member)
 
@@ -249,22 +255,22 @@ class BodyReader:
             case ast.FixedParameter():
                 self._fixed(member)
             case ast.ConstraintStatement():
-                self._operators.draft.rules.append(drafts.PendingConstraint(member, self.scope))
+                self._operators.draft.rules.append(space_drafts.PendingConstraint(member, self.scope))
 
     def _computed(self, written: ast.ParameterFormula) -> None:
         judge, name = self._checker_of(written.name), written.name
         definition = self._define(name, written.expression)
         address = self._place.child(name.text).address
-        self._operators.draft.computations.append(drafts.PendingComputation(address, definition, judge))
+        self._operators.draft.computations.append(space_drafts.PendingComputedParameter(address, definition, judge))
         self.computed.append(ir.ComputedParameter(name.text, address, Constant(None), name.span))
 
     def _let(self, written: ast.Let) -> None:
         alternatives.check_name(written.name, self._report)
         self._operators.draft.lets.append(self._define(written.name, written.expression))
 
-    def _define(self, name: ast.Word, expression: ast.Expression) -> drafts.Definition:
+    def _define(self, name: ast.Word, expression: ast.Expression) -> space_drafts.Definition:
         inside = replace(self.scope, outer_name=name.text)
-        self.scope.definitions[name.text] = drafts.Definition(name, expression, inside)
+        self.scope.definitions[name.text] = space_drafts.Definition(name, expression, inside)
         return self.scope.definitions[name.text]
 
     def _var(self, written: ast.Parameter) -> None:
@@ -274,8 +280,8 @@ class BodyReader:
         if self._entry is not None and name in self._entry.parameters:
             operator = self._entry.name
             self._report.add(VarNamedLikeParameter(written.name.span, name=name, operator=operator))
-        several = tuples.tuple_parts(written.domain)
-        if several or alternatives.is_decision(written.domain, lambda _: False):
+        several = tuple_parameters.tuple_parts(written.domain)
+        if several or alternatives.is_choice_of_operators(written.domain, lambda _: False):
             hint = f"a decision between operators is a stage: `stage {name} = …`"
             if several:
                 hint = "only parameters of operators are tuples: declare a `var` for each element"
@@ -311,21 +317,23 @@ class BodyReader:
 
     def _parameter(self, written: ast.Parameter) -> None:
         judge = self._checker_of(written.name)
-        is_decision = alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter))
-        several = tuples.tuple_parts(written.domain)
-        if is_decision and several:
-            self._report.add(tuples.misplaced_tuple_diagnostic(several[0]))
+        is_choice_of_operators = alternatives.is_choice_of_operators(
+            written.domain, partial(self._is_operator, parameter=judge.parameter)
+        )
+        several = tuple_parameters.tuple_parts(written.domain)
+        if is_choice_of_operators and several:
+            self._report.add(tuple_parameters.misplaced_tuple_diagnostic(several[0]))
             self.scope.dubious.add(written.name.text)
             self._operators.draft.dubious.add(self._place.child(written.name.text).address)
         elif several:
             self._tuple(written, judge)
-        elif is_decision:
+        elif is_choice_of_operators:
             self._nested_decision(written, judge)
         else:
             self._hyperparameter(written, judge)
 
     def _tuple(self, written: ast.Parameter, judge: ParameterChecker) -> None:
-        reader = tuples.TupleReader(self._place, self.scope, self._operators.draft, self._report)
+        reader = tuple_parameters.TupleReader(self._place, self.scope, self._operators.draft, self._report)
         found = reader.read(written, judge)
         if found is not None:
             parameter, members = found
@@ -339,7 +347,7 @@ class BodyReader:
         )
         if has_named_bounds(written.domain):
             self.scope.addresses[written.name.text] = place.address
-            draft.ranges.append(drafts.PendingRange(place.address, written, self.scope, read))
+            draft.ranges.append(space_drafts.PendingRange(place.address, written, self.scope, read))
             found: ir.Hyperparameter | None = _placeholder(written, place, Grid(0, 1))
         else:
             found = read(written)
@@ -350,8 +358,8 @@ class BodyReader:
         self,
         written: ast.Parameter,
         judge: ParameterChecker,
-        place: drafts.AddressPrefix,
-        scope: drafts.Scope,
+        place: space_drafts.AddressPrefix,
+        scope: space_drafts.Scope,
         *,
         has_columns: bool,
     ) -> ir.Hyperparameter | None:
@@ -364,7 +372,7 @@ class BodyReader:
         self._report.symbols.record_domain(written.name.span, written.domain)
         advice = read_annotations(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
-            draft.conditions.append(drafts.PendingCondition(place.address, written.condition, scope))
+            draft.conditions.append(space_drafts.PendingCondition(place.address, written.condition, scope))
         if domain is None and not has_columns:
             # The operator is in a part that receives no column, so only the kind of the domain matters.
             domain = widest_domain(written.domain)
@@ -435,7 +443,7 @@ class BodyReader:
     def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.DottedName, judge: ParameterChecker) -> None:
         inner_name, body = (value.name, value.body) if isinstance(value, ast.OperatorValue) else (value, None)
         inner = self._operators.read(inner_name, body, self._place.child(name))
-        if judge.check_operator(self._operators.entry_of(inner), inner_name.span):
+        if judge.check_operator(self._operators.catalogue_entry_of(inner), inner_name.span):
             self.fixed.append((name, inner))
             self.scope.operators[name] = inner.name
             self.scope.fixed[name] = inner_name.span
@@ -451,7 +459,7 @@ class BodyReader:
         self.scope.addresses[name] = place.address
         self._operators.draft.nested.add(place.address)
         read_annotations(written.annotations, "choices of operators", self._report)
-        read = partial(self._operators.read_value, parameter=judge.parameter)
+        read = partial(self._operators.read_as_parameter_value, parameter=judge.parameter)
         stands = partial(self._names_alternative, parameter=judge.parameter)
         several = alternatives.alternatives_of_domain(written.domain, stands, self._report)
         columns = self._operators.draft.columns
@@ -462,12 +470,12 @@ class BodyReader:
         self._operators.draft.columns = columns
         branches = self._with_range(written, branches, judge)
         alternatives.check_duplicate_values(branches, self._report)
-        judge.check_branches(branches, self._operators.entry_of)
+        judge.check_branches(branches, self._operators.catalogue_entry_of)
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
             is_known = all(
-                operator.catalogue == ir.ABSTRACT_CATALOGUE or self._operators.entry_of(operator) is not None
+                operator.catalogue == ir.ABSTRACT_CATALOGUE or self._operators.catalogue_entry_of(operator) is not None
                 for operator in operators
             )
             default = hyperparameter_defaults.read_decision_default(
@@ -509,7 +517,9 @@ class BodyReader:
         value = default.name if isinstance(default, NamedObjectDefault) else default
         name = unique_value_name(value)
         is_own = any(branch.name == name for branch in branches)
-        pending = drafts.PendingDecisionCondition(address, written.condition, self.scope, name, is_own, written.span)
+        pending = space_drafts.PendingDecisionCondition(
+            address, written.condition, self.scope, name, is_own, written.span
+        )
         self._operators.draft.pending_decision_conditions.append(pending)
         return branches if is_own else (*branches, ir.Branch(name, ir.SKIPPED_STEP, span=span, value=value))
 
@@ -528,7 +538,9 @@ class BodyReader:
         return isinstance(value, ast.DottedName) and takes_operators and self._operators.is_operator(value)
 
 
-def _placeholder(written: ast.Parameter, place: drafts.AddressPrefix, domain: Domain = BOOLEANS) -> ir.Hyperparameter:
+def _placeholder(
+    written: ast.Parameter, place: space_drafts.AddressPrefix, domain: Domain = BOOLEANS
+) -> ir.Hyperparameter:
     """Return a placeholder for a hyperparameter whose domain is not known."""
     name, value = written.name, domain.representative
     return ir.Hyperparameter(name.text, place.address, place.key, domain, value, span=name.span, is_var=written.is_var)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.operator_lists import decision_of_optional_member, members_of
-from spacelang.analysis.values import suggest_value
+from spacelang.analysis.literal_values import suggest_value
+from spacelang.analysis.operator_lists import decision_of_optional_member, members_of_list
 from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, FileCatalogues, NoDefault, OperatorRole, Parameter
 from spacelang.catalog.value_rules import ANOTHER_NAME_OF, format_value_as_source
 from spacelang.diagnostics import parameters as problems
@@ -132,7 +132,7 @@ class ParameterChecker:
             )
         return expected is None
 
-    def check_branches(self, branches: tuple[Branch, ...], entry_of: EntryOf) -> None:
+    def check_branches(self, branches: tuple[Branch, ...], catalogue_entry_of: EntryOf) -> None:
         """Report the alternatives of a nested decision that the parameter does not accept."""
         if self._known is None:
             return
@@ -142,9 +142,9 @@ class ParameterChecker:
                 if branch.value is not None:
                     self.check_value(branch.value, branch.span)
                 else:
-                    self._check_node(branch.node, branch, entry_of)
+                    self._check_node(branch.node, branch, catalogue_entry_of)
             return
-        others = [branch for branch in branches if not members_of(branch)]
+        others = [branch for branch in branches if not members_of_list(branch)]
         if others:
             # Report it once, even if several alternatives have this mistake.
             alone = next((branch for branch in others if branch.node != SKIPPED_STEP), others[0])
@@ -154,18 +154,18 @@ class ParameterChecker:
             )
             return
         for branch in branches:
-            for member in members_of(branch):
-                self._check_member(member, branch, entry_of)
+            for member in members_of_list(branch):
+                self._check_member(member, branch, catalogue_entry_of)
 
-    def _check_member(self, member: Node, branch: Branch, entry_of: EntryOf) -> None:
+    def _check_member(self, member: Node, branch: Branch, catalogue_entry_of: EntryOf) -> None:
         """Report the operators that a member of a list (in `branch`) may become and that the parameter rejects."""
         optional = decision_of_optional_member(member)
         if optional is None:
-            self._check_node(member, branch, entry_of)
+            self._check_node(member, branch, catalogue_entry_of)
             return
         for inner in optional.branches:
             if inner.node != SKIPPED_STEP:
-                self._check_node(inner.node, inner, entry_of)
+                self._check_node(inner.node, inner, catalogue_entry_of)
 
     def report_condition_on_required_operator(self, condition: Span) -> None:
         """Report a condition on a choice of operators that cannot be `none` where the condition fails."""
@@ -183,21 +183,21 @@ class ParameterChecker:
             )
         )
 
-    def _check_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
+    def _check_node(self, node: Node, branch: Branch, catalogue_entry_of: EntryOf) -> None:
         """Report the operators that a node (in `branch`) may become and that the parameter does not accept."""
         match node:
             case Operator():
-                self.check_operator(entry_of(node), branch.span if node is branch.node else node.span)
+                self.check_operator(catalogue_entry_of(node), branch.span if node is branch.node else node.span)
             case Choice():
                 for inner in node.branches:
-                    self._check_node(inner.node, inner, entry_of)
+                    self._check_node(inner.node, inner, catalogue_entry_of)
             case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
-                self._check_node(last, branch, entry_of)
+                self._check_node(last, branch, catalogue_entry_of)
             case Product(kind=ProductKind.SEQUENCE):
                 self.check_value(None, branch.span)
             case Product(kind=ProductKind.PERMUTATION, children=(_, *steps)):
                 for step in steps:
-                    self._check_node(step, branch, entry_of)
+                    self._check_node(step, branch, catalogue_entry_of)
             case Product():
                 self._check_features(node)
             case Hyperparameter():

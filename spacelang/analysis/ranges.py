@@ -103,12 +103,14 @@ class RangeReader:
         return found if self._is_accepted(written, found, lower, upper) else None
 
     @classmethod
-    def widest(cls, written: ast.Range) -> Grid | Real | None:
+    def read_widest(cls, written: ast.Range) -> Grid | Real | None:
         """Return the range from the least lower to the greatest upper bound over all data, or None if there is none."""
         mentions = DiagnosticCollector()
         for bound in (written.lower, written.upper):
             read_arithmetic(bound, mentions, _BOUNDS, lambda _: None)
-        reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_data_sizes(mentions.symbols.used)]
+        reports = [
+            DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_data_sizes(mentions.symbols.used_symbols)
+        ]
         readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
@@ -202,7 +204,7 @@ class RangeReader:
         blamed, name = (upper, "upper") if upper.symbols else (lower, "lower")
         notes = symbols.binding_notes(lower.symbols) if blamed is upper else ()
         other = (f"the lower bound is {literal(lower.value)}",) if notes else ()
-        reason = f"{symbols.spell_bindings(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
+        reason = f"{symbols.bindings_phrase(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
         self._report.add(
             EmptyDomain(blamed.span, domain=f"`{written.span.text}`", reason=reason, notes=(*notes, *other))
         )

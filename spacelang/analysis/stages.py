@@ -4,15 +4,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis import alternatives, chains, declarations
+from spacelang.analysis import alternatives, declarations, repeated_stages
 from spacelang.analysis.alternatives import alternatives_of_structure, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import AddressPrefix, Chain, Definition, Draft, PendingConstraint, Scope, StageNames
-from spacelang.analysis.groups import BodyMember, GroupReader
-from spacelang.analysis.modules import Module
+from spacelang.analysis.imported_modules import Module
+from spacelang.analysis.literal_values import read_annotations, span_of
 from spacelang.analysis.operators import BodyReader, OperatorReader
-from spacelang.analysis.structures import StructureContext, StructureReader
-from spacelang.analysis.values import read_annotations, span_of
+from spacelang.analysis.parameter_groups import BodyMember, ParameterGroupExpander
+from spacelang.analysis.space_drafts import (
+    AddressPrefix,
+    Definition,
+    PendingConstraint,
+    Scope,
+    SpaceDraft,
+    StageNameResolver,
+    UnexpandedChain,
+)
+from spacelang.analysis.structure_reader import StructureContext, StructureReader
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import UnknownPipelineStep, UnreachableStage
@@ -44,20 +52,22 @@ class StageReader:
         self._module = module
         self._catalogue = catalogue
         self._report = report
-        self._names = StageNames(module)
+        self._names = StageNameResolver(module)
         self._top = StructureContext(AddressPrefix("", "", self._names))
         self._modules: dict[int, Module] = {}
         self._readers: dict[int, tuple[OperatorReader, StructureReader]] = {}
-        self._groups = GroupReader(report)
+        self._groups = ParameterGroupExpander(report)
         self._open: list[tuple[Module, ast.Stage]] = []
         self._cycles: set[frozenset[str]] = set()
         self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
         self._is_full = False
         self.around: list[str] = []
-        self.draft = Draft(ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn, columns=columns)
+        self.draft = SpaceDraft(
+            ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn, columns=columns
+        )
 
-    def read(self) -> Draft:
+    def read(self) -> SpaceDraft:
         """Return the draft of the module."""
         taken = self._reserve_values(self._module)
         steps = self._steps(self._module)
@@ -72,7 +82,7 @@ class StageReader:
         left_out = [self._read_use(self._module, stage, None) for stage in unused]
         uses = [use for chain in self.draft.chains.values() for use in chain.uses]
         self.draft.declared.extend((root, *left_out, *uses))
-        self.draft.root = chains.expand_tree(root, self.draft.chains)
+        self.draft.root = repeated_stages.expand_chains_in_tree(root, self.draft.chains)
         self._add_rules()
         declarations.check_reusable_declarations(self._module, self._catalogue, self._groups, self._report)
         return self.draft
@@ -126,7 +136,7 @@ class StageReader:
         if module.pipeline is not None:
             # Names in the bodies of an imported pipeline are resolved in the imported file.
             spot = StructureContext(AddressPrefix("", "", self._names.in_module(module)), self._top.taken)
-            return structures.steps(module.pipeline.structure, spot)
+            return structures.read_steps(module.pipeline.structure, spot)
         if not module.stages and not module.is_torn:
             self._report.add(NoPipelineOrStage(Span(module.source, 0, 0)))
         inner = {part.name.text for stage in module.stages.values() for part in mentioned_operators(stage.structure)}
@@ -164,7 +174,7 @@ class StageReader:
         self, home: Module, stage: ast.Stage, written: ast.Repetition, alias: ast.Word | None
     ) -> ir.Choice | None:
         """Return a chain as a decision without alternatives yet, or None after reporting a mistake."""
-        mistakes = [*chains.chain_diagnostics(written, stage, self.around)]
+        mistakes = [*repeated_stages.chain_diagnostics(written, stage, self.around)]
         for mistake in mistakes:
             self._report.add(mistake)
         is_allowed = self._may_use(home, stage, written.span) and not mistakes
@@ -189,7 +199,7 @@ class StageReader:
         is_first = not is_again and any(each.name.text == "first" for each in stage.annotations)
         if is_first:
             self._check_first(stage)
-        chain = Chain(called, stage.name.text, is_first, tuple(uses), least, written.span)
+        chain = UnexpandedChain(called, stage.name.text, is_first, tuple(uses), least, written.span)
         self.draft.chains[called] = chain
         return chain.decision
 
@@ -231,7 +241,7 @@ class StageReader:
         if written.alias is not None:
             self._report.add(StageWithBody(written.alias.span, stage=written.name.text, kind="a whole space"))
         if CHAIN in self.around:
-            self._report.add(chains.imported_pipeline_in_chain_diagnostic(written))
+            self._report.add(repeated_stages.imported_pipeline_in_chain_diagnostic(written))
             self.mark_incomplete()
             return []
         return self._steps(module)

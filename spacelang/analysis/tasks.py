@@ -27,7 +27,7 @@ ESTIMATOR_ROLES: Final = {"classification": OperatorRole.CLASSIFIER, "regression
 _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
-def read(
+def read_task(
     written: ast.Task, catalogue: FileCatalogues, report: DiagnosticCollector, root: Node | None = None
 ) -> ir_task.Task | None:
     """Return the task of a block, or None if its kind is unknown. Invalid settings are reported and left out.
@@ -39,7 +39,7 @@ def read(
     ).read()
 
 
-def check(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
+def check_task(root: Node, task: ir_task.Task, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report a task of another kind than the estimators of the space, and goals in quotes that it cannot have."""
     if task.function_goals and not is_evaluated_by_user_function(root):
         check_function_goal(task.function_goals[0], catalogue, report)

@@ -18,7 +18,7 @@ def is_truth_value(expression: Expr) -> bool:
     return not isinstance(expression, Constant | Reference | Arithmetic | Call)
 
 
-def is_test(written: ast.Expression) -> bool:
+def is_boolean_expression(written: ast.Expression) -> bool:
     """Return True if an expression is true or false whatever its names stand for."""
     match written:
         case ast.LogicalOperation() | ast.Membership() | ast.IsTest():

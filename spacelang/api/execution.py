@@ -59,7 +59,7 @@ def use_one_thread() -> None:
     """Make this process and its children use one thread, so that it can fork; call it before numerical imports."""
     from spacelang.runtime.executors._processes import zygote_connection
 
-    zygote_connection.use_one_thread()
+    zygote_connection.set_one_thread_environment()
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:
@@ -116,5 +116,5 @@ def check_stored_predictions(path: str | PathLike[str] | None) -> None:
     with Store.read(Path(path)) as run:
         keeps_them = run.header.settings.get("predictions") == "true"
     if not keeps_them:
-        what = f"`{path}` has no predictions to select an ensemble by"
+        what = f"`{path}` contains no predictions of trials, which the selection of an ensemble needs"
         raise StoreError(what, "search again with `--ensemble` and a new store")

@@ -20,11 +20,11 @@ from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.listeners import Callback, CallbackListener, LoggingListener, SilentListener
-from spacelang.runtime.loop import Steps, run_to_completion, steps
 from spacelang.runtime.objective import objective_names, prefix_key_function
 from spacelang.runtime.run_deadline import RunDeadline
-from spacelang.runtime.storage.header import PLAIN_LAW
+from spacelang.runtime.search_loop import Steps, run_to_completion, search_steps
 from spacelang.runtime.storage.records import LIMIT_FLAGS
+from spacelang.runtime.storage.run_header import PLAIN_LAW
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -156,7 +156,7 @@ def _run_loop(
     fidelities = tuple(sorted({*known, size})) if known else ()
     of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
     problem = Problem(space, size, default_rng(seed), *of_run, objectives=len(objective_names(objective)) or 1)
-    return steps(
+    return search_steps(
         search_after_initial_trials(optimizer, problem),
         executor,
         budget if answer_time is not None else budget.with_merged_time_limits(),

@@ -28,20 +28,20 @@ from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.header import GROUP_NAME, UNNAMED_SPACE, RunHeader
 from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.run_header import GROUP_NAME, UNNAMED_SPACE, RunHeader
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
     StoredRun,
-    arguments_to_repeat,
     data_reference,
     has_test_file,
-    is_held_by_program,
+    python_arguments_to_repeat,
     readable_data,
     readable_test_file,
     stored_data_options,
+    was_data_passed_by_program,
 )
 from spacelang.serialization.definition import VERSION
 from spacelang.text import Source, SourceFileLocation, count_with_noun, quote_for_shell
@@ -94,16 +94,16 @@ class ResumableRun:
             if not packages:
                 raise
             names = ", ".join(f"`{name}`" for name in packages)
-            what = f"the space of `{self.store}` uses {names}, which is not allowed here"
+            what = f"the space of the run in `{self.store}` imports {names}, which you have not allowed"
             options = " ".join(f"--allow {quote_for_shell(name)}" for name in packages)
-            raise InputError(what, f"if you trust it, add `{options}`") from error
+            raise InputError(what, f"if you trust these packages, add `{options}`") from error
 
     def data(self, given: str | None) -> str:
         """Return the reference of the data: the given one, or that of the store. Raises DataError if it is unknown."""
         found = readable_data(self.header) if given is None else given
         if found is None:
-            if is_held_by_program(self.header):
-                what = f"the run in `{self.store}` was on rows of a program, which a store does not contain"
+            if was_data_passed_by_program(self.header):
+                what = f"the data of the run in `{self.store}` came from a Python program, and a store contains no data"
                 call = f"`sl.resume({str(self.store)!r}, features, target)`"
                 raise DataError(what, f"resume it in Python by {call}, or give a file of the same rows by `--data`")
             named = data_reference(self.header)
@@ -151,7 +151,7 @@ class ResumableRun:
         if given["ensemble"] is not None:
             return limits
         if self.is_exhausted and not chosen:
-            what = f"`{self.store}` has tried its whole space: {count_with_noun(self.trials, 'trial')}"
+            what = f"the run in `{self.store}` has tried its whole space ({count_with_noun(self.trials, 'trial')})"
             raise StoreError(what, "its results are complete; look at them with `spacelang show`")
         used_up = [name for name in self._used_up_limits(limits) if name not in chosen]
         lasting = used_up if not chosen else [name for name in used_up if name in of_task]
@@ -159,7 +159,7 @@ class ResumableRun:
             used = f"{count_with_noun(self.trials, 'trial')} in {self.seconds:.1f} s"
             options = options_of(RunOptions)
             flags = " and ".join(f"`{options[name].flag_of(name)}`" for name in lasting)
-            what = f"`{self.store}` has used up its budget of {flags}: {used}"
+            what = f"the run in `{self.store}` has used up its budget of {flags}: {used}"
             raise StoreError(what, f"allow more: `{self.command}`")
         return limits | dict.fromkeys(used_up)
 
@@ -222,8 +222,8 @@ class ResumableRun:
         name = stored.get("executor")
         if name is None or name in EXECUTORS.names():
             return name
-        what = f"the trials of `{self.store}` ran at `{name}`, to which a store alone does not connect"
-        raise InputError(what, f"if you trust it, add `--executor {quote_for_shell(name)}`")
+        what = f"the run in `{self.store}` used the cluster at `{name}`, which is not contacted without your consent"
+        raise InputError(what, f"if you trust this address, add `--executor {quote_for_shell(name)}`")
 
     @property
     def _votes(self) -> int | None:
@@ -268,15 +268,15 @@ def open_resumable_run(store: Path, given: Collection[str] = ()) -> ResumableRun
     Raises StoreError if the file is no store, or if the run needs more of its program.
     """
     with Store.read(store) as run:
-        call, missing = resume_call_in_python(run), arguments_to_repeat(run.header)
+        call, missing = resume_call_in_python(run), python_arguments_to_repeat(run.header)
         absent = [each for each in missing if each.partition("=")[0] not in given]
-        if call is not None and not (missing or is_held_by_program(run.header)):
-            what = f"the run in `{store}` has functions of a program, which only the program can repeat"
+        if call is not None and not (missing or was_data_passed_by_program(run.header)):
+            what = f"the run in `{store}` used Python functions of a program, which the store does not contain"
             raise StoreError(what, f"resume it in Python by {call}")
         if absent:
             names = {"metric": "the scorer", "sample_weight": "the sample weights"}
             shown = " and ".join(names[each.partition("=")[0]] for each in absent)
-            what = f"the store `{store}` does not hold {shown} of its program"
+            what = f"the run in `{store}` used {shown} of a Python program, which the store does not contain"
             raise StoreError(what, f"resume it in Python by {call}")
         return _resumable(store, run)
 

@@ -72,7 +72,7 @@ Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", c
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
 Seed = Annotated[int, RunOption(0, "The seed of all random draws. Equal seeds give equal trials with one worker; "
-    "with several only by `blds`, `daub`, `enumerate`, `lds`, `mlds` and `random`.", "{help}",
+    "with several workers only by `blds`, `daub`, `enumerate`, `lds`, `mlds` and `random`.", "{help}",
     (checks.INTEGER[0], "takes a whole number, from which all random draws derive"), least=0,
     variants={"sample": "The seed of the draws: equal seeds give equal draws."})]
 FirstConfigurations = Annotated["Initial | None", RunOption(None, "Configurations to evaluate first: `default`, or "
@@ -109,9 +109,9 @@ class OptimizerOptions(TypedDict, total=False):
         "The name of an optimizer. The default is `auto`.",
         (checks.TEXT, "takes the name of an optimizer, such as `mosaic`"), complete=complete_optimizers)]
     optimizer_options: Annotated[Mapping[str, Any] | None, RunOption(None,
-        "An option of it; may be given several times.", "The options of the optimizer by name.",
+        "An option of the optimizer; may be given several times.", "The options of the optimizer by name.",
         (checks.MAPPING, 'takes options by name, such as `{"trees": 10}`'), flag="--set", metavar="NAME=VALUE",
-        form="settings", is_stored=True)]
+        form="settings", is_stored=True, variants={"compile": "An option of the target; may be given several times."})]
 
 class ScoringOptions(TypedDict, total=False):
     """The metric of pipelines, and their validation."""
@@ -183,8 +183,8 @@ class WorkerCountAndLimitOptions(TypedDict, total=False):
 class WorkerOptions(WorkerCountAndLimitOptions, total=False):
     """The workers that evaluate trials, which may be isolated."""
 
-    isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: none affects another, none shares "
-        "work.", scope="workers", is_stored=True)]
+    isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: no trial affects another, and no "
+        "work is shared.", scope="workers", is_stored=True)]
 
 class ExecutorOptions(TypedDict, total=False):
     """The option `executor`: a local dask cluster or a running dask scheduler, instead of the default executor."""

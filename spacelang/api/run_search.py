@@ -324,8 +324,8 @@ def resume(
     check_argument("store", store, (PATH, "takes the path of a file"))
     found = open_resumable_run(Path(fspath(store)), [name for name in AGAIN if options[name] is not None])
     if found.is_table or uses_loss_table(found.header):
-        what = f"the run in `{found.store}` is on a table of losses"
-        raise StoreError(what, f"resume it by `{found.command}`")
+        what = f"the run in `{found.store}` searched a table of losses, which only the command line can resume"
+        raise StoreError(what, f"resume the run with `{found.command}`")
     values = cast(
         SearchOptions,
         {name: option.default for name, option in options_of(SearchOptions).items()}

@@ -16,7 +16,7 @@ from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.objective import Objective, ObjectiveInfo, objective_names
-from spacelang.runtime.storage.header import SCORER_SETTING
+from spacelang.runtime.storage.run_header import SCORER_SETTING
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -40,11 +40,13 @@ def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         return ()
     if len(names) == 1:
-        raise ValueError(f"`objectives` names only `{names[0]}`: leave it out, and return the loss")
+        raise ValueError(f"`objectives` has the single name `{names[0]}`: leave `objectives` out, and return the loss")
     if len(set(names)) < len(names) or not all(each.strip() for each in names):
         raise ValueError(f"`objectives` must be different names, such as `('error', 'seconds')`, not {names}")
     if reserved := [name for name in names if name in RESERVED_NAMES]:
-        raise ValueError(f"`objectives` has `{reserved[0]}`, which has another meaning in answers: choose another name")
+        raise ValueError(
+            f"`objectives` contains `{reserved[0]}`, a reserved key of the result of a function: choose another name"
+        )
     return names
 
 
@@ -56,7 +58,7 @@ def pipeline_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal
     goal, further = task.goal, [each for each in task.further_goals if not isinstance(each, FunctionGoal)]
     if task.function_goals or isinstance(goal, FunctionGoal):
         first = task.function_goals[0]
-        what = f"`{first.direction} {first.formula}` is a number that your own function returns, and data has none"
+        what = f"`{first.direction} {first.formula}` needs a function that returns {first.formula}, but you gave data"
         remedy = "search in Python with `sl.search(space, objective=function)` or `sl.ask_and_tell(space)`"
         raise InputError(what, remedy)
     return goal, further
@@ -68,7 +70,7 @@ def check_returned_goals(space: Space, objective: ObjectiveInfo) -> None:
     returned = {each.formula for each in objective_names(objective) or (objective.metric,)}
     if lacking := [each.loss_formula for each in wanted if each.loss_formula not in returned]:
         shown = ", ".join(f"`{each}`" for each in sorted(returned))
-        what = f"the loss of the task is `{lacking[0]}`, and `{objective.facts.name}` returns {shown}"
+        what = f"the task minimizes `{lacking[0]}`, but the objective `{objective.facts.name}` returns {shown}"
         raise InputError(what, "use a space without this goal, or an objective whose `goals` are those of the task")
 
 
@@ -172,7 +174,7 @@ class TabularData(EvaluationData):
         if isinstance(self.table.target, pd.DataFrame):
             refuse_single_target_operators(single_target_operators(space.checked.root), self.table, kind)
             if experiment.ensemble is not None:
-                what = "an ensemble votes on one target, and scikit-learn has no vote on several"
+                what = "an ensemble cannot predict several targets: voting in scikit-learn supports only one"
                 raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
         related, validation = self.related_table(experiment)
         test = read_test_rows(experiment.test, self.table)
@@ -291,7 +293,7 @@ def choose_default_space(
     )
 
     if isinstance(table.target, pd.DataFrame):
-        message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
+        message = f"the default spaces support only one target, but {describe_targets(table.target)} are several"
         raise DataError(message, "give a space whose operators take several targets, such as `RandomForestRegressor`")
     if not isinstance(table.features, pd.DataFrame):
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
@@ -366,22 +368,23 @@ def _check_own_objective(space: Space, objective: Objective, given_names: list[s
     measured = {bound.name for bound in objective.bounds}
     unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
     if unmeasured:
-        what = f"the space bounds `{unmeasured[0]}`, which `{name}` does not measure"
-        raise InputError(what, "use a space without this `subject to`")
+        what = f"the space bounds `{unmeasured[0]}`, which the objective `{name}` does not measure"
+        raise InputError(what, "use a space without this line `subject to`")
     return objective
 
 
 def _refuse_settings(name: str, settings: list[str]) -> None:
     if settings:
-        raise InputError(f"`{settings[0]}` has no effect on the objective `{name}`", "leave it out, or give a function")
+        what = f"`{settings[0]}` has no effect on the objective `{name}`"
+        raise InputError(what, f"leave `{settings[0]}` out, or give a function as the objective")
 
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
-    from spacelang.runtime.scoring.user_functions import function_bound
+    from spacelang.runtime.scoring.user_functions import make_function_bound
 
     bounds = () if space.task is None else space.task.bounds
-    return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))
+    return (*bounds, *(make_function_bound(name, limit) for name, limit in (constraints or {}).items()))
 
 
 def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:

@@ -38,24 +38,24 @@ def check_supports_several_objectives(prepared: "PreparedExperiment") -> None:
         return
     several = f"{len(names)} objectives ({', '.join(f'`{each.formula}`' for each in names)})"
     if not getattr(optimizer.plugin, "takes_several_objectives", False):
-        what = f"`{optimizer.name}` minimizes one objective, and this run has {several}"
+        what = f"the optimizer `{optimizer.name}` minimizes a single objective, but this run has {several}"
         remedy = "use `--optimizer optuna --set sampler=NSGAIISampler` or `--optimizer random`"
         alone = "; `--metric` searches for one score alone" if objective.facts.rows else ""
         raise InputError(what, f"{remedy}{alone}")
     if experiment.test is not None:
         raise InputError(
-            f"a test set scores the best pipeline, and a run with {several} has none", "leave out `--test`"
+            f"a run with {several} has no single best pipeline to score on test rows", "leave out `--test`"
         )
     if experiment.ensemble is not None:
-        raise InputError(f"an ensemble has the best pipelines by one loss, not by {several}", "leave out `--ensemble`")
+        raise InputError(f"an ensemble is selected by one loss, but this run has {several}", "leave out `--ensemble`")
 
 
 def refuse_several_objectives(objective: ObjectiveInfo, what: str) -> None:
     """Raise InputError if `what`, such as "a table", is for a single objective and the task has several."""
     if names := objective_names(objective):
         shown = ", ".join(f"`{each.formula}`" for each in names)
-        remedy = "name the score to minimize alone by `--metric`, or remove the others from the task"
-        raise InputError(f"{what} has one loss, and the task has {len(names)} objectives ({shown})", remedy)
+        remedy = "choose one score with `--metric`, or remove the other objectives from the task"
+        raise InputError(f"{what} supports a single loss, but the task has {len(names)} objectives ({shown})", remedy)
 
 
 def pareto_front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[TrialRecord, ...]":

@@ -39,12 +39,12 @@ from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.splits import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
-from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord, pareto_front
+from spacelang.runtime.history import EndReason, NullTrialStorage, Outcome, RunHistory, TrialRecord, pareto_front
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
 from spacelang.runtime.pipelines.input_conversion import used_columns
 from spacelang.runtime.scoring.stored_scorers import stored_scorer
-from spacelang.runtime.storage.header import (
+from spacelang.runtime.storage.run_header import (
     MISSING_VALUES_IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
     SCORER_SETTING,
@@ -106,16 +106,16 @@ class ReopenedRun:
         if names := stored_objective_names(self.header):
             found = [*pareto_front(self.outcome.records, self.header.training_size)]
             if rank is None:
-                what = f"`{self.store}` has {len(names)} objectives, so that no pipeline is the best"
-                raise InputError(what, "name one of its Pareto front: `--rank 1` (see `spacelang show`)")
+                what = f"the run in `{self.store}` has {len(names)} objectives, so no single pipeline is the best"
+                raise InputError(what, "choose one of the Pareto front, such as `--rank 1` (see `spacelang show`)")
         else:
             found = [*rank_candidates(self.outcome, self.header.training_size)]
             rank = rank or 1
         if rank > len(found):
-            what = f"no trial of `{self.store}` succeeded, so there is no pipeline"
+            what = f"no trial of the run in `{self.store}` succeeded, so there is no pipeline"
             if found:
                 count = "one pipeline" if len(found) == 1 else f"{len(found)} pipelines"
-                what = f"`{self.store}` has {count} that succeeded, so rank {rank} does not exist"
+                what = f"the run in `{self.store}` has only {count} that succeeded, so there is no rank {rank}"
             raise InputError(what, f"see `spacelang show {self.store}`")
         return found[rank - 1]
 
@@ -130,8 +130,10 @@ class ReopenedRun:
         no trial can vote, and StoreError if the run stored no predictions.
         """
         if not self.is_metric_known:
-            what = f"`{self.header.metric}` is the loss of a scorer that only the program of the run has"
-            raise InputError(what, "use a single pipeline, or `Result.ensemble` in that program")
+            what = (
+                f"the loss `{self.header.metric}` is computed by a function of the Python program that started the run"
+            )
+            raise InputError(what, "export a single pipeline, or use `Result.ensemble` in that program")
         check_stored_predictions(self.store)
         with Store.read(self.store) as run:
             return select_members(self.outcome, self.objective, run.predictions, votes or self.votes or DEFAULT_VOTES)
@@ -212,7 +214,7 @@ def reopen_run(
     with Store.read(path) as run:
         header, outcome, votes = run.header, _stored_outcome(run), run.requested_ensemble_votes
     if not header.data.rows:
-        what = f"`{header.data.name}` has no rows to fit a pipeline on"
+        what = f"the run was on `{header.data.name}`, which has no rows to fit a pipeline on"
         raise DataError(what, f"see the results of the run with `spacelang show {path}`")
     reference = _data_reference(header) if data is None else data
     space = stored_space(header, path, allow)
@@ -225,7 +227,7 @@ def reopen_run(
 
 
 def _stored_outcome(run: StoredRun) -> Outcome:
-    history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
+    history = RunHistory(lambda: 0.0, run.header.training_size, NullTrialStorage())
     for record in run.records():
         history.store(record)
     return replace(history.make_outcome(EndReason.BUDGET), seconds=run.seconds)
@@ -300,9 +302,9 @@ def _objective_for(
 def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
     facts, size = objective.facts, objective.training_size
     if facts.fingerprint != header.data.fingerprint:
-        raise DataError(f"the data is different: the run was on {header.data}, and this is {facts}", REPEAT_OPTIONS)
+        raise DataError(f"the data is different: the run was on {header.data}, but you gave {facts}", REPEAT_OPTIONS)
     if size != header.training_size:
-        what = f"trials had {header.training_size} training rows, and would have {size} now"
+        what = f"trials of the run had {header.training_size} training rows, but with this data they have {size}"
         raise DataError(what, OTHER_VERSION.format(do_what="split the rows"))
     for name in RELATION_NAMES:
         before, now = (each.get(name, "absent") for each in (header.settings, objective.identifying_settings))

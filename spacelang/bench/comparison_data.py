@@ -23,8 +23,8 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.history import EndReason
-from spacelang.runtime.objective import Refittable, positive_class_of
-from spacelang.runtime.storage.header import DataFacts, space_identity
+from spacelang.runtime.objective import RefittableObjective, positive_class_of
+from spacelang.runtime.storage.run_header import DataFacts, space_hash
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ComparisonDataset:
             self._describe_test_rows(objective),
             prepared.initial_configurations(lambda found: remarks.extend(found.messages)) or (),
             tuple(remarks),
-            space_identity(space.checked) if self.experiment.space.is_provisional else "",
+            space_hash(space.checked) if self.experiment.space.is_provisional else "",
         )
 
     def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
@@ -185,11 +185,11 @@ def read_comparison_data(
         except InputError as error:
             mistakes.append(error)
     if len(data) > 1 and any(not isinstance(each.experiment.test, float | None) for each in found):
-        what = f"one set of test rows cannot serve {len(data)} data sets"
+        what = f"the same test rows cannot be used for {len(data)} data sets"
         mistakes.append(DataError(what, "reserve a share of the rows of each data set instead, such as 0.2"))
     if not data:
         mistakes.append(
-            DataError("there is no data to compare optimizers on", "give a file, `sklearn:NAME` or a table")
+            DataError("no data is given to compare optimizers on", "give a file, `sklearn:NAME` or a table")
         )
     if mistakes:
         raise ComparisonDataError(mistakes)
@@ -253,7 +253,9 @@ def _refuse_unused_options(
         if given is not None:
             help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
             raise InputError(f"{setting_name} has no effect on {named_source}", help_text)
-    effect = "an archive cannot find data like it" if setting.archive is not None else "no test rows can be reserved"
+    effect = (
+        "an archive cannot find similar data sets" if setting.archive is not None else "no test rows can be reserved"
+    )
     if setting.archive is not None or setting.test is not None:
         instead = "give the data set from which the table was made, instead of the table"
         help_text = instead if is_table else "leave it out"
@@ -281,7 +283,7 @@ def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | N
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 
     outcome, objective = result.outcome, result.objective
-    if not isinstance(objective, Refittable) or not objective.test_rows:
+    if not isinstance(objective, RefittableObjective) or not objective.test_rows:
         return None
     if outcome.best is None or outcome.ended is EndReason.INTERRUPTED:
         return None

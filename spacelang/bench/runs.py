@@ -18,7 +18,7 @@ from spacelang.ir.task import describe_limits
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import EndReason
-from spacelang.runtime.storage.header import space_identity
+from spacelang.runtime.storage.run_header import space_hash
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +130,8 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
         header, facts = run.header, entry.dataset.data_facts_for_seed(entry.key.seed, entry.criteria)
         there = (header.seed, header.optimizer, header.data.fingerprint)
         if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
-            raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete the file to repeat the run")
+            what = f"`{run.path}` should contain the run of {entry.key}, but contains another run"
+            raise StoreError(what, "delete the file to repeat the run")
         test = run.test
         if entry.criteria.test and test is None and run.best is not None:
             return None
@@ -199,7 +200,7 @@ def make_comparison_plan(
     optimizers = {each.label: with_fidelity_options(each.optimizer, fidelity) for each in contestants}
     return ComparisonPlan(
         space=common.space.name,
-        identity=space_identity(common.space.checked),
+        identity=space_hash(common.space.checked),
         seconds=common.budget.seconds,
         trials=common.budget.trials,
         workers=workers.count,

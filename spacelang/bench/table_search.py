@@ -25,7 +25,7 @@ from spacelang.runtime.errors import InputError, timeout_failure
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors.in_process import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
-from spacelang.runtime.storage.header import current_versions
+from spacelang.runtime.storage.run_header import current_versions
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 from spacelang.serialization.definition import space_to_json
 
@@ -176,7 +176,7 @@ def table_or_missing_count(
         metric=objective.metric.name,
         formula=objective.metric.formula,
         validation=describe_validation(objective.validation),
-        preparation=objective.preparation.sentence,
+        preparation=objective.preparation.description_sentence,
         hyperparameters=tabulate.hyperparameters,
         seed=seed,
         constant=objective.constant_loss,

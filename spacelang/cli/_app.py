@@ -249,7 +249,7 @@ def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool)
         case BindingError() | UnknownPluginError() | OptionError() | MetricError() | ReadOptionsError():
             fail(error.message, error.help, status=WRONG_USAGE)
         case StoreError(differences=(_, _, *_)) if store is not None:
-            fail(f"`{store}` holds another run", error.help, status=BAD_INPUT, notes=error.differences)
+            fail(f"`{store}` contains a run with other settings", error.help, status=BAD_INPUT, notes=error.differences)
         case StoreError() if store is None:
             fail(error.message, error.help, status=BAD_INPUT, notes=error.differences)
         case InputError():

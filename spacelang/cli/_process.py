@@ -241,10 +241,12 @@ class _LimitedImports:
         from spacelang.runtime.errors import InputError, format_megabytes
 
         if self._open_files < MIN_OPEN_FILES:
-            message = f"a process may open only {self._open_files} files here, fewer than the {MIN_OPEN_FILES} it needs"
+            message = (
+                f"this command opens {MIN_OPEN_FILES} files at a time, but the limit of the shell is {self._open_files}"
+            )
             raise InputError(message, FILES_HELP)
         limit, needed = map(format_megabytes, (self._address_space, least))
-        message = f"a process may use only {limit} of address space here, and `{name}` needs {needed}"
+        message = f"`{name}` needs {needed} of address space, but the limit of the shell is {limit}"
         raise InputError(message, "raise the limit with `ulimit -v`; `--trial-limit 4GB` limits the memory of trials")
 
 
@@ -256,9 +258,9 @@ def limited_imports() -> Iterator[None]:
     if space >= tight and files >= MIN_OPEN_FILES:
         yield
         return
-    from spacelang.runtime.executors._processes.zygote_connection import use_one_thread
+    from spacelang.runtime.executors._processes.zygote_connection import set_one_thread_environment
 
-    use_one_thread()
+    set_one_thread_environment()
     finder = _LimitedImports(space, files)
     sys.meta_path.insert(0, finder)
     try:

@@ -76,7 +76,9 @@ def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
 # ---- single options of other commands
 
 SeedOption = Annotated[int, make_typer_parameter("seed", options_of(RunOptions)["seed"], "sample")]
-SetOption = Annotated[list[str] | None, make_typer_parameter("set", options_of(RunOptions)["optimizer_options"])]
+SetOption = Annotated[
+    list[str] | None, make_typer_parameter("set", options_of(RunOptions)["optimizer_options"], "compile")
+]
 AllowOption = Annotated[list[str] | None, make_typer_parameter("allow", options_of(RunOptions)["allow"])]
 TargetColumnsOption = Annotated[
     list[str] | None, make_typer_parameter("target_column", options_of(CompareOptions)["target_column"])

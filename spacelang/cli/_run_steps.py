@@ -166,7 +166,7 @@ def run_search(
 
     from spacelang.api.experiment_run import run_experiment
     from spacelang.report.progress import progress_listener
-    from spacelang.runtime.storage.runs import reserve_default_path
+    from spacelang.runtime.storage.run_listing import reserve_default_path
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with ExitStack() as stack:
@@ -305,14 +305,14 @@ def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, g
             instead = "give the data set from which the table was made, instead of the table"
             help_text = instead if is_known else "give data"
             needed = "predictions" if name == "ensemble" else "rows"
-            fail(f"`{flag}` needs {needed}, and {source} has none", help_text)
+            fail(f"`{flag}` needs {needed}, but {source} has none", help_text)
         if value and (option.scope in {"scores", "reading"} or (option.scope == "workers" and is_known)):
             unused.append(flag)
     if unused and is_known:
         help_text = "its trials were evaluated before; make another table with `spacelang tabulate`"
-        fail(f"`{unused[0]}` has no effect on a table", help_text)
+        fail(f"`{unused[0]}` has no effect on a table of losses", help_text)
     if unused:
-        fail(f"`{unused[0]}` has no effect on `{data}`", "it has no rows; leave the option out")
+        fail(f"`{unused[0]}` has no effect on `{data}`", f"`{data}` has no rows; leave the option out")
 
 
 def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
@@ -340,13 +340,13 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
 def _print_pipeline(found: "Result", configuration: "Configuration", seed: int | None) -> None:
     from spacelang.report.code_writer import pipeline_source
     from spacelang.runtime.errors import BuildError
-    from spacelang.runtime.pipelines.build import build
+    from spacelang.runtime.pipelines.build import build_pipeline
 
     try:
-        text = pipeline_source(build(found.searched.space, configuration, random_state=seed, n_jobs=None))
+        text = pipeline_source(build_pipeline(found.searched.space, configuration, random_state=seed, n_jobs=None))
     except BuildError as error:
         print_error(error.message, error.help)
         return
-    print_comments("the best pipeline (not fitted, because a table has no rows):")
+    print_comments("the best pipeline (not fitted, because a table of losses has no rows to fit on):")
     print()
     print_code(text)

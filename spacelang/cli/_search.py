@@ -102,7 +102,7 @@ class FinishedSearch:
     @cached_property
     def facts(self) -> "RunFacts":
         """The facts of the run that its summary needs besides the outcome."""
-        return make_run_facts(self.found, self.objective.preparation.sentence)
+        return make_run_facts(self.found, self.objective.preparation.description_sentence)
 
     def fit_and_print_result(self, *, as_json: bool, with_code: bool = False) -> int:
         """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
@@ -116,7 +116,10 @@ class FinishedSearch:
         if finale is None and outcome.best is not None and not self.facts.objectives:
             notes = ("interrupted: the final fit was skipped", *notes)
         if ensemble is not None and ensemble.members and self.objective.bounds:
-            notes = (*notes, "every member keeps to the bounds of the task, but the ensemble as a whole may not")
+            notes = (
+                *notes,
+                "each member satisfies the bounds of the task, but the ensemble as a whole may violate them",
+            )
         time = self.answer_time
         left = time.seconds_left if time is not None and time.is_enforced else None
         start = None if time is None else time.costs.preceding_seconds
@@ -239,7 +242,7 @@ class FinishedSearch:
             return None, (), BAD_INPUT
         if ensemble.left_out and not ensemble.members:
             what = "none of the members of the ensemble can be fitted on all rows"
-            print_error(what, "the best pipeline is not affected")
+            print_error(what, "use the best single pipeline, which was fitted")
             return ensemble, (), NOTHING_SUCCEEDED
         return ensemble, (), 0
 

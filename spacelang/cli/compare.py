@@ -28,7 +28,9 @@ def command(
     data: Annotated[
         list[str] | None,
         typer.Option(
-            "--data", "-d", help="As for `spacelang run`, or a table: `table:FILE.npz`; may be given several times."
+            "--data",
+            "-d",
+            help="A data file or other data as for `spacelang run`, or `table:FILE.npz`; may be given several times.",
         ),
     ] = None,
     optimizers: Annotated[
@@ -100,8 +102,8 @@ def _check_usage(optimizers: str, time: str | float | None, validate: str | None
     ]
     mistakes: list[tuple[str, str]] = []
     if not data:
-        what = "there is no data to compare optimizers on"
-        mistakes.append((what, "give it with `--data FILE`, once or several times"))
+        what = "no data is given to compare optimizers on"
+        mistakes.append((what, "add `--data FILE`, once or several times"))
     for check, given in checks:
         try:
             if given is not None:
@@ -116,9 +118,9 @@ def _check_usage(optimizers: str, time: str | float | None, validate: str | None
 def _new_folder(space: "Space") -> Path:
     from datetime import datetime
 
-    from spacelang.runtime.storage.runs import name_candidates
+    from spacelang.runtime.storage.run_listing import default_file_names
 
-    places = (Path("comparisons") / name for name in name_candidates(space.name, datetime.now()))
+    places = (Path("comparisons") / name for name in default_file_names(space.name, datetime.now()))
     return next(place for place in places if not place.exists())
 
 

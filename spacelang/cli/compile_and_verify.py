@@ -98,7 +98,10 @@ def verify_command(
     set_: SetOption = None,
     count: Annotated[int, typer.Option("-n", min=1, help="The number of configurations to test.")] = 200,
     draws: Annotated[
-        int, typer.Option("--draws", min=0, help="The number of random draws to compare with the law of the space.")
+        int,
+        typer.Option(
+            "--draws", min=0, help="The number of random draws to compare with the distribution of the space."
+        ),
     ] = 3_000,
     seed: SeedOption = 0,
     options: SpaceOptions,
@@ -106,14 +109,15 @@ def verify_command(
 ) -> None:
     """Test whether a space compiled for a target keeps its meaning; status 1 if a test fails.
 
-    All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile`
-    reports what a target does not preserve; the tests are about what it preserves. Where a library draws at random,
-    its draws are compared with the law of the space: a share may differ by .05, or more where the target has a reason.
+    All configurations are tested if there are at most `-n`, else `-n` that are drawn uniformly. `compile` reports what
+    a target does not preserve; the tests are about what it preserves. Where a library draws at random, its draws are
+    compared with the distribution of the space: the share of a value may differ by 0.05, or by more if the target
+    reports a reason.
 
     Example: `spacelang verify credit.space --target configspace`
     """
     from spacelang.api.compilation import compile_with_target, verify
-    from spacelang.solver.network import SamplingFailedError
+    from spacelang.solver.constraint_network import SamplingFailedError
     from spacelang.targets import TARGETS
 
     chosen = configure_plugin(TARGETS, target, set_)

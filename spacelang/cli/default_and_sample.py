@@ -35,9 +35,9 @@ def sample_command(
 ) -> None:
     """Draw random configurations; print one JSON object per line.
 
-    Draws follow the plain law: structures (choices of one alternative for every decision) uniformly, and values
-    uniformly, or log-uniformly under `log`. With `--advised` they follow the advised law: the same, weighted by
-    `@weight` and `@prior`, as random search and the random draws of the optimizers are.
+    Draws are uniform over structures (choices of one alternative for every decision), and uniform over values, on the
+    log scale for `log`. With `--advised` they are weighted by `@weight` and `@prior`, like the draws of random search
+    and of the other optimizers.
 
     Example: `spacelang sample credit.space -n 5 --seed 1 --advised`
     """

@@ -54,9 +54,9 @@ def export_command(
 
     A `.py` module builds the pipeline with the libraries of its steps alone. Fitted to the training rows of a trial, it
     predicts what the trial predicted. A `.skops` or `.onnx` file holds the pipeline fitted on all rows that trials
-    could see. All need the data of the run, which is read as it was then; other data is refused. An ONNX model computes
-    with 32-bit floats; it is checked on rows of the run, and refused if it differs or if ONNX does not cover a step.
-    Existing files are not overwritten.
+    could see. All of them need the data of the run, which is read as in the run; other data is an error. An ONNX model
+    computes with 32-bit floats. It is compared with the pipeline on rows of the run, and not written if the predictions
+    differ or if ONNX does not support a step. Existing files are not overwritten.
 
     Example: `spacelang export runs/credit-20260131-120000.db -o pipeline.py`
     """
@@ -184,13 +184,13 @@ def provenance(
     versions = ", ".join(f"{name} {version}" for name, version in header.versions.items())
     lines[0] += f" ({header.validation})"
     if options.ensemble:
-        votes, asked, given = "the number of votes is that of the run", finished.votes, options.votes
+        votes, asked, given = "the number of votes is the same as in the run", finished.votes, options.votes
         if given is not None:
-            votes = "the number of votes is that of `--votes`" + (
+            votes = "the number of votes is given by `--votes`" + (
                 "" if asked in (None, given) else f"; the run had {asked}"
             )
         elif asked is None:
-            votes = "the number of votes is the default, because the store does not record that of the run"
+            votes = "the number of votes is the default, because the store does not record the number of the run"
         lines.insert(1, votes)
     return [*lines, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
 

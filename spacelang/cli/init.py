@@ -27,8 +27,8 @@ def command(
     """Write a space to start from: stages, ranges and a task for the data, with explaining comments.
 
     The space depends on the types of the columns, on missing values, on the number of rows and on the labels. Warnings
-    name columns that look like identifiers, dates or numbers written as text. They also name what a run would refuse:
-    infinite values, or a class with a single row. Existing files are not overwritten.
+    name columns that look like identifiers, dates or numbers written as text. They also name data with which no run can
+    start: infinite values, or a class with a single row. Existing files are not overwritten.
 
     Example: `spacelang init my.csv --target-column price -o my.space`
     """

@@ -22,7 +22,7 @@ def command(
     """Start a language server for an editor, on standard input and output; the editor starts this command itself.
 
     It reports mistakes while you type, completes, explains, renames and formats. README.md shows how to set up VS Code,
-    Neovim and others. It needs the extra `lsp`.
+    Neovim and others. It needs `spacelang[lsp]`.
 
     Example: `spacelang lsp --bind n_features=30`
     """

@@ -45,7 +45,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
+        typer.Option(
+            "--data", "-d", help="For `--store`: the data of the run; by default the file with its name here."
+        ),
     ] = None,
     target_column: TargetColumnsOption = None,
     test: TestShareOption = None,
@@ -78,7 +80,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         )
         taken = migrate_run(finished, loaded, store, most=most, renames=renames)
         for version_change in finished.version_changes:
-            print_note(f"{version_change}: the losses that are taken over may differ because of this change")
+            print_note(f"{version_change}: with these versions, the migrated losses might be different")
         found, metric = taken.migration, LossName.of_formula(finished.header.metric)
     else:
         with Store.read(run) as stored:
@@ -93,7 +95,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         return
     _print(found, loaded, space, output, metric)
     if taken is not None:
-        kept = f"{len(taken.unchanged)} of them are trials of the new run in `{store}`: their pipelines are unchanged"
+        kept = (
+            f"{len(taken.unchanged)} of them, whose pipelines are unchanged, are now trials of the new run in `{store}`"
+        )
         typer.echo(replace_unprintable(kept))
         if again := len(taken.to_evaluate):
             typer.echo(

@@ -35,7 +35,7 @@ def report_command(
     Example: `spacelang report runs/credit-20260131-120000.db -o report.html`
     """
     from spacelang.report.page.rendering import render_page
-    from spacelang.runtime.storage.runs import list_runs
+    from spacelang.runtime.storage.run_listing import list_runs
     from spacelang.runtime.storage.store import Store
     from spacelang.runtime.storage.store_errors import StoreError
 

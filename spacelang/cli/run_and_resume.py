@@ -30,13 +30,19 @@ def run_command(
             metavar="[SPACE]",
             autocompletion=complete_spaces,
             show_default=False,
-            help="As for `stats`; by default `tabular_classification` or `tabular_regression`, chosen by the labels.",
+            help="A `.space` file, a compiled one (JSON), or the name of a bundled space; by default "
+            "`tabular_classification` or `tabular_regression`, chosen by the labels.",
         ),
     ] = None,
     *,
     data: Annotated[
         str,
-        typer.Option("--data", "-d", help="As for `tabulate`; or `table:FILE.npz` or `artificial:SEED`, without rows."),
+        typer.Option(
+            "--data",
+            "-d",
+            help="A `.csv`, `.csv.gz`, `.parquet` or `.arff` file, `sklearn:NAME`, `openml:ID` or `openml-task:ID`; "
+            "or, without rows, `table:FILE.npz` or `artificial:SEED`.",
+        ),
     ],
     target_column: TargetColumnsOption = None,
     options: RunOptions,
@@ -51,9 +57,9 @@ def run_command(
     `tabular_regression`. It includes learners of xgboost and lightgbm if --allow names these packages.
 
     Options that are not given are taken from the task of the space. Without --time, --search-time, --trials and a limit
-    of the task a run takes 60 seconds, with final fits, the score on test rows and the ensemble. Ctrl-C, SIGTERM and
-    SIGHUP stop it early. All finished trials stay stored, however a run ends, and `spacelang resume` continues it.
-    Random draws follow the advised law, by `@weight` and `@prior`.
+    of the task a run takes 60 seconds, including final fits, the score on test rows and the ensemble. Ctrl-C, SIGTERM
+    and SIGHUP stop it early. All finished trials stay stored, however a run ends, and `spacelang resume` continues it.
+    Random draws are weighted by `@weight` and `@prior`.
 
     With `--data table:FILE.npz`, written by `spacelang tabulate`, losses and seconds are looked up in a table instead
     of running trials. With `--data artificial:SEED` a formula gives the losses, for any space.

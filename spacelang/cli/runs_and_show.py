@@ -12,7 +12,7 @@ from spacelang.ir.trial import LossName
 from spacelang.text import pad_table_columns
 
 if TYPE_CHECKING:
-    from spacelang.runtime.storage.runs import RunListing, RunSummary
+    from spacelang.runtime.storage.run_listing import RunListing, RunSummary
 
 GROUP = ("Use a run", 1)
 
@@ -38,23 +38,23 @@ def runs_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best score; or write one's trials or tree.
+    """List stored runs with space, data, optimizer, state and best score, or write the trials or tree of one run.
 
     Other files in a folder are ignored.
 
     Example: `spacelang runs runs old/*.db`
     """
-    from spacelang.runtime.storage.runs import DEFAULT_FOLDER, list_runs
+    from spacelang.runtime.storage.run_listing import DEFAULT_FOLDER, list_runs
 
     found = places or [Path(DEFAULT_FOLDER)]
     if (export is not None or tree is not None) and len(found) > 1:
         fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
     if export is not None:
-        from spacelang.runtime.storage.runs import export_table
+        from spacelang.runtime.storage.run_listing import export_trials
         from spacelang.runtime.storage.store import Store
 
         with Store.read(found[0]) as run:
-            export_table(run, export)
+            export_trials(run, export)
     if tree is not None:
         _write_tree(found[0], tree)
     if export is not None or tree is not None:

@@ -54,7 +54,12 @@ def catalogue_command(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; by default for this user."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file that --refresh writes; by default one in the data folder of this user.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -70,7 +75,7 @@ def catalogue_command(
         _refresh(package or DEFAULT_PACKAGE, output)
         return
     if output is not None:
-        fail("`--output` needs `--refresh`", "give both options or neither")
+        fail("`--output` needs `--refresh`", "add `--refresh`, or leave `--output` out")
     catalogue = _catalogue(package or DEFAULT_PACKAGE)
     if operator is None:
         _show_all(catalogue, json)
@@ -131,7 +136,9 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
         package_option = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
-        typer.echo(f"but version {stale} is installed: run `spacelang catalogue{package_option} --refresh`")
+        typer.echo(
+            f"version {stale} is installed, which may differ: run `spacelang catalogue{package_option} --refresh`"
+        )
     for name in catalogue:
         entry = catalogue.get(name)
         assert entry is not None

@@ -43,7 +43,8 @@ def command(
         int | None, typer.Option("--b", min=1, help="Training rows of the first rung; 100 by default.")
     ] = None,
     eta: Annotated[
-        float | None, typer.Option("--eta", help="The factor by which they grow from rung to rung; 2 by default.")
+        float | None,
+        typer.Option("--eta", help="The factor by which the training rows grow from rung to rung; 2 by default."),
     ] = None,
     hyperparameters: Annotated[
         Extent, typer.Option(help="All values of hyperparameters, or pipelines at their defaults only.")
@@ -64,7 +65,7 @@ def command(
 
     steps.require_store_for_resume(options)
     if steps.has_no_rows(data):
-        fail(f"a table needs rows, and `{data}` has none", "give data with rows")
+        fail(f"a table needs rows, but `{data}` has none", "give data with rows")
     steps.parse_seconds(options["time"])
     steps.parse_validation_option(options["validate"])
     make = partial(make_tabulation_search, hyperparameters=hyperparameters, b=b, eta=eta)

@@ -9,10 +9,10 @@ from typing import Final
 
 from lsprotocol import types
 
-from spacelang.analysis import TextNames
-from spacelang.analysis.modules import Module
+from spacelang.analysis import TextNameIndex
+from spacelang.analysis.imported_modules import Module
+from spacelang.analysis.literal_values import MARKED_CONSTRUCTS
 from spacelang.analysis.tasks import KINDS, LIMITED_OBJECTS, MEASURES
-from spacelang.analysis.values import MARKED_CONSTRUCTS
 from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault, Parameter
 from spacelang.catalog.snapshot import BUNDLED
 from spacelang.catalog.value_rules import Interval
@@ -90,7 +90,7 @@ def _annotations() -> Iterator[types.CompletionItem]:
 class _Completer:
     """A generator of completions at one cursor position, from the names of the space and the catalogues."""
 
-    def __init__(self, cursor: CursorContext, names: TextNames) -> None:
+    def __init__(self, cursor: CursorContext, names: TextNameIndex) -> None:
         self._cursor = cursor
         self._expected = cursor.expected
         self._catalogues = names.catalogues

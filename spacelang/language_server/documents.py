@@ -11,7 +11,7 @@ from typing import Final
 from lsprotocol import types
 from pygls import uris
 
-from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNames, check
+from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNameIndex, check
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.frozen import frozen
 from spacelang.language_server.names import NameIndex, index_names
@@ -99,7 +99,7 @@ class Document:
         return "checked" in self.__dict__
 
     @property
-    def names(self) -> TextNames | None:
+    def names(self) -> TextNameIndex | None:
         """The files, catalogues and variables of the text; None for a JSON document."""
         return self.checked.names
 
@@ -136,7 +136,7 @@ class Document:
         return self.is_checked and path in imported_paths(self.names)
 
 
-def imported_paths(names: TextNames | None) -> set[Path]:
+def imported_paths(names: TextNameIndex | None) -> set[Path]:
     """Return the paths of all files that a text imports."""
     if names is None:
         return set()

@@ -8,7 +8,7 @@ from typing import Final
 
 from lsprotocol import types
 
-from spacelang.analysis import TextNames
+from spacelang.analysis import TextNameIndex
 from spacelang.analysis.declarations import all_modules
 from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.grouping import group_by_key
@@ -18,7 +18,7 @@ from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.names import Occurrence, SymbolKind, syntax_nodes
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_domain, spell_expression
 from spacelang.text import Span, count_with_noun
@@ -70,7 +70,7 @@ def _hover_on_keyword(document: Document, offset: int, encoding: PositionEncodin
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), encoding.range(span))
 
 
-def _describe(each: Occurrence, document: Document, names: TextNames) -> Iterator[str]:
+def _describe(each: Occurrence, document: Document, names: TextNameIndex) -> Iterator[str]:
     symbol = each.symbol
     yield f"**{symbol.kind}** `{symbol.name}`"
     if symbol.kind is SymbolKind.OPERATOR:
@@ -133,7 +133,7 @@ def _comment(definition: Span) -> str:
     return " ".join([*lines, *([behind] if mark else [])])
 
 
-def _variables(definition: Span, document: Document, names: TextNames) -> Iterator[str]:
+def _variables(definition: Span, document: Document, names: TextNameIndex) -> Iterator[str]:
     """Yield the domain of the hyperparameter, or the alternatives of the decision, that is declared at a place."""
     declared = next((node for node in _declarations(names) if node.name.span == definition), None)
     match declared:
@@ -161,7 +161,7 @@ def _variables(definition: Span, document: Document, names: TextNames) -> Iterat
     yield from _counted_decisions(decisions, definition, document)
 
 
-def _declarations(names: TextNames) -> Iterator[ast.NamedMember]:
+def _declarations(names: TextNameIndex) -> Iterator[ast.NamedMember]:
     files = tuple(module.file.items for module in all_modules(names.module))
     return (node for node in syntax_nodes(files) if isinstance(node, ast.NamedMember))
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 
-from spacelang.analysis import NameMention, TextNames
+from spacelang.analysis import NameMention, TextNameIndex
 from spacelang.analysis.declarations import all_modules
-from spacelang.analysis.modules import Module
+from spacelang.analysis.imported_modules import Module
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.repeated_stages import name_of_nth_use
@@ -107,7 +107,7 @@ class NameIndex:
         return sorted((each for each in self.occurrences if each.span.source is source), key=lambda each: each.span)
 
 
-def index_names(names: TextNames) -> NameIndex:
+def index_names(names: TextNameIndex) -> NameIndex:
     """Return the index of the names of a text."""
     return NameIndex([*_NameCollector(names).collect()])
 
@@ -115,7 +115,7 @@ def index_names(names: TextNames) -> NameIndex:
 class _NameCollector:
     """A collector of the names in syntax trees, and of those that the check has resolved."""
 
-    def __init__(self, names: TextNames) -> None:
+    def __init__(self, names: TextNameIndex) -> None:
         self._names = names
         self._modules = all_modules(names.module)
         self._found: list[Occurrence] = []

@@ -14,7 +14,7 @@ STARTUP = "the number of random configurations before the first model; initial c
 GAMMA = "the best ceil(gamma sqrt(n)) of n trials count as good, at most 25"
 CANDIDATES = "the number of draws from the density of good trials; the most promising draw is proposed"
 BRACKETS = (
-    "with a time budget, shrink the brackets so that they end within it, or use the published ones, which may not"
+    "shrink the brackets so that they end within the time budget, or use the published sizes, which may exceed it"
 )
 BRACKETS_OF_EARLIER_STORES = {"brackets": "published"}
 ETA = "the factor by which the number of rows grows from one training to the next"

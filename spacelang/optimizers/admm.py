@@ -63,20 +63,31 @@ class Admm:
         OPTIMIZERS, "cmab", "the optimizer that selects the pipeline at the present hyperparameters", able_to="selector"
     )
     f_hat: float = option(
-        F_HAT, "the value of `f_hat` for the selector `z`, if that has this option and does not set it itself"
+        F_HAT,
+        "the option `f_hat` of the selector `z`, for selectors that have this option and do not set it themselves",
     )
-    rho: float = option(1.0, "the weight of the penalties: for relaxed integers off their grid, and for constraints")
-    adaptive: bool = option(True, "increase the calls of each sub-problem from one iteration to the next")
-    i0: int = option(16, "calls of each sub-problem in the first iteration; in every iteration with adaptive=false")
-    factor: int = option(16, "by how many calls each iteration exceeds the previous one; the papers use 8 and 16")
+    rho: float = option(
+        1.0, "the weight of the penalties for violated constraints and for integers that are relaxed to fractions"
+    )
+    adaptive: bool = option(
+        True, "increase the number of evaluations of each sub-problem from one iteration to the next"
+    )
+    i0: int = option(
+        16, "evaluations of each sub-problem in the first iteration, or in every iteration with adaptive=false"
+    )
+    factor: int = option(
+        16, "how many evaluations each iteration adds to those of the previous one; the papers use 8 and 16"
+    )
     imax: int = option(
-        128, "the maximum number of calls of a sub-problem; the paper uses 256 on its artificial objective"
+        128, "the maximum number of evaluations of a sub-problem; the paper uses 256 on its artificial objective"
     )
     first: Literal["theta", "z"] = option("theta", "the sub-problem that comes first in an iteration")
     penalty: Literal["unit", "raw"] = option(
         "unit", "penalize integers on the scale of their ranges, or their raw values as in the paper"
     )
-    residuals: Literal["scaled", "raw"] = option("scaled", "scale constraints by their bounds, or take their own units")
+    residuals: Literal["scaled", "raw"] = option(
+        "scaled", "measure violations of constraints relative to their bounds, or in their own units"
+    )
     slack: Literal["exact", "bo"] = option(
         "exact",
         "`exact` computes the best slack of constraints; `bo` searches it with the hyperparameters, as in the paper",
@@ -86,20 +97,21 @@ class Admm:
         "algorithm", "apply tuned hyperparameters to every pipeline with the algorithm, or only to the tuned pipeline"
     )
     conditions: Literal["mask", "flatten"] = option(
-        "mask", "exclude conditions and nested decisions from the selection, or turn them into further alternatives"
+        "mask",
+        "treat conditions and nested decisions by masks, or turn them into further alternatives of the selection",
     )
     reuse_history: bool = option(True, "start tuning with the known trials of the pipeline")
     patience: int = option(
         1,
-        "successive iterations that improve the best loss by less than 1 %, after which the search restarts elsewhere",
+        "restart elsewhere after this many successive iterations that improve the best loss by less than 1 %",
     )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "z", self._selector_plugin())
         check_option(self, "rho", 0 < self.rho < inf, "must be greater than 0")
         check_option(self, "patience", self.patience >= 1, "must be at least 1 iteration")
-        check_option(self, "i0", self.i0 >= 1, "must be at least 1: a sub-problem needs a call")
-        check_option(self, "factor", self.factor >= 0, "must be at least 0: the number of calls cannot decrease")
+        check_option(self, "i0", self.i0 >= 1, "must be at least 1: a sub-problem needs an evaluation")
+        check_option(self, "factor", self.factor >= 0, "must be at least 0: the number of evaluations cannot decrease")
         if self.adaptive:
             check_option(self, "imax", self.imax >= self.i0, f"must be at least `i0`, which is {self.i0}")
         check_option(self, "margin", 0 <= self.margin < 1, "is a share of each bound: choose a value from 0 to below 1")
@@ -134,7 +146,7 @@ class Admm:
         own, message = getattr(self.z.plugin, "f_hat", None), f"`f_hat` is {self.f_hat}"
         require(own is not None, message, f"the selector `{self.z.name}` has no option `f_hat`: leave it out")
         has_own = "f_hat" in self.z.given and own != self.f_hat
-        require(not has_own, message, f"`{self.z}` sets another value: give `f_hat` only once")
+        require(not has_own, message, f"the selector `{self.z}` sets another value of `f_hat`: set it only once")
         return replace(self.z, plugin=replace(self.z.plugin, f_hat=self.f_hat))
 
     def iteration_settings(self) -> AdmmIterationSettings:

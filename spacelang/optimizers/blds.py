@@ -35,18 +35,18 @@ class Blds:
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
     log_const: float = option(
-        1 / 9600, "the constant c L / delta in the width of the bounds; the default is the paper's"
+        1 / 9600, "the constant c L / delta in the width of the confidence bounds; the default is the paper's"
     )
-    log_floor: float = option(0.0, "the smallest value of the logarithm in the width of the bounds")
+    log_floor: float = option(0.0, "the smallest value of the logarithm in the width of the confidence bounds")
     log_rule: Literal["constant", "theory"] = option(
-        "constant", "the constant in the width of the bounds: `log_const`, or c L / delta for L structures"
+        "constant", "the constant in the width of the confidence bounds: `log_const`, or c L / delta for L structures"
     )
     c: float = option(4.0001, "the constant c in c L / delta, used with log_rule=theory")
     delta: float = option(0.1, "the error probability delta in c L / delta, used with log_rule=theory")
     width: Literal["bound", "simple"] = option(
-        "bound", "the width of the bounds: the paper's formula, or sqrt(0.09 k / n_k)"
+        "bound", "the width of the confidence bounds: the paper's formula, or sqrt(0.09 k / n_k)"
     )
-    collapse_at_full: bool = option(False, "set the width of fully trained pipelines to 0")
+    collapse_at_full: bool = option(False, "set the width of the confidence bounds of fully trained pipelines to 0")
     examine_init: bool = option(False, "let a search visit the pipeline that it starts from, too")
     until_rule: Literal["paper", "local_optimum"] = option(
         "paper",

@@ -63,7 +63,7 @@ class Boasf:
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 
     rounds: int = option(3, "the number of rounds; arms are dropped after each one but the last")
-    c: float = option(2.0, "the weight of the spread of an arm's rewards, added to their mean")
+    c: float = option(2.0, "the weight of the spread of an arm's rewards, which is added to their mean")
     arms: Literal["models", "subspaces"] = option(
         "models", "one arm per model, or one per piece of the hyperparameter ranges"
     )
@@ -71,7 +71,8 @@ class Boasf:
     stage: str = option("", "the stage whose alternatives are the models; by default the last one")
     cap: int = option(1024, "the maximum number of arms")
     resource: Literal["budget", "seconds", "evaluations"] = option(
-        "budget", "what rounds divide: seconds or evaluations; `budget`: what limits the run, time first"
+        "budget",
+        "the resource that is divided among the rounds; `budget`: the limit of the run (its time, if it has both)",
     )
     total: float = option(0.0, "the total to divide, in seconds or evaluations; 0: the budget of the run")
     limit: float = option(

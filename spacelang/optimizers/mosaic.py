@@ -43,7 +43,8 @@ class Mosaic:
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 
     variant: Literal["vanilla", "metalearning"] = option(
-        "vanilla", "start with every first alternative, or before that with the configurations of `--archive`"
+        "vanilla",
+        "start with each alternative of the first decision; `metalearning`: with configurations of `--archive` before",
     )
     c_ucb: float = option(1.3, "the weight of exploration in the score of an alternative")
     pw: float = option(0.6, "progressive widening: after n visits a node has at most n^pw children")
@@ -51,9 +52,11 @@ class Mosaic:
     n_r: int = option(
         1000, "the number of candidates below the selected node, besides the neighbours of its best configuration"
     )
-    kappa: int = option(3, "the number of initial draws for each first alternative, besides its default configuration")
+    kappa: int = option(
+        3, "initial draws for each alternative of the first decision, besides its default configuration"
+    )
     slow_skip_seconds: float = option(
-        0.0, "skip the initial draws of a first alternative whose default took longer than this; 0: skip none"
+        0.0, "skip initial draws of an alternative whose default took longer than this many seconds; 0: skip none"
     )
     trees: int = option(60, "the number of trees of the forest")
     features: float = option(0.5, "the share of features that each split of a tree considers")

@@ -85,9 +85,7 @@ def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntr
     if sampler == "BruteForceSampler":
         endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real)]
         message = f"`{sampler}` tries every value, but `{endless[0] if endless else ''}` has infinitely many"
-        require(
-            not endless, message, "use `sampler=RandomSampler` to draw from it, or `sampler=TPESampler` to search it"
-        )
+        require(not endless, message, "use `sampler=RandomSampler` or `sampler=TPESampler`")
     if sampler not in STATIC_SAMPLERS:
         return ()
     names = set(form.questions.by_name)

@@ -293,13 +293,13 @@ def _law(ranges: dict[str, Range], rows: list[Row]) -> Law:
     # Each row as a multiple of the first one.
     scales = [Fraction(row[0].get(lead, 0), first[lead]) for row in rows]
     if any({n: scale * f for n, f in first.items()} != row[0] for scale, row in zip(scales, rows, strict=True)):
-        raise ValueError("the comparisons are neither a tree nor limits on one sum")
+        raise ValueError("comparisons of ranges must form a tree, or be limits on one sum of ranges")
     ends = [(scale > 0, -row[1] / scale, row[3]) for scale, row in zip(scales, rows, strict=True)]
     grids = {name: each for name, each in ranges.items() if isinstance(each, GridRange)}
     if not grids:
         return _float_sum_law(ranges, first, ends)  # type: ignore[arg-type]
     if len(grids) < len(ranges):
-        raise ValueError("a sum has both floats and steps")
+        raise ValueError("a sum of ranges has both ranges of floats and ranges with steps")
     return _grid_sum_law(grids, first, ends)
 
 
@@ -317,7 +317,7 @@ def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> RangeTreeLaw:
         beside = {n for row in rows if name in row[0] for n in row[0]} - ordered.keys() - {*waiting}
         waiting += [each for each in reversed([*ranges]) if each in beside]
     if any(isinstance(ranges[parent], FloatRange) for n, (parent, _) in limits.items() if parent and _is_mixed(ranges)):
-        raise ValueError("a range of floats connects ranges with steps")
+        raise ValueError("comparisons connect ranges with steps through a range of floats")
     return RangeTreeLaw(ordered, limits)
 
 
@@ -350,7 +350,7 @@ def _grid_sum_law(
         raise ValueError("no values satisfy the comparisons")
     widest = max((each.last + 1 for each in ranges.values() if each.is_log), default=1)
     if greatest * len(ranges) * widest > MAX_PRODUCTS:
-        raise ValueError("the sum has too many totals")
+        raise ValueError("the sum of ranges has too many possible totals")
     return GridSumLaw(ranges, whole, least, greatest)
 
 
@@ -362,5 +362,5 @@ def _float_sum_law(
     least = max([sum(low for low, _ in boxes), *(end for is_upper, end, _ in ends if not is_upper)])
     greatest = min([sum(high for _, high in boxes), *(end for is_upper, end, _ in ends if is_upper)])
     if any(strict for _, _, strict in ends) or least >= greatest:
-        raise ValueError("a limit on the sum is strict, or the sum is fixed")
+        raise ValueError("the sum of ranges of floats has a strict limit or a fixed value")
     return FloatSumLaw(ranges, factors, least, greatest)

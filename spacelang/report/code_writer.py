@@ -19,7 +19,7 @@ from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import is_vote_of_one_classifier, needs_label_codes
-from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, catalogue
+from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, load_catalogue
 from spacelang.runtime.pipelines.columns import EachColumn, StringColumnSelector
 
 WIDTH: Final = 100  # The maximum line length, exceeded only by expressions that cannot be broken
@@ -93,7 +93,9 @@ class CodeWriter:
         """The import statements by module; those that enable experimental classes of scikit-learn come first."""
         members = self.members.items()
         names = group_by_key((path, name if here == name else f"{name} as {here}") for here, (path, name) in members)
-        entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
+        entries = (
+            load_catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN)
+        )
         enabling = {entry.enabled_by for entry in entries if entry is not None and entry.enabled_by is not None}
         first = ["from {} import {}  # noqa: F401".format(*path.rsplit(".", 1)) for path in sorted(enabling)]
         others = (f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names))
@@ -183,7 +185,7 @@ class CodeWriter:
         for here in (name, f"{package}{name}", *(f"{package}{name}{number}" for number in range(2, 99))):
             if self.members.setdefault(here, wanted) == wanted:
                 return here
-        raise TypeError(f"there are too many objects called `{name}`")
+        raise TypeError(f"the pipeline has too many different objects called `{name}`")
 
 
 def _member_pipelines(estimator: Any) -> list[Any]:

@@ -11,24 +11,24 @@ from spacelang.ir.task import FunctionBound, parse_bound
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import parse_duration, round_duration
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.header import WEIGHTS_SETTING, stored_objective_names
 from spacelang.runtime.storage.records import LIMIT_FLAGS, RunState
+from spacelang.runtime.storage.run_header import WEIGHTS_SETTING, stored_objective_names
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
-    arguments_to_repeat,
     data_reference,
     has_test_file,
-    is_held_by_program,
+    python_arguments_to_repeat,
     readable_data,
     readable_test_file,
     scorer_argument,
     scorer_package,
     stored_data_options,
+    was_data_passed_by_program,
 )
 from spacelang.text import count_with_noun, quote_for_shell, unique_name
 
 if TYPE_CHECKING:
-    from spacelang.runtime.storage.header import RunHeader
+    from spacelang.runtime.storage.run_header import RunHeader
     from spacelang.runtime.storage.stored_run import StoredRun
 
 LIMITS: Final = ("time", "search_time", "trials")  # The names of the options with the flags `LIMIT_FLAGS`
@@ -161,7 +161,7 @@ def resume_call_in_python(run: "StoredRun", budget: str = "", moved: str | None 
     header = run.header
     if (function := _function_to_repeat(header)) is not None:
         return f"the same call of `{function}` with `store={str(run.path)!r}, resume=True`"
-    again, is_held = arguments_to_repeat(header), moved is None and is_held_by_program(header)
+    again, is_held = python_arguments_to_repeat(header), moved is None and was_data_passed_by_program(header)
     if not again and not is_held:
         return None
     if scorer_package(header) is not None:
@@ -235,21 +235,21 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
 
 def _has_ensemble(run: "StoredRun") -> bool:
     """Return True if a trial can be a member of an ensemble: the best one succeeded on all rows within all bounds."""
-    size, records = run.header.training_size, (run.record(number) for number in run.ranked(1))
+    size, records = run.header.training_size, (run.record(number) for number in run.best_trial_numbers(1))
     trials = [each.trial for each in records if each is not None]
     return any(each.is_feasible and (each.request.fidelity or size) >= size for each in trials)
 
 
 def _data(header: "RunHeader", moved: str | None) -> str:
     """Return the path of the data of a run: `moved` if the user gave one, because the original is not found."""
-    if is_held_by_program(header):
+    if was_data_passed_by_program(header):
         return moved or FILE
     return readable_data(header) or moved or data_reference(header)
 
 
 def _data_option(header: "RunHeader", option: str, moved: str | None) -> str:
     """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
-    is_found = readable_data(header) is not None and not is_held_by_program(header)
+    is_found = readable_data(header) is not None and not was_data_passed_by_program(header)
     return "" if is_found else f" {option} {quote_for_shell(_data(header, moved))}"
 
 

@@ -201,8 +201,8 @@ def _compare(found: Any, expected: Any) -> tuple[float, float]:
 def describe_difference(share: float, distance: float) -> str:
     """Describe in words how far a model is from its pipeline."""
     return (
-        f"on the same 32-bit inputs, {share:.2%} of the rows are predicted differently, by up to {distance:.2g}"
-        f" (allowed are {1 - EQUAL_SHARE:.1%} of the rows by more than {TOLERANCE:g})"
+        f"on the same 32-bit inputs, the ONNX model predicts {share:.2%} of the rows differently from the pipeline, "
+        f"by up to {distance:.2g} (at most {1 - EQUAL_SHARE:.1%} of the rows may differ by more than {TOLERANCE:g})"
     )
 
 

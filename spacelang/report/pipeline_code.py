@@ -22,7 +22,7 @@ from spacelang.report.computed_code import ComputedParameterCode
 from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
 from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import PipelineWalk
-from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, class_of, runtime_arguments
+from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, import_operator_class, runtime_arguments
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
 from spacelang.targets._exports.python_nodes import (
     CallNode,
@@ -77,13 +77,13 @@ class PipelineCode(PipelineWalk):
     def helpers(self, space: ir.Space, steps: str) -> Iterator[str]:
         """Yield the helper functions that the code of decisions and of the `steps` needs."""
         operators = [each for each in ir.subtree(space.root) if isinstance(each, ir.Operator)]
-        resamples = any(hasattr(class_of(each), "fit_resample") for each in operators)
+        resamples = any(hasattr(import_operator_class(each), "fit_resample") for each in operators)
         self.writer.import_name("Pipeline", Pipeline)
         if "union" in self.used:
             self.writer.import_name("FeatureUnion", FeatureUnion)
         yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(literal_source, sorted(columns.TAKEN)))}}}"
         before = [columns.pipeline_class, columns.flatten_for_resampling] if resamples else []
-        after = [columns.expand_nested_pipelines, columns.resamples] if resamples else []
+        after = [columns.expand_nested_pipelines, columns.resamples_rows] if resamples else []
         yield from map(inspect.getsource, [*before, columns.with_distinct_names, *after])
         yield from (THERE, UNKNOWN, RESAMPLING if resamples else PIPELINE)
         yield from (found for name, found in USES.items() if name in self.used)
@@ -104,7 +104,7 @@ class PipelineCode(PipelineWalk):
         readers = (
             columns.columns_with_missing_as_empty_text,
             columns.EachColumn,
-            columns.reads_text,
+            columns.reads_text_column,
             columns.transformer_of,
         )
         yield from map(source_code_of, (*tests, columns.StringColumnSelector, *readers))
@@ -213,7 +213,7 @@ class PipelineCode(PipelineWalk):
 
     def _estimator(self, operator: ir.Operator) -> Code:
         """Return the call of an operator's class."""
-        found = class_of(operator)
+        found = import_operator_class(operator)
         usual = runtime_arguments(operator, n_jobs=1, random_state=0)
         arguments: dict[str, Code] = {
             n: _random_state(found) if n == SEED else LiteralNode(v) for n, v in usual.items()

@@ -199,5 +199,5 @@ def _check_names(writer: CodeWriter, code: str) -> None:
     defined = {each.name for each in statements if isinstance(each, ast.ClassDef | ast.FunctionDef)} | MODULE_NAMES
     for here, (package, name) in writer.members.items():
         if here in defined or (here in SKLEARN_NAMES and not package.startswith("sklearn")):
-            message = f"`{name}` of {package} has the same name as something that the module defines"
+            message = f"`{name}` of {package} has the name of a function or class that the written module defines"
             raise BuildError(message, "rename the class")

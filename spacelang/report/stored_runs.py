@@ -30,9 +30,9 @@ from spacelang.report.trial_results import (
     value_text,
 )
 from spacelang.runtime.history import pareto_front
-from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, OBJECTIVES_SETTING, stored_objective_names
-from spacelang.runtime.storage.runs import RunSummary, summarize_run
-from spacelang.runtime.storage.trial_columns import trial_document
+from spacelang.runtime.storage.run_header import MISSING_VALUES_SETTING, OBJECTIVES_SETTING, stored_objective_names
+from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
+from spacelang.runtime.storage.trial_columns import trial_to_json
 from spacelang.serialization.json_documents import decision_keys_in_definition
 from spacelang.text import count_with_noun, pad_table_columns
 
@@ -107,11 +107,11 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "reasons": sum_by_reason(failures),
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
-        "configuration": trial_document(best[0])["configuration"] if best else None,
+        "configuration": trial_to_json(best[0])["configuration"] if best else None,
         "incumbent": []
         if names
         else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
-        "best": [*map(trial_document, best)],
+        "best": [*map(trial_to_json, best)],
         "tested": None if test is None else test.trial,
         **({"front": front_document(stored_front(run), names)} if names else {}),
     }
@@ -119,7 +119,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
 
 def best_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[TrialRecord]":
     """Return the best trials, best first, at most one per configuration."""
-    return [found for number in run.ranked(count) if (found := run.record(number)) is not None]
+    return [found for number in run.best_trial_numbers(count) if (found := run.record(number)) is not None]
 
 
 def _session(session: Any) -> dict[str, object]:

@@ -14,7 +14,7 @@ from spacelang.ir.validation import CrossValidation, Holdout, parse_validation_o
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import TIMEOUT_PREFIX
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.header import RunHeader
+from spacelang.runtime.storage.run_header import RunHeader
 from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:

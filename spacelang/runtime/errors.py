@@ -34,8 +34,8 @@ class DifferentSearchError(InputError):
     """An earlier session of the run has a trial, with the number `trial`, that this search does not ask for."""
 
     def __init__(self, trial: int) -> None:
-        message = f"trial {trial} of the earlier sessions is not one that this search asks for"
-        super().__init__(message, "the run was made by another version of spacelang: start a new one")
+        message = f"the run cannot be resumed: this version of the optimizer does not request its trial {trial}"
+        super().__init__(message, "start a new run: another version of spacelang made this one")
         self.trial = trial
 
 
@@ -94,7 +94,7 @@ def timeout_failure(limit: float, seconds: float) -> Failure:
 
 def memory_failure(limit: float, taken: float, seconds: float) -> Failure:
     """Return the failure of an evaluation that was stopped because it took more bytes than its limit."""
-    reason = f"it took {format_megabytes(taken)} of memory, more than {format_quantity(limit, BYTES)}"
+    reason = f"the evaluation took {format_megabytes(taken)} of memory, more than {format_quantity(limit, BYTES)}"
     return Failure(Status.MEMORY, reason, seconds)
 
 
@@ -111,7 +111,8 @@ def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory
         return Failure(Status.MEMORY, "the system ended the worker process because memory ran out", seconds)
     by = f"the worker process was ended by {signal_name(signal.SIGKILL)}"
     if limit is not None and taken > MEMORY_KILL_SHARE * limit:
-        reason = f"{by} when it took {format_megabytes(taken)} of memory, of {format_quantity(limit, BYTES)}"
+        used = f"{format_megabytes(taken)} of memory, close to the limit of {format_quantity(limit, BYTES)}"
+        reason = f"{by} when it took {used}"
         return Failure(Status.MEMORY, reason, seconds)
     return Failure(Status.CRASH, f"{by}, which the system sends when memory runs out", seconds)
 

@@ -45,22 +45,28 @@ RELATIONS_DOC: Final = (
     "by nested choices; `auto` takes the best one that is possible"
 )
 NO_SUCH_MEANS: Final = refused(
-    "the tool has no means for this constraint; `--set relations=auto` expresses it in another way if there is one"
+    "the tool cannot express this constraint; `--set relations=auto` expresses it in another way if there is one"
 )
 NO_QUANTILES: Final = refused(
     "quantiles are only known for comparisons of ranges that form a tree, and for limits on one sum of ranges; "
     "`--set relations=auto` expresses it in another way if there is one"
 )
-QUANTILES: Final = rewritten("numbers in [0, 1] stand for quantiles of ranges given those before, in which it holds")
-REJECTED: Final = rewritten("a trial that violates it is pruned before it is trained; `form.ask(study)` asks again")
+QUANTILES: Final = rewritten(
+    "each range becomes a number in [0, 1]: a quantile among the values that satisfy the constraint"
+)
+REJECTED: Final = rewritten(
+    "a trial that violates the constraint is pruned before training; `form.ask(study)` asks again"
+)
 TOO_RARE: Final = refused(
     "fewer than one draw in 10,000 satisfies the constraints: loosen them, or choose another way by `--set relations=…`"
 )
-NOT_IN_PYTHON: Final = refused("the constraint cannot be tested by the function: it is no comparison of sums")
-A_QUANTILE: Final = rewritten("a number in [0, 1], the quantile of the value given those of related ranges before it")
+NOT_IN_PYTHON: Final = refused("the function tests only comparisons of sums, and this constraint is none")
+A_QUANTILE: Final = rewritten(
+    "a number in [0, 1]: the quantile of the value, given the values of related ranges before"
+)
 A_FLOAT_QUANTILE: Final = approximated(
-    "a number in [0, 1], the quantile of the value given those of related ranges before it; rounding changes decoded "
-    "values by a tiny part of their range"
+    "a number in [0, 1]: the quantile of the value, given the values of related ranges before; rounding changes "
+    "decoded values by a tiny part of their range"
 )
 RANGE_CONSTRUCTS: Final = (Construct.FLOATS, Construct.INTEGERS, Construct.LOG, Construct.STEPS, Construct.OPEN)
 Lower: TypeAlias = Callable[[QuantileReduction], LoweringResult[Any, Any]]
@@ -176,7 +182,11 @@ def report_of_original(reduction: QuantileReduction, report: Sequence[ReportEntr
     entries = [ReportEntry(*key, tuple(spans)) for key, spans in group_by_key(told).items()]
     order = [*Construct]
     entries.sort(key=lambda entry: order.index(Construct(entry.construct)))
-    return (*entries, *about_form, relations_entry("quantiles", reduction.constraints, "by numbers in [0, 1]"))
+    return (
+        *entries,
+        *about_form,
+        relations_entry("quantiles", reduction.constraints, "expressed by numbers in [0, 1]"),
+    )
 
 
 def _key(construct: Construct, verdict: Verdict) -> tuple[str, Preservation, str]:

@@ -62,7 +62,7 @@ class Blds:
         Construct.CONDITIONS: (exact("the configuration of a leaf has exactly the active hyperparameters"),),
         Construct.RULES_ON_DECISIONS: (exact("excluded structures are not in the tree"),),
         Construct.RULES_ON_VALUES: (exact("a structure is a leaf if some values satisfy the constraints"),),
-        Construct.TESTED: (exact("`check` found values that satisfy them below each leaf"),),
+        Construct.TESTED: (exact("`check` has found values that satisfy the constraints for each leaf"),),
         Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
         Construct.WEIGHTS: (exact("random leaves are drawn by the weights; the heuristic prefers the defaults"),),
     }

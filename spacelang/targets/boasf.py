@@ -68,11 +68,11 @@ class Boasf:
         Construct.NESTED: (exact("nested decisions are unchanged in every arm"),),
         **dict.fromkeys(DOMAIN_CONSTRUCTS, (_UNCHANGED, _CUT)),
         **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_UNCHANGED,)),
-        Construct.CONDITIONS: (exact("an inactive hyperparameter lies in the first of its pieces"),),
+        Construct.CONDITIONS: (exact("an inactive hyperparameter counts as a value of its first piece"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (_CONSTRAINED,)),
-        Construct.TESTED: (exact("every draw is tested with them"), *ALWAYS[Construct.TESTED]),
+        Construct.TESTED: (exact("every draw is tested with the constraints"), *ALWAYS[Construct.TESTED]),
         Construct.DEFAULTS: (_MOVED,),
-        Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into that many pieces"),),
+        Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into the given number of pieces"),),
         Construct.BOUNDS: (_UNCHANGED,),
     }
 
@@ -163,7 +163,7 @@ class Boasf:
 
     def _raise_too_many_arms(self, number: int, remedy: str) -> None:
         raise OptionError(
-            f"this makes {number:,} arms, more than the maximum of {self.cap:,} (`cap`)",
+            f"the space would have {number:,} arms, more than the maximum of {self.cap:,} (`cap`)",
             f"{remedy}, or allow more arms with `--set cap=…`",
         )
 

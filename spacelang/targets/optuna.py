@@ -184,7 +184,7 @@ class Optuna:
         bounded = named.bounded_constraints
         if self.relations == "native":
             refuse_other_relations(structures.space, bounded, self.preserves)
-        how = "by bounds that depend on earlier values"
+        how = "expressed by bounds that depend on earlier values"
         entries = [relations_entry("native", bounded, how)] if bounded else []
         return self._result(OptunaFunction(named, reduction), constraint_findings(bounded, BOUNDED), entries)
 
@@ -203,7 +203,11 @@ class Optuna:
         share = rejected.member_share(named)
         if not share:
             _lowering.make_report(space, self.preserves, constraint_findings(rejected.constraints, TOO_RARE))
-        entry = relations_entry("rejection", rejected.constraints, f"that {share:.2g} of the draws satisfy")
+        entry = relations_entry(
+            "rejection",
+            rejected.constraints,
+            f"tested after each draw; a share of {share:.2g} of the draws satisfies them",
+        )
         form = OptunaFunction(named, reduction, rejected)
         return self._result(form, constraint_findings(rejected.constraints, REJECTED), [entry])
 

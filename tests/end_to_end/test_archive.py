@@ -101,7 +101,7 @@ def test_mosaic_begins_with_the_archive(made: Path, tmp_path: Path) -> None:
 def test_the_data_set_under_examination_is_left_out_of_its_own_archive(made: Path, tmp_path: Path) -> None:
     first = ("--initial", "first.json", "--trials", "1", "--store", str(tmp_path / "r.db"))
     ended = command(*start("few", "--archive", "a.json", *first, "--json"), folder=made)
-    assert "note: excluded from `a.json`, as it may be the same data: `few.csv` (the same content)" in ended.stderr
+    assert "note: not used from `a.json`, because it may be the same data: `few.csv` (the same content)" in ended.stderr
     assert document(ended)["initial"] == [tree(4).to_dict(), tree(3).to_dict()], "what is given comes first, and once"
 
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_is_refused_before_anything_is_kept(made: Path, tmp_path:
         assert f"error: `{file}` {message}" in ended.stderr
     none = command("run", "small.space", "--data", "artificial:7", "--archive", "a.json", folder=made)
     assert none.returncode == 2
-    assert "`--archive` needs rows, and `artificial:7` has none" in none.stderr
+    assert "`--archive` needs rows, but `artificial:7` has none" in none.stderr
     assert not place.exists()
 
 
@@ -164,12 +164,15 @@ def test_every_run_of_a_comparison_begins_so(made: Path, tmp_path: Path) -> None
     data = ("compare", "small.space", "--data", "few.csv", "--validate", "holdout(0.3)", "--archive", "a.json")
     ended = command(*data, *options, folder=made)
     assert ended.returncode == 0, ended.stderr
-    assert "note: few: excluded from `a.json`, as it may be the same data: `few.csv` (the same content)" in ended.stderr
+    assert (
+        "note: few: not used from `a.json`, because it may be the same data: `few.csv` (the same content)"
+        in ended.stderr
+    )
     for store in (tmp_path / "runs").rglob("*.db"):
         assert {*trials(store)[:2]} == {tree(3), tree(4)}
     boxed = command("compare", "small.space", "--data", "artificial:7", *data[-2:], *options[:4], folder=made)
     assert boxed.returncode == 1
-    assert "`artificial:7` has no rows, so an archive cannot find data like it" in boxed.stderr
+    assert "`artificial:7` has no rows, so an archive cannot find similar data sets" in boxed.stderr
 
 
 SMALL_SPACE = sl.parse(SMALL)

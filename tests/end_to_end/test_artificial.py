@@ -63,7 +63,7 @@ def test_nothing_is_said_of_fitting(folder: Path) -> None:
         ),
         (("toy.space", "artificial:x"), 1, ("`artificial:x` has no seed", "`artificial:7`")),
         (("toy.space", "artificial:7", "--metric", "f1"), 2, ("`--metric` has no effect on `artificial:7`",)),
-        (("toy.space", "artificial:7", "--test", "0.2"), 2, ("`--test` needs rows, and `artificial:7` has none",)),
+        (("toy.space", "artificial:7", "--test", "0.2"), 2, ("`--test` needs rows, but `artificial:7` has none",)),
         (("toy.space", "artificial:7", "--ensemble", "3"), 2, ("`--ensemble` needs predictions",)),
     ],
 )
@@ -78,7 +78,7 @@ def test_mistakes_are_told(arguments: tuple[str, ...], status: int, telling: tup
 @pytest.mark.parametrize("data", ["artificial:7", "table:t.npz"])
 def test_no_table_is_made_of_what_has_no_rows(folder: Path, data: str) -> None:
     ended = spacelang("tabulate", "tiny.space", "--data", data, "-o", "new.npz", folder=folder)
-    assert (ended.returncode, f"a table needs rows, and `{data}` has none" in ended.stderr) == (2, True)
+    assert (ended.returncode, f"a table needs rows, but `{data}` has none" in ended.stderr) == (2, True)
 
 
 def test_a_symbol_may_be_bound(folder: Path) -> None:

@@ -20,7 +20,7 @@ from spacelang.bench.comparison import RunKey, RunResult, plots, progress
 from spacelang.bench.comparison.progress import SilentComparisonListener
 from spacelang.cli import main
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.runs import list_runs as stored_runs
+from spacelang.runtime.storage.run_listing import list_runs as stored_runs
 
 Here = Callable[..., CompletedProcess[str]]
 
@@ -90,7 +90,7 @@ def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 3 seeds; 18 runs of 9 s\n")
     assert "ranks of mean losses, averaged over 2 data sets, " in ended.stdout
     assert "ranks of runs, averaged over 2 data sets and 3 seeds, " in ended.stdout
-    assert "The intervals say nothing about other data: 2 data sets are too few." in ended.stdout
+    assert "The intervals do not hold for other data: 2 data sets are too few." in ended.stdout
     assert ended.stdout.splitlines()[-1].startswith("Verdict: ")
     assert "note" not in ended.stderr
     made = sorted(path.name for path in (folder / "out").iterdir())
@@ -154,7 +154,7 @@ class Stopping(SilentComparisonListener):
     def runs_planned(self, runs: int, done: int) -> None:  # noqa: ARG002
         self.done = done
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:  # noqa: ARG002
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:  # noqa: ARG002
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
@@ -209,7 +209,7 @@ def test_python_gives_data_frames(folder: Path) -> None:
 def test_the_command_that_is_stopped_tells_what_to_do(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = document(here(*COMPARE, "-o", "whole", "--json"))["runs"]
     stop = Stopping(3)
-    monkeypatch.setattr(progress.ComparisonProgress, "trial", lambda _, record, best: stop.trial(record, best))
+    monkeypatch.setattr(progress.ComparisonProgress, "on_trial", lambda _, record, best: stop.on_trial(record, best))
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 130
     assert "interrupted before all runs of the first seed finished; finished runs are stored in `out`" in ended.stderr
@@ -271,7 +271,7 @@ def test_a_store_in_the_place_of_another_is_noticed(here: Here, folder: Path) ->
     (runs / "one@random@0.db").write_bytes((runs / "one@random@1.db").read_bytes())
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 1
-    assert "is not the run of one, random, seed 0" in ended.stderr
+    assert "should contain the run of one, random, seed 0, but contains another run" in ended.stderr
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -521,7 +521,7 @@ def test_it_is_told_of_which_class_a_metric_is() -> None:
         space, {name: data[name] for name in ("one", "more")}, ["blds"], metric="f1", **options
     )
     assert found.notes == (
-        "one: the positive class of `f1` is `yes`, the last of the two in sorted order",
-        "more: the positive class of `f1` is `-`, the last of the two in sorted order",
+        "one: the positive class of `f1` is `yes`, the second class in sorted order",
+        "more: the positive class of `f1` is `-`, the second class in sorted order",
     )
     assert run_comparison.compare(space, {"three": data["three"]}, ["blds"], **options).notes == ()

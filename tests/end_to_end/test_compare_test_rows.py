@@ -126,7 +126,7 @@ def test_the_runs_of_a_seed_are_known_by_the_rows_that_it_leaves(here: Here, fol
     (runs / "sklearn%3Awine@lds@0.db").write_bytes((runs / "sklearn%3Awine@lds@1.db").read_bytes())
     ended = here(*TESTED)
     assert ended.returncode == 1
-    assert "is not the run of sklearn:wine, lds, seed 0" in ended.stderr
+    assert "should contain the run of sklearn:wine, lds, seed 0, but contains another run" in ended.stderr
 
 
 def test_other_rows_may_be_a_file_or_given_in_python(here: Here, folder: Path) -> None:
@@ -150,7 +150,7 @@ MISTAKES = {
     "a table": (("-d", "table:one.npz", "--test", "0.3"), "has no rows, so no test rows can be reserved"),
     "rows of several data sets": (
         ("-d", "sklearn:wine", "-d", "sklearn:iris", "--test", "sklearn:wine"),
-        "one set of test rows cannot serve 2 data sets",
+        "the same test rows cannot be used for 2 data sets",
     ),
     "no share": (("-d", "sklearn:wine", "--test", "1.5"), "must be between 0 and 1, not 1.5"),
     "no file": (("-d", "sklearn:wine", "--test", "nowhere.csv"), "the file `nowhere.csv` does not exist"),

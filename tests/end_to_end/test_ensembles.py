@@ -120,11 +120,14 @@ def test_a_store_knows_how_many_votes_its_run_asked_for(folder: Path, kept: dict
     assert f"pipelines with {asked} vote" in shown
     assert f"\n  ensemble     pipelines with {asked} vote" in shown
     votes, told = exported("kept.db")
-    assert (votes, "the number of votes is that of the run" in told) == (asked, True)
+    assert (votes, "the number of votes is the same as in the run" in told) == (asked, True)
     votes, told = exported("kept.db", "--votes", "3")
-    assert (votes, f"the number of votes is that of `--votes`; the run had {asked}" in told) == (3, True)
+    assert (votes, f"the number of votes is given by `--votes`; the run had {asked}" in told) == (3, True)
     votes, told = exported("bare.db")
-    assert (votes, "the number of votes is the default, because the store does not record that of the run" in told) == (
+    assert (
+        votes,
+        "the number of votes is the default, because the store does not record the number of the run" in told,
+    ) == (
         32,
         True,
     )
@@ -136,16 +139,16 @@ def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) ->
     sl.search(sl.parse(SPACE), table.drop(columns="target"), table["target"], trials=1, workers=0, store=bare)
     ended = spacelang(*RUN, "--store", "bare.db", "--resume", "--ensemble", "5", folder=folder)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "`bare.db` has no predictions to select an ensemble by" in ended.stderr
+    assert "`bare.db` contains no predictions of trials, which the selection of an ensemble needs" in ended.stderr
     assert "help: search again with `--ensemble`" in ended.stderr
-    with pytest.raises(StoreError, match="has no predictions"):
+    with pytest.raises(StoreError, match="contains no predictions"):
         sl.search(sl.parse(SPACE), [[0.0]], [0], store=bare, resume=True, ensemble=3)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--data", "table:known.npz", "--ensemble", "5"), "`--ensemble` needs predictions, and a table of losses has"),
+        (("--data", "table:known.npz", "--ensemble", "5"), "`--ensemble` needs predictions, but a table of losses has"),
         (("--ensemble", "-1"), "--ensemble"),
     ],
 )

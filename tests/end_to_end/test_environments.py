@@ -31,8 +31,8 @@ def shell(folder: Path, before: str, after: str = "", trials: int = 1) -> subpro
 @pytest.mark.parametrize(
     ("limit", "sentence"),
     [
-        ("ulimit -n 12;", "error: a process may open only 12 files here"),
-        ("ulimit -v 400000;", "error: a process may use only 410MB of address space here, and `pandas` needs 512MB"),
+        ("ulimit -n 12;", "error: this command opens 24 files at a time, but the limit of the shell is 12"),
+        ("ulimit -v 400000;", "error: `pandas` needs 512MB of address space, but the limit of the shell is 410MB"),
     ],
 )
 def test_too_small_limits_are_refused_before_there_is_a_store(folder: Path, limit: str, sentence: str) -> None:

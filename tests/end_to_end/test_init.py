@@ -48,7 +48,7 @@ def test_what_a_run_would_refuse_is_a_warning(folder: Path) -> None:
     table.to_csv(folder / "endless.csv", index=False)
     made = spacelang("init", "endless.csv", "-o", "my.space", folder=folder)
     assert made.returncode == 0
-    assert "warning: `size` holds infinite values, first in row 17, which a run refuses: replace" in made.stderr
+    assert "warning: `size` holds infinite values, first in row 17, with which no run can start: replace" in made.stderr
     run = ("run", "my.space", "--data", "endless.csv", "--trials", "1")
     assert spacelang(*run, folder=folder).returncode == 1
 

@@ -124,7 +124,7 @@ def test_all_that_is_wrong_is_told_at_its_place_and_nothing_is_kept(folder: Path
     assert "the space has no `new`" in ended.stderr
     assert "`estimator` is missing" in ended.stderr
     assert "this configuration is given twice" in ended.stderr
-    assert "this is not a configuration" in ended.stderr
+    assert "a configuration must be a JSON object" in ended.stderr
     assert "4 errors in 1 file" in ended.stderr
     assert not (folder / "d.db").exists()
     told = document(command(*RUN, "--initial", "bad.json", "--json", folder=folder), 1)

@@ -210,14 +210,14 @@ def test_a_task_of_regression_with_a_holdout(place):
 @pytest.mark.parametrize(
     ("procedure", "given", "splits", "message"),
     [
-        ("crossvalidation", {"number_repeats": "1", "number_folds": "2"}, HALVES, "1 split, but the task has 2"),
-        ("holdout", {"number_repeats": "1"}, HALVES[:-3], "some splits leave out rows"),
+        ("crossvalidation", {"number_repeats": "1", "number_folds": "2"}, HALVES, "1 split instead of 2"),
+        ("holdout", {"number_repeats": "1"}, HALVES[:-3], "some splits do not contain all rows"),
         ("holdout", {"number_repeats": "1"}, [*HALVES[:-1], ("TEST", 209, 0, 0)], "row numbers outside the data"),
         ("holdout", {"number_repeats": "1"}, [], "cannot be understood"),
         ("holdout", {"number_repeats": "1"}, [*HALVES, ("TEST", 0.5, 0, 0)], "truncated or damaged"),
         ("customholdout", {}, [*HALVES, ("TEST", 0, 0, 0)], "holds out 1 of its own training rows"),
         ("customholdout", {}, [*HALVES, ("TEST", 1, 0, 0)], "holds out the same row twice"),
-        ("leaveoneout", {}, HALVES, "1 split, but the task has 209"),
+        ("leaveoneout", {}, HALVES, "1 split instead of 209"),
     ],
 )
 def test_splits_that_are_not_those_of_the_task(place, procedure, given, splits, message):

@@ -142,7 +142,7 @@ def test_what_has_moved_or_is_not_allowed_is_asked_for_by_name(folder: Path) -> 
     resume = ("resume", "run.db", "--trials", "2")
     refused = spacelang(*resume, folder=folder)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "the space of `run.db` uses `own_estimators`, which is not allowed here" in refused.stderr
+    assert "the space of the run in `run.db` imports `own_estimators`, which you have not allowed" in refused.stderr
     assert "add `--allow own_estimators`" in refused.stderr
     (folder / "my data").rename(folder.parent / "moved")
     found = spacelang(*resume, "--allow", "own_estimators", folder=folder)

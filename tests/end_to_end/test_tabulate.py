@@ -137,7 +137,7 @@ def test_a_run_on_a_table_for_people_and_among_the_runs(folder: Path, tiny: Any)
     assert ended.returncode == 0, ended.stderr
     assert "Best roc_auc on 30 % of the rows, held out: " in ended.stdout
     assert "Losses come from the table `tiny.npz`; all times are recorded ones." in ended.stdout
-    assert "# the best pipeline (not fitted, because a table has no rows):" in ended.stdout
+    assert "# the best pipeline (not fitted, because a table of losses has no rows to fit on):" in ended.stdout
     compile(ended.stdout[ended.stdout.index("from sklearn.") :], "printed.py", "exec")
     listed = document(command("runs", "--json", folder=folder))
     assert {("table:tiny.npz", "blds"), ("sklearn:breast_cancer", "tabulate")} <= {

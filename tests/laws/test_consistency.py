@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import few
 
-from spacelang.analysis import CheckResult, check, modules
+from spacelang.analysis import CheckResult, check, imported_modules
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.resolution import resolve
+from spacelang.analysis.draft_resolution import resolve_draft
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load_catalogue
 from spacelang.catalog.catalogue import FileCatalogues
@@ -56,9 +56,9 @@ def resolved(text: str) -> Space:
     """The space of a text even where constraints leave nothing of it."""
     report, source = DiagnosticCollector(), Source("law.space", text)
     parsed = parse(source)
-    module = modules.read_module(source, parsed, report, torn=False)
+    module = imported_modules.read_module(source, parsed, report, torn=False)
     draft = StageReader(module, FileCatalogues(load_catalogue()), report).read()
-    space = resolve(Space("law", draft.root), draft, report)
+    space = resolve_draft(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return Space("law", unfolded(space.root), space.constraints)
 

@@ -14,7 +14,7 @@ from scipy import stats
 import spacelang as sl
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, Compare, Not, Or
-from spacelang.solver import network_compiler
+from spacelang.solver import constraint_network_compiler
 from spacelang.solver.counting import Structures
 from spacelang.testing.small_spaces import draw_integer, draw_one
 
@@ -94,7 +94,7 @@ def test_small_spaces_agree_with_brute_force(written: tuple[str, set[tuple[int, 
         return
     rows = lines.split("\n")
     lines = "\n".join([f"{row} = {value}" for row, value in zip(rows[:3], min(members), strict=True)] + rows[3:])
-    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+    with patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0):
         space = sl.parse(BODY.format(lines))
         assert space.configurations == len(members)
         drawn = {tuple(each[f"estimator.x{place}"] for place in range(3)) for each in space.sample(30, seed=0)}
@@ -132,7 +132,7 @@ def test_draws_follow_scales_and_priors(written: tuple[str, list[tuple[int, ...]
     lines, members = written
     if not members:
         return
-    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+    with patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0):
         space = sl.parse(BODY.format(lines))
         assert_draws_follow_the_law(space, [f"estimator.x{place}" for place in range(3)], members, advised=advised)
 

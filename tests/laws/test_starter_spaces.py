@@ -154,7 +154,7 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
         ColumnSuspicion.NUMBERS.message(["income"]),
         ColumnSuspicion.COMMAS.message(["share"]),
         ColumnSuspicion.DATES.message(["day", "born", "hired"]),
-        "`day`, `hired`, `when` hold dates; a random split trains on rows that are later than those it holds out: use "
+        "`day`, `hired`, `when` hold dates; a random split trains on later rows than it holds out: use "
         "`--validate 'time(5, by=day)'` to hold out the latest rows",
     ]
     assert all(f"! {warning}." in flat for warning in data.warnings)
@@ -164,8 +164,10 @@ def test_what_is_so_of_many_columns_is_said_once() -> None:
     table = pd.DataFrame({f"share {place}": SUSPECTS["share"][0] for place in range(60)} | {"x": range(0, 120, 2)})
     (warning,) = column_warnings(table)
     head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4` and 55 more hold numbers with a decimal comma: "
-    assert warning == f"{head}they count as categories; read the file with `--decimal ,`"
-    assert column_warnings(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
+    assert warning == f"{head}the numbers count as categories; read the file with `--decimal ,`"
+    assert column_warnings(table[["share 0"]])[0].startswith(
+        "`share 0` holds numbers with a decimal comma: the numbers count"
+    )
 
 
 NUMBERS = [float(place % 7) for place in range(ROWS)]
@@ -176,7 +178,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `a` holds infinite values",
         [
-            "`a` holds infinite values, first in row 17, which a run refuses: replace them, or drop it "
+            "`a` holds infinite values, first in row 17, with which no run can start: replace them, or drop it "
             "with `--drop-columns a`"
         ],
     ),
@@ -185,23 +187,23 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `b, c` holds infinite values",
         [
-            "`b, c`, `d` hold infinite values, `b, c` first in row 17, which a run refuses: replace them, or drop "
-            "them with `--drop-columns '\"b, c\",d'`"
+            "`b, c`, `d` hold infinite values, `b, c` first in row 17, with which no run can start: replace them, or "
+            "drop them with `--drop-columns '\"b, c\",d'`"
         ],
     ),
     "labels": (
         {"a": NUMBERS},
         [*LABELS["price"][:4], float("-inf"), *LABELS["price"][5:]],
         "holds infinite labels",
-        ["labels are infinite, first in row 5, which a run refuses: drop these rows"],
+        ["some labels are infinite (first in row 5), with which no run can start: drop these rows"],
     ),
     "a class": (
         {"a": NUMBERS},
         ["rare" if place == 40 else "yn"[place % 2] for place in range(ROWS)],
         "the class `rare` in the column `y` has 1 row",
         [
-            "the class `rare` has a single row (row 41), which a run refuses: merge it with another class, drop "
-            "such rows, or add more of them"
+            "the class `rare` has a single row (row 41), but a run needs at least 2 per class: merge it with another "
+            "class, drop such rows, or add more of them"
         ],
     ),
     "classes": (
@@ -209,8 +211,8 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         [place if 40 < place < 48 else place % 2 for place in range(ROWS)],
         "the class `41` in the column `y` has 1 row",
         [
-            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), which a run "
-            "refuses: merge them with another class, drop such rows, or add more of them"
+            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), but a run "
+            "needs at least 2 per class: merge them with another class, drop such rows, or add more of them"
         ],
     ),
     "rows": (
@@ -239,7 +241,7 @@ def test_nothing_is_refused_of_what_runs() -> None:
         assert not profile_table(make_table(pd.DataFrame(COLUMNS), pd.Series(labels))).refused
     sparsely = sparse.csr_array(np.array([[0, np.inf], [1, 0]] * 30))
     (said,) = profile_table(make_table(sparsely, LABELS["two"])).refused
-    assert said == "the features hold infinite values, which a run refuses: replace them"
+    assert said == "the features contain infinite values, with which no run can start: replace them"
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def read(text: str) -> tuple[Task | None, DiagnosticCollector]:
     (written,) = parsed.file.items
     assert isinstance(written, ast.Task)
     report = DiagnosticCollector()
-    return tasks.read(written, load_catalogue(), report), report
+    return tasks.read_task(written, load_catalogue(), report), report
 
 
 def scorers(kind: str) -> st.SearchStrategy[str]:

@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import CheckContext, CheckResult, check, modules
+from spacelang.analysis import CheckContext, CheckResult, check, imported_modules
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
-from spacelang.analysis.resolution import resolve
+from spacelang.analysis.draft_resolution import resolve_draft
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load_catalogue
 from spacelang.catalog.catalogue import FileCatalogues
@@ -68,8 +68,10 @@ def resolved(drawn: Drawn) -> Space:
     with TemporaryDirectory() as folder:
         source = read_source(str(drawn.save(Path(folder))))
         assert isinstance(source, Source)
-        draft = StageReader(modules.read_modules(source, report), FileCatalogues(load_catalogue()), report).read()
-        space = resolve(Space("law", draft.root), draft, report)
+        draft = StageReader(
+            imported_modules.read_modules(source, report), FileCatalogues(load_catalogue()), report
+        ).read()
+        space = resolve_draft(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return replace(space, root=unfolded(space.root))
 

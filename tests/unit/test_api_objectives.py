@@ -18,7 +18,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.black_box.function_objective import function_fingerprint, make_function_objective
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 
@@ -71,7 +71,7 @@ class TestFunctions:
         assert found.best_configuration is not None
         assert found.loss == quality(dict(found.best_configuration)) == found.trials["loss"].min()
         assert len(found.trials) == 8
-        with pytest.raises(InputError, match=r"`function:.*quality` has no data to fit a pipeline on"):
+        with pytest.raises(InputError, match=r"`function:.*quality`, which has no data to fit a pipeline on"):
             assert found.best_pipeline
         assert (found.test, found.passed_over) == (None, ())
 
@@ -87,15 +87,18 @@ class TestFunctions:
     @pytest.mark.parametrize(
         ("given", "reason"),
         [
-            (None, "there is no loss"),
+            (None, "no loss was returned"),
             (math.nan, "the loss is nan"),
             (math.inf, "the loss is inf"),
             ("0.5", "the loss must be a number, not `'0.5'`"),
             ([1], "the loss must be a number, not `[1]`"),
             ({}, "a dictionary without `loss`"),
-            ({"loss": 1, "time": 3}, "the function returns the key `time`, which is none of loss, cost, constraints"),
+            (
+                {"loss": 1, "time": 3},
+                "the function returned the unknown key `time`; the known keys are loss, cost, constraints",
+            ),
             ({"loss": 1, "cost": -1}, "the cost is -1.0"),
-            ({"loss": 1, "constraints": {"size": 3}}, "`size` is not bounded; the task has no bounds"),
+            ({"loss": 1, "constraints": {"size": 3}}, "the constraint `size` has no bound; the task has no bounds"),
         ],
     )
     def test_what_is_no_loss_is_a_failure_with_its_reason(self, given: object, reason: str, space: sl.Space) -> None:
@@ -156,7 +159,7 @@ class TestFunctions:
 
     @pytest.mark.parametrize("optimizer", ["hyperband", "bohb"])
     def test_fidelities_that_no_grid_leads_to(self, space: sl.Space, optimizer: str) -> None:
-        with pytest.raises(InputError, match="has no trials at fidelity"):
+        with pytest.raises(InputError, match="has no fidelity"):
             searched(space, gradual, fidelities=(1, 7, 9), optimizer=optimizer)
         options = {"b": 3, "eta": 3}
         found = searched(space, gradual, fidelities=(1, 3, 9), optimizer=optimizer, optimizer_options=options)
@@ -315,7 +318,7 @@ class TestTelling:
             {"loss": 1.0, "fidelity": 3},
         ]
         for mistake in mistakes:
-            with pytest.raises(ValueError, match=r"must be a|the cost is|not bounded|at fidelity"):
+            with pytest.raises(ValueError, match=r"must be a|the cost is|has no bound|at fidelity"):
                 asked.tell(**mistake)
         assert asked.is_wanted
         asked.tell(0.5, fidelity=asked.fidelity)
@@ -372,7 +375,7 @@ class TestTelling:
         search = sl.ask_and_tell(space, optimizer="random")
         next(search).tell(0.5)
         interrupted = next(search)
-        reckoning = patch("spacelang.runtime.loop.Dispatcher.accept", side_effect=KeyboardInterrupt)
+        reckoning = patch("spacelang.runtime.search_loop.TrialDispatcher.accept", side_effect=KeyboardInterrupt)
         with reckoning, pytest.raises(KeyboardInterrupt):
             interrupted.tell(0.25)
         assert (search.result.outcome.ended, search.result.loss) == ("interrupted", 0.25)
@@ -428,5 +431,7 @@ class TestOwnObjectives:
             searched(space, Own(), **option)
 
     def test_it_must_have_what_the_space_bounds(self) -> None:
-        with pytest.raises(InputError, match="the space bounds `predict_latency`, which `own` does not measure"):
+        with pytest.raises(
+            InputError, match="the space bounds `predict_latency`, which the objective `own` does not measure"
+        ):
             searched(sl.parse(BOUNDED), Own())

@@ -97,7 +97,7 @@ def test_a_time_that_is_kept_is_a_feature_and_test_rows_of_a_file_are_later(tmp_
     given.assign(target=VALUES).head(5).to_csv(tmp_path / "later.csv", index=False)
     run: Any = {"validate": "time(3, by=day)", "test": str(tmp_path / "later.csv"), **PLAIN}
     assert sl.search(LINES, given.iloc[5:], VALUES[5:], **run).test is not None
-    with pytest.raises(DataError, match=r"5 of the 5 rows of `later\.csv` precede training rows, by `day`"):
+    with pytest.raises(DataError, match=r"5 of the 5 rows of `later\.csv` are earlier than training rows \(by `day`\)"):
         sl.search(LINES, given.assign(day=given["day"] + 99), VALUES, **run)
 
 
@@ -120,7 +120,7 @@ def test_the_latest_rows_are_those_of_a_low_fidelity() -> None:
             "`groups` forms 10 groups, but the split needs",
         ),
         ({"validate": LeaveOneGroupOut(), "groups": DATA["subject"]}, MetricError, "`roc_auc` is undefined on split 1"),
-        ({"validate": KFold(3), "groups": WHO}, DataError, "separates rows of one group"),
+        ({"validate": KFold(3), "groups": WHO}, DataError, "puts rows of one group on both sides of a split"),
         ({"validate": "cv(5, group=nobody)"}, DataError, "has no column `nobody`"),
     ],
 )
@@ -163,7 +163,7 @@ def test_the_estimator_gives_few_rows_as_whole_groups() -> None:
     search.fit(DATA.drop(columns="subject"), LABELS, groups=DATA["subject"])
     assert search.best_score_ < 0.75
     task = sl.parse("stage e = GaussianNB\ntask classification { validate cv(5, group=subject) }")
-    with pytest.raises(ValueError, match="pass `cv` and to `fit` also `groups`"):
+    with pytest.raises(ValueError, match="pass `cv`, and `groups` to `fit`"):
         sl.SpaceSearchCV(task, trials=1).fit(DATA, LABELS)
 
 

@@ -107,8 +107,8 @@ def test_a_rename_inside_the_stage_of_a_chain_is_for_every_use() -> None:
     [
         (["e"], "`e` is not a rename"),
         (["e=model", "e=other"], "renamed twice"),
-        (["f=model"], "no trial of the run has `f`"),
-        (["e=modell"], "the space has no `modell`"),
+        (["f=model"], "no trial of the run has a stage, alternative or hyperparameter `f`"),
+        (["e=modell"], "the space has no stage, alternative or hyperparameter `modell`"),
         (["e=model", "e.n_neighbors=model"], "would both be named `model`"),
     ],
 )

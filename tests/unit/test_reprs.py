@@ -98,7 +98,7 @@ def test_of_which_class_a_result_is_stands_in_it(capsys: pytest.CaptureFixture[s
     assert found.positive_class == "yes"
     assert "\n  positive class: yes (for f1, recall)\n" in f"{found!r}\n"
     assert "<th style='text-align:left'>positive class</th><td>yes (for f1, recall)</td>" in found._repr_html_()
-    sentence = "the positive class of `f1`, `recall` is `yes`, the last of the two in sorted order\n"
+    sentence = "the positive class of `f1`, `recall` is `yes`, the second class in sorted order\n"
     assert sentence in capsys.readouterr().err
     both = sl.search(space, features, labels, metric="f1_macro", **asked)
     assert both.positive_class is None

@@ -13,7 +13,7 @@ from spacelang.runtime.errors import InputError
 @pytest.mark.parametrize("name", MIN_ADDRESS_SPACE)
 def test_a_package_is_refused_below_what_it_needs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     least = MIN_ADDRESS_SPACE[name]
-    needs = f"of address space here, and `{name}` needs {least // 10**6:,}MB"
+    needs = f"`{name}` needs {least // 10**6:,}MB of address space, but the limit"
     monkeypatch.setattr(_process, "soft_limits", lambda: (least - 1e6, inf))
     with limited_imports():
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -32,6 +32,6 @@ def test_few_open_files_are_refused_and_enough_change_nothing(monkeypatch: pytes
                 assert sys.meta_path == before
                 continue
             monkeypatch.delitem(sys.modules, "pandas", raising=False)
-            with pytest.raises(InputError, match="may open only 23 files here"):
+            with pytest.raises(InputError, match="the limit of the shell is 23"):
                 __import__("pandas")
     assert sys.meta_path == before

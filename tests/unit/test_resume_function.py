@@ -14,7 +14,7 @@ import spacelang as sl
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.row_relations import serialize_splits_and_relations, with_stored_relations
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.storage.header import WEIGHTS_SETTING, DataFacts, RunHeader
+from spacelang.runtime.storage.run_header import WEIGHTS_SETTING, DataFacts, RunHeader
 from spacelang.runtime.storage.store import StoreError
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 6] = 3 }"
@@ -59,10 +59,10 @@ def test_what_only_the_program_has_is_asked_for_by_name(tmp_path: Path) -> None:
     (features, labels, _, _), store = rows(), tmp_path / "run.db"
     scorer = make_scorer(lambda labels, answers: float(np.mean(labels == answers)))
     sl.search(SPACE, features, labels, metric=scorer, store=store, **OPTIONS)
-    with pytest.raises(StoreError, match="does not hold the scorer") as caught:
+    with pytest.raises(StoreError, match="used the scorer of a Python program") as caught:
         sl.resume(store, features, labels, trials=5)
     assert caught.value.help.endswith(f"`sl.resume({str(store)!r}, features, target, metric=…, trials=6)`")
-    with pytest.raises(DataError, match="was on rows of a program"):
+    with pytest.raises(DataError, match="came from a Python program"):
         sl.resume(store, metric=scorer, trials=5)
     assert len(sl.resume(store, features, labels, metric=scorer, trials=5).trials) == 5
     other = make_scorer(lambda labels, answers: float(np.mean(labels != answers)))

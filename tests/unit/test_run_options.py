@@ -217,7 +217,9 @@ def test_options_of_processes_survive_a_resume(tmp_path: Path) -> None:
     found = resumed_options(header, trials=9)
     assert {name: found[name] for name in APART} == options
     away = store_with(tmp_path / "away.db", {"executor": "tcp://10.0.0.1:80"})
-    with pytest.raises(InputError, match=r"ran at `tcp://10\.0\.0\.1:80`, to which a store alone does not connect"):
+    with pytest.raises(
+        InputError, match=r"used the cluster at `tcp://10\.0\.0\.1:80`, which is not contacted without your consent"
+    ):
         resumed_options(away, trials=9)
     assert resumed_options(away, trials=9, executor="dask")["executor"] == "dask"
 

@@ -150,7 +150,7 @@ def verdict(results: ComparisonResults) -> str:
         return f"all optimizers have the same rank {where}"
     if results.resampling is None:
         which = f"{name} has the best average rank ({found.rank[first]:.2f})"
-        return f"{which} {where}, which are too few to tell it from noise"
+        return f"{which} {where}, which are too few to distinguish the lead from noise"
     beaten = {row: bounds for row in range(len(found.rank)) if (bounds := _lead(results, found, first, row))}
     equal = [f"`{results.optimizers[row]}`" for row in range(len(found.rank)) if row != first and row not in beaten]
     if not beaten:

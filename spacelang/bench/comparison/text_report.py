@@ -158,7 +158,7 @@ def interval_note(results: ComparisonResults) -> str:
     if found.unit is ResamplingUnit.SEEDS:
         data = count_with_noun(len(results.data), ResamplingUnit.DATA)
         lines.append(
-            f"The intervals say nothing about other data: {data} {'is' if len(results.data) == 1 else 'are'} too few."
+            f"The intervals do not hold for other data: {data} {'is' if len(results.data) == 1 else 'are'} too few."
         )
     return " ".join(lines)
 

@@ -17,7 +17,7 @@ from spacelang.ir.validation import PredefinedSplits, Validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.serialization.definition import space_from_json
 from spacelang.serialization.difference import FactDifference, FactKind, list_differing_facts
 from spacelang.serialization.json_documents import DefinitionError
@@ -64,12 +64,12 @@ class TableObjective:
         None stands for a scale centered on the first success. If the table does not record its metric, the scale is [0,
         1] if all its losses are in this interval, else None.
         """
-        from spacelang.runtime.scoring.metric import loss_range, make_scale
+        from spacelang.runtime.scoring.metric import loss_range, make_loss_scale
 
         facts = self.table.metadata
         if facts.metric:
             losses = loss_range(facts.metric, facts.formula, facts.symbols.get("n_classes", 0))
-            return make_scale(losses, lambda: facts.constant)
+            return make_loss_scale(losses, lambda: facts.constant)
         known = self.table.loss[self.table.status == Status.SUCCESS.value]
         return UNIT_SCALE if bool(((known >= 0) & (known <= 1)).all()) else None
 

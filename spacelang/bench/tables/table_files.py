@@ -45,9 +45,11 @@ def read_table(path: Path) -> LossTable:
     shape, rows = (*pipelines.shape, len(sizes)), (len(pipelines), len(sizes))
     loss = found.checked_array("loss", "f", shape).reshape(rows)
     cost = found.checked_array("cost", "f", shape).reshape(rows)
-    found.check(bool(np.isfinite(loss).all()), "`loss` has values that are not finite", "failed trials have the loss 1")
+    found.check(
+        bool(np.isfinite(loss).all()), "`loss` has values that are not finite", "write 1 as the loss of failed trials"
+    )
     is_valid = bool((np.isfinite(cost) & (cost >= 0)).all())
-    found.check(is_valid, "`cost` has values that are negative or not finite", "costs are in seconds")
+    found.check(is_valid, "`cost` has values that are negative or not finite", "write costs in seconds, at least 0")
     status = _status(found, loss, shape).reshape(rows)
     reasons, reason = _reasons(found, shape)
     training = found.checked_array("training_loss", "f", shape) if "training_loss" in found else np.full(shape, np.nan)
@@ -124,8 +126,8 @@ def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
         with zipfile.ZipFile(path) as archive:
             size = sum(each.file_size for each in archive.infolist())
             if size > MAX_BYTES:
-                help_text = f"a table has at most {MAX_BYTES / 1e9:,.1f} GB"
-                raise DataError(f"`{path}` is too large: {size / 1e9:,.1f} GB of arrays", help_text)
+                help_text = f"tables of at most {MAX_BYTES / 1e9:,.1f} GB can be read"
+                raise DataError(f"the arrays of the table `{path}` are too large: {size / 1e9:,.1f} GB", help_text)
             # Test the whole file: an array with a damaged name would look as if it were missing.
             is_whole = archive.testzip() is None
         with np.load(path, allow_pickle=False) as arrays:

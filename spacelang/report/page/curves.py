@@ -27,8 +27,8 @@ from spacelang.report.page.run_data import RunData
 from spacelang.report.stored_runs import best_records, describe_alternatives, setting_rows
 from spacelang.report.trial_results import describe_value
 from spacelang.runtime.history import Improvement
-from spacelang.runtime.storage.header import SHOWN_DIGITS
-from spacelang.runtime.storage.runs import RunSummary
+from spacelang.runtime.storage.run_header import SHOWN_DIGITS
+from spacelang.runtime.storage.run_listing import RunSummary
 from spacelang.text import count_with_noun
 
 COLOURS: Final = 6

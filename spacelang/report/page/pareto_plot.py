@@ -9,7 +9,7 @@ from spacelang.report.page.run_data import RunData
 from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names
 from spacelang.report.stored_runs import stored_front
 from spacelang.runtime.history import TrialRecord, objective_values
-from spacelang.runtime.storage.header import stored_objective_names
+from spacelang.runtime.storage.run_header import stored_objective_names
 from spacelang.text import count_with_noun
 
 

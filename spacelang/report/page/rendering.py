@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from spacelang.runtime.storage.runs import RunSummary
+    from spacelang.runtime.storage.run_listing import RunSummary
     from spacelang.runtime.storage.stored_run import StoredRun
 
 HEIGHT: Final = 640  # The height of the frame in a notebook, in pixels

@@ -9,9 +9,9 @@ import numpy as np
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.runs import RunSummary, summarize_run
+from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.sampling.batch_builder import Batch, BatchBuilder
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch
 from spacelang.sampling.value_codes import Array
 from spacelang.serialization.definition import space_from_json
 from spacelang.serialization.json_documents import DefinitionError, decision_keys_in_definition
@@ -22,7 +22,7 @@ class TrialsInSpace:
     """The trials whose configurations are members of the space; row i of `columns` is the configuration of trial i."""
 
     records: tuple[TrialRecord, ...]
-    columns: Batch
+    columns: ConfigurationBatch
 
     @cached_property
     def losses(self) -> Array:

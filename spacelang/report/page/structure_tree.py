@@ -19,7 +19,7 @@ from spacelang.report.page.run_data import RunData
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.value_codes import Array
 from spacelang.serialization.definition import space_from_json
 from spacelang.solver.counting import Structures
@@ -192,7 +192,7 @@ def mosaic_search_tree(run_data: RunData) -> StructureTree | None:
 
 @dataclass(frozen=True)
 class _AlternativeStatistics:
-    columns: Batch
+    columns: ConfigurationBatch
     losses: Array
     whole: Array
     metric: LossName

@@ -32,7 +32,7 @@ from spacelang.report.trial_results import (
 )
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.records import RunState
-from spacelang.runtime.storage.runs import RunSummary
+from spacelang.runtime.storage.run_listing import RunSummary
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space

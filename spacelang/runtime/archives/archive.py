@@ -22,7 +22,7 @@ from spacelang.runtime.archives.meta_features import COMPARABLE
 from spacelang.runtime.data.loading import DEFAULT_NAME, EXTENSIONS
 from spacelang.runtime.data.table_files import read_text
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ObjectCodec, ObjectKey
 from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
@@ -228,12 +228,12 @@ class ArchiveSuggestions:
         found = []
         if self.left_out:
             named = ", ".join(f"`{data}` ({reason})" for data, reason in self.left_out)
-            found.append(f"excluded from `{self.archive}`, as it may be the same data: {named}")
+            found.append(f"not used from `{self.archive}`, because it may be the same data: {named}")
         if self.non_members:
             found.append(self.non_member_message)
         if self.unrelated_rows:
             rows = "1 row" if self.unrelated_rows == 1 else f"{self.unrelated_rows} rows"
-            found.append(f"skipped in `{self.archive}`: {rows} for another space or loss")
+            found.append(f"not used from `{self.archive}`: {rows} for another space or loss")
         if self.dropped_keys:
             found.append(f"`{self.archive}`: {dropped_keys_sentence(self.dropped_keys)}")
         if not self.configurations:
@@ -282,7 +282,9 @@ def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
     if not judged:
         names = _most_common(row.metric for row in same)
         help_text = f"minimize a metric of the archive, or create an archive of runs with {target.metric}"
-        raise ArchiveError(f"`{archive.name}` has configurations for {names}, but none for {target.metric}", help_text)
+        raise ArchiveError(
+            f"`{archive.name}` has configurations that minimize {names}, but none for {target.metric}", help_text
+        )
     return judged
 
 

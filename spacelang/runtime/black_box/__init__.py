@@ -11,7 +11,7 @@ from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Objective
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import OBJECTIVES_SETTING, DataFacts, objectives_text
+from spacelang.runtime.storage.run_header import OBJECTIVES_SETTING, DataFacts, objectives_text
 
 ARTIFICIAL_PREFIX: Final = "artificial:"  # The prefix of the data name of an artificial objective; its seed follows
 SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one
@@ -69,5 +69,5 @@ class BlackBoxObjective:
         lacking = [f"{size:,}" for size in sizes if size not in self.fidelities]
         if lacking:
             known = ", ".join(f"{each:,}" for each in self.fidelities)
-            what = f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}"
-            raise InputError(what, f"its fidelities are {known}: choose `b` and `eta` that lead to these")
+            what = f"the objective `{self.facts.name}` has no fidelity {', '.join(lacking)}, which the optimizer needs"
+            raise InputError(what, f"choose `b` and `eta` that lead to its fidelities, {known}")

@@ -15,7 +15,7 @@ from spacelang.ir.task import AnyBound, FunctionGoal
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.errors import InputError, exception_failure
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 KEYS: Final = ("loss", "cost", "constraints")  # The keys that a function's dictionary may have
 MAX_SHOWN_KEYS: Final = 5  # The maximum number of keys of an answer that are shown
@@ -76,10 +76,10 @@ def _as_dictionary(given: Any, names: Sequence[str]) -> dict[str, Any]:
     unknown = [key for key in given if key not in KEYS]
     if unknown:
         raise InvalidFunctionResultError(
-            f"the function returns the key `{unknown[0]}`, which is none of {', '.join(KEYS)}"
+            f"the function returned the unknown key `{unknown[0]}`; the known keys are {', '.join(KEYS)}"
         )
     if "loss" not in given:
-        raise InvalidFunctionResultError("the function returns a dictionary without `loss`")
+        raise InvalidFunctionResultError("the function returned a dictionary without `loss`")
     return dict(given)
 
 
@@ -172,7 +172,7 @@ def trial_from_answer(
         raise InvalidFunctionResultError(f"the cost is {seconds}, but it must be a number of seconds, at least 0")
     measured = _check_constraints(constraints, bounds)
     if loss is None:
-        return Trial(request, None, seconds, Status.ERROR, "there is no loss")
+        return Trial(request, None, seconds, Status.ERROR, "no loss was returned")
     numbers = _goal_numbers(loss, goals) if goals else {"loss": parse_number(loss, "loss")}
     for name, number in numbers.items():
         if not isfinite(number):
@@ -202,7 +202,7 @@ def _goal_numbers(given: Any, goals: Sequence[FunctionGoal]) -> dict[str, float]
     if isinstance(given, Mapping):
         if lacking := [name for name in names if name not in given]:
             others = ", ".join(f"`{key}`" for key in [*given][:MAX_SHOWN_KEYS]) or "nothing"
-            raise InvalidFunctionResultError(f"the answer lacks `{lacking[0]}`; it has {others}")
+            raise InvalidFunctionResultError(f"no number was returned for `{lacking[0]}`, only for {others}")
         values = [given[name] for name in names]
     elif isinstance(given, list | tuple) and len(given) == len(names):
         values = [*given]
@@ -233,8 +233,8 @@ def _check_constraints(constraints: Mapping[str, Any] | None, bounds: Sequence[A
     for name in constraints or {}:
         if name not in names:
             known = ", ".join(f"`{each}`" for each in names)
-            bounds_for = f"the bounded quantities are {known}" if names else "the task has no bounds"
-            raise InvalidFunctionResultError(f"`{name}` is not bounded; {bounds_for}")
+            bounded = f"the bounded quantities are {known}" if names else "the task has no bounds"
+            raise InvalidFunctionResultError(f"the constraint `{name}` has no bound; {bounded}")
     return {name: parse_number(value, f"value of `{name}`") for name, value in (constraints or {}).items()}
 
 

@@ -324,7 +324,7 @@ def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue
 
 def _entries(line: str, width: int) -> dict[int, ArffValue]:
     if not (line.startswith("{") and line.endswith("}")):
-        raise LineError("is not a sparse row like those before it", TRUNCATED_REMEDY)
+        raise LineError("is not a sparse row `{…}`, unlike the rows before", TRUNCATED_REMEDY)
     inside = line[1:-1]
     found: dict[int, ArffValue] = {}
     place, comma = 0, "," if inside.strip() else ""
@@ -346,7 +346,7 @@ def _number(value: str) -> float:
     try:
         return parse_strict_float(value)
     except ValueError:
-        raise LineError(f"has `{value}` where a number is declared") from None
+        raise LineError(f"has `{value}`, where the declaration requires a number") from None
 
 
 class LineError(Exception):

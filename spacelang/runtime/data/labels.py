@@ -69,7 +69,7 @@ def _indicators(labels: "pd.Series[Any]") -> "pd.Series[Any]":
     values = labels.tolist()
     wrong = next((value for value in values if not _is_indicator(value)), None)
     if wrong is not None:
-        what = f"the column `{labels.name}` holds the label `{wrong}`, but several targets of classes must be 0 or 1"
+        what = f"the column `{labels.name}` has the label `{wrong}`, but with several targets all labels must be 0 or 1"
         reason = "scikit-learn has no metrics for several targets with other classes"
         raise DataError(what, f"write the labels as 0 and 1, or search one target at a time: {reason}")
     return pd.Series(np.array(values, dtype=np.int64), name=labels.name, index=labels.index)
@@ -86,7 +86,7 @@ def refuse_single_target_operators(names: Sequence[str], table: Table, kind: Kin
     shown = ", ".join(f"`{name}`" for name in names[:8]) + (", ..." if len(names) > 8 else "")
     takes = "takes" if len(names) == 1 else "take"
     outer = "MultiOutputRegressor" if kind == "regression" else "MultiOutputClassifier"
-    what = f"{describe_targets(table.target)} are several targets, but {shown} {takes} one"
+    what = f"{describe_targets(table.target)} are several targets, but {shown} {takes} only one"
     remedy = f"leave such operators out, or wrap an estimator in `{outer} {{ estimator = … }}`"
     raise DataError(what, f"{remedy}; `spacelang catalogue NAME` says whether an operator takes several targets")
 

@@ -212,7 +212,7 @@ def _split(
     labels = [default] if target is None else [target] if isinstance(target, str) else [*dict.fromkeys(target)]
     for label in labels:
         if label in dropped:
-            raise DataError(f"the label column `{label}` is dropped, too", "remove it from `--drop-columns`")
+            raise DataError(f"the label column `{label}` cannot be dropped", f"remove `{label}` from `--drop-columns`")
         if label not in columns:
             raise _missing_column(name, label, columns)
     others = {*labels, *left_out, *dropped}
@@ -263,7 +263,9 @@ def _array(given: Any, what: str) -> npt.NDArray[Any]:
     """Return the values as an array; raise DataError if that is impossible or if some values are masked."""
     if np.ma.is_masked(given):
         # A conversion to an array would expose the numbers below the mask.
-        raise DataError(f"the {what} are a masked array, whose masked values would be used", MASKED_REMEDIES[what])
+        raise DataError(
+            f"the {what} are a masked array, and masked values would be used like the others", MASKED_REMEDIES[what]
+        )
     try:
         return np.asarray(given)
     except ValueError as error:

@@ -242,9 +242,9 @@ def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int
     )
     expected = _expected_count(procedure, parameters, rows)
     if expected not in {None, len(splits)}:
-        raise ValueError(f"the file has {count_with_noun(len(splits), 'split')}, but the task has {expected}")
+        raise ValueError(f"the file of splits has {count_with_noun(len(splits), 'split')} instead of {expected}")
     if procedure in COMPLETE_PROCEDURES and any(len(split.training) + len(split.held_out) != rows for split in splits):
-        raise ValueError("some splits leave out rows")
+        raise ValueError("some splits do not contain all rows")
     return splits
 
 
@@ -300,7 +300,10 @@ def to_data_error(error: Exception, client: Any, reference: str, *, known: bool)
     server = _host(client)
     match error:
         case client.exceptions.OpenMLPrivateDatasetError() | client.exceptions.OpenMLNotAuthorizedError():
-            return DataError(f"`{reference}` is not public on `{server}`", "set your API key for the client")
+            return DataError(
+                f"`{reference}` is not public on `{server}`",
+                "set your API key in the configuration of the OpenML client",
+            )
         case client.exceptions.OpenMLServerException():
             answer = _quote_answer(str(error.message), client.config.apikey)
             return DataError(f"`{server}` has no `{reference}`: it answers {answer} (code {error.code})")

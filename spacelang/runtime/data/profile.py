@@ -61,15 +61,15 @@ class ColumnSuspicion(Enum):
     )
     DATES = (
         ("holds dates as text", "hold dates as text"),
-        ("they count as categories; add columns of year, month and weekday, or save dates in a `.parquet` file",),
+        ("the dates count as categories; add columns of year, month and weekday, or save dates in a `.parquet` file",),
     )
     COMMAS = (
         ("holds numbers with a decimal comma", "hold numbers with a decimal comma"),
-        ("they count as categories; read the file with `--decimal ,`",),
+        ("the numbers count as categories; read the file with `--decimal ,`",),
     )
     NUMBERS = (
         ("holds numbers as text", "hold numbers as text"),
-        ("they count as categories; write them as plain numbers",),
+        ("the numbers count as categories; write them as plain numbers",),
     )
 
     def message(self, names: Sequence[str]) -> str:
@@ -259,7 +259,7 @@ def _column(values: "pd.Series[Any]") -> ColumnProfile:
 def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[str]:
     if not isinstance(features, pd.DataFrame):
         if np.isinf(features.data).any():
-            yield "the features hold infinite values, which a run refuses: replace them"
+            yield "the features contain infinite values, with which no run can start: replace them"
         return
     found = [column for column in columns if column.infinite is not None]
     if found:
@@ -279,7 +279,7 @@ def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
         f"{format_names(names)} {holds} {content}",
         f"--drop-columns {quote(format_drop_columns_option(names))}",
     )
-    return f"{what}, which a run refuses: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
+    return f"{what}, with which no run can start: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
@@ -287,7 +287,7 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
     if kind == "regression":
         row = tables.first_infinite_row_number(labels) if pd.api.types.is_numeric_dtype(labels) else None
         if row is not None:
-            yield f"labels are infinite, first in row {row:,}, which a run refuses: drop these rows"
+            yield f"some labels are infinite (first in row {row:,}), with which no run can start: drop these rows"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
@@ -297,8 +297,8 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
         if len(names) > 1:
             what, has, them, where = "the classes", "have", "them", f"`{names[0]}` in row {row:,}"
         yield (
-            f"{what} {format_names(names)} {has} a single row ({where}), which a run refuses: merge {them} with "
-            "another class, drop such rows, or add more of them"
+            f"{what} {format_names(names)} {has} a single row ({where}), but a run needs at least 2 per class: "
+            f"merge {them} with another class, drop such rows, or add more of them"
         )
 
 

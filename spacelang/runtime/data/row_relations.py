@@ -27,7 +27,7 @@ from spacelang.runtime.data.tables import Features, Weights, check_weights, firs
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import RowRelations, Rows, Split, check_splits
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
-from spacelang.runtime.storage.header import GROUP_NAME, RELATIONS, SPLITS, WEIGHTS_SETTING, RunHeader
+from spacelang.runtime.storage.run_header import GROUP_NAME, RELATIONS, SPLITS, WEIGHTS_SETTING, RunHeader
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import unique_name
 
@@ -102,14 +102,16 @@ def check_related_test_rows(table: Table, tested: Table, validation: Validation 
     if group is not None and group in ours.columns and group in theirs.columns:
         shared = int(theirs[group].isin(ours[group]).sum())
         if shared:
-            what = f"{shared:,} of the {len(theirs):,} rows of `{tested.name}` have a `{group}` that training rows have"
+            what = f"{shared:,} of the {len(theirs):,} rows of `{tested.name}` have the same `{group}` as training rows"
             raise DataError(what, "remove these rows, or choose a validation without `group`")
     if time is not None and time in ours.columns and time in theirs.columns:
         both = pd.concat([ours[time], theirs[time]], ignore_index=True)
         ranks = rank_times(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
         early = int((ranks[len(ours) :] < ranks[: len(ours)].max()).sum())
         if early:
-            what = f"{early:,} of the {len(theirs):,} rows of `{tested.name}` precede training rows, by `{time}`"
+            what = (
+                f"{early:,} of the {len(theirs):,} rows of `{tested.name}` are earlier than training rows (by `{time}`)"
+            )
             raise DataError(what, "give later rows, or choose a validation without `by`")
 
 
@@ -119,7 +121,7 @@ def without_columns(table: Table, names: tuple[str, ...]) -> Table:
     if not isinstance(features, pd.DataFrame) or not (dropped := [name for name in names if name in features.columns]):
         return table
     if len(dropped) == features.shape[1]:
-        what = f"`{table.name}` has no feature besides `{dropped[0]}`, by which its rows are split"
+        what = f"the only feature of `{table.name}` is `{dropped[0]}`, which is used to split the rows"
         raise DataError(what, "give at least one column of features")
     return replace(table, features=features.drop(columns=dropped))
 
@@ -235,16 +237,18 @@ def attach_splits_of_splitter(splitter: Any, dataset: Dataset, seed: int) -> Dat
         try:
             found = [*splitter.split(dataset.features, dataset.original_labels, relations.groups)]
         except Exception as error:  # a splitter may raise anything
-            what = f"`{source}` cannot split the {len(dataset.target)} rows: {describe_exception(error)}"
-            raise DataError(what, "" if relations.groups is not None else "give `groups`, if it needs them") from error
+            what = f"the splitter `{source}` cannot split the {len(dataset.target)} rows: {describe_exception(error)}"
+            raise DataError(
+                what, "" if relations.groups is not None else "pass `groups` if the splitter needs them"
+            ) from error
     if not found:
-        raise DataError(f"`{source}` makes no splits of the {len(dataset.target)} rows")
+        raise DataError(f"the splitter `{source}` returned no splits of the {len(dataset.target)} rows")
     splits = tuple(Split(*(np.asarray(rows, dtype=np.int64) for rows in pair)) for pair in found)
     check_splits(splits, len(dataset.target), source)
     if relations.groups is not None:
         for split in splits:
             if len(np.intersect1d(relations.groups[split.training], relations.groups[split.held_out])):
-                what = f"`{source}` separates rows of one group"
+                what = f"the splitter `{source}` puts rows of one group on both sides of a split"
                 raise DataError(what, "use a splitter that keeps groups together, such as `GroupKFold`, or no `groups`")
     return replace(dataset, splits=splits, split_source=source)
 
@@ -275,7 +279,7 @@ class StoredSplitter:
         """
         for each in self.splits:
             if max(each.training.max(initial=0), each.held_out.max(initial=0)) >= features.shape[0]:
-                raise ValueError("the stored splits are those of more rows")
+                raise ValueError(f"the stored splits need more rows than the {features.shape[0]} that are given")
             yield each.training, each.held_out
 
     def get_n_splits(self, *_: Any) -> int:
@@ -324,7 +328,10 @@ def with_stored_relations(table: Table, header: RunHeader) -> Table:
     if isinstance(packed, dict) and packed:
         known = {name: _unpacked(packed.get(name)) for name in ("groups", "times") if name in packed}
         if any(len(codes) != len(table.target) for codes in known.values()):
-            raise DataError(f"the data is different: `{table.name}` has {len(table.target)} rows", REPEAT_OPTIONS)
+            what = (
+                f"the data is different: the {len(table.target)} rows of `{table.name}` are not as many as in the run"
+            )
+            raise DataError(what, REPEAT_OPTIONS)
         if not table.relations:
             table = replace(table, relations=RowRelations(**known))
     if (name := header.data_options.get(GROUP_NAME)) is not None:

@@ -78,9 +78,9 @@ class SplitHint:
     @property
     def message(self) -> str:
         """A sentence on the column, with the risk of a random split and the option to use."""
-        risk, aim = "trains on rows that are later than those it holds out", "to hold out the latest rows"
+        risk, aim = "trains on later rows than it holds out", "to hold out the latest rows"
         if self.is_group:
-            risk, aim = "trains on rows of what it holds out", "to keep such rows together"
+            risk, aim = "puts rows with the same value on both sides", "to keep such rows together"
         return f"{self.finding}; a random split {risk}: use `--validate {quote(self.validation_text)}` {aim}"
 
 
@@ -191,7 +191,7 @@ def _time_hints(features: pd.DataFrame, dates: Collection[str]) -> Iterator[Spli
     validation = TimeSeriesSplits(FOLDS, name) if len(features) <= SMALL_ROWS else Holdout(0.3, by=name)
     if len(found) > 1:
         names = ", ".join(f"`{each}`" for each, _ in found)
-        yield SplitHint(name, validation, False, f"{names} hold dates", "it is not clear which of them orders the rows")
+        yield SplitHint(name, validation, False, f"{names} hold dates", "it is not clear which column orders the rows")
         return
     steps = np.diff(ranks)
     is_ordered = bool((steps >= 0).all() or (steps <= 0).all())

@@ -29,9 +29,9 @@ from spacelang.runtime.evaluation.splits import (
     Rows,
     allowed_prefix_length,
     check_groups,
-    group_or_time_order,
     grouped_folds,
     grouped_holdout,
+    order_by_groups_or_times,
     time_folds,
     time_holdout,
 )
@@ -170,7 +170,7 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
     """Return training rows in the order in which trials use them, and the possible prefix lengths (None: all)."""
     codes = dataset.target.to_numpy()[training] if dataset.is_stratified else None
     if dataset.relations:
-        places, lengths = group_or_time_order(dataset.relations.take(training), codes, rng)
+        places, lengths = order_by_groups_or_times(dataset.relations.take(training), codes, rng)
         return training[places], lengths
     return (training if codes is None else training[splits.stratified_order(codes, rng)]), None
 
@@ -276,7 +276,7 @@ def _predefined_splits(
 ) -> list[tuple[Rows, Rows]]:
     """Return the predefined splits, training rows in random order; raise DataError if invalid or of a single class."""
     if validation != dataset.validation:
-        raise DataError(f"`{dataset.name}` does not have {describe_validation(validation)}")
+        raise DataError(f"the data `{dataset.name}` does not define {describe_validation(validation)}")
     source = dataset.split_source or dataset.name
     splits.check_splits(dataset.splits, len(dataset.target), source)
     _check_split_classes(dataset, [(split.training, split.held_out) for split in dataset.splits], f"of `{source}`")

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from spacelang.catalog.packages import UnreadablePackageError, is_importable
 from spacelang.runtime.errors import InputError, describe_exception
-from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, describe_scorer
-from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
+from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, scorer_fingerprint
+from spacelang.runtime.storage.run_header import SCORER_SETTING, RunHeader
 from spacelang.runtime.storage.stored_run import METRICS
 
-UNREADABLE: Final = InputError("the store names its scorer in a way that cannot be read", "pass it again: `metric=…`")
+UNREADABLE: Final = InputError("the name of the scorer in the store is invalid", "pass the scorer again: `metric=…`")
 
 
 def scorer_as_text(scorer: Scorer) -> str | None:
@@ -37,7 +37,7 @@ def scorer_as_text(scorer: Scorer) -> str | None:
         again = _scorer_of(json.loads(text))
     except (TypeError, ValueError):
         return None
-    return text if describe_scorer(again) == describe_scorer(scorer) else None
+    return text if scorer_fingerprint(again) == scorer_fingerprint(scorer) else None
 
 
 def stored_scorer(header: RunHeader, allowed: Collection[str] = ()) -> Scorer | None:
@@ -67,7 +67,7 @@ def stored_scorer(header: RunHeader, allowed: Collection[str] = ()) -> Scorer | 
         scorer = _scorer_of(facts)
     except Exception as error:  # a module may raise anything
         what = f"the scorer `{module}.{path}` of the run cannot be made: {describe_exception(error)}"
-        raise InputError(what, "pass it in Python: `metric=…`") from error
+        raise InputError(what, "pass the scorer in Python: `metric=…`") from error
     if _import_name(getattr(scorer, SCORER_FIELDS[0], scorer)) != name:
         raise UNREADABLE
     return scorer
@@ -77,13 +77,13 @@ def _check_package(module: str, what: str, allowed: Collection[str]) -> None:
     """Raise InputError unless the package of a module is allowed and can be imported."""
     package = module.partition(".")[0]
     if package not in allowed:
-        remedy = f"if you trust it, add `--allow {package}`; in Python, `metric=` takes the scorer itself"
-        raise InputError(f"{what}, and the package `{package}` is not allowed here", remedy)
+        remedy = f"if you trust this package, add `--allow {package}`; in Python, `metric=` takes the scorer itself"
+        raise InputError(f"{what}, but you have not allowed the package `{package}`", remedy)
     try:
         if not is_importable(package, Path.cwd()):
-            raise InputError(f"{what}, and `{package}` is not installed", "install it")
+            raise InputError(f"{what}, but the package `{package}` is not installed", "install this package")
     except UnreadablePackageError as error:
-        raise InputError(f"{what}, but {error.reason}", "pass it in Python: `metric=…`") from error
+        raise InputError(f"{what}, but {error.reason}", "pass the scorer in Python: `metric=…`") from error
 
 
 def _import_name(function: Any) -> str | None:

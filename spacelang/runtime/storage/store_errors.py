@@ -99,7 +99,7 @@ def different_search_error(path: Path, trial: int, changes: Sequence[str]) -> St
     """
     remedy = "start a new run with another `--store`"
     if changes:
-        remedy = f"versions have changed since ({'; '.join(changes)}): restore them, or {remedy}"
+        remedy = f"package versions have changed since ({'; '.join(changes)}): install the old ones, or {remedy}"
     what = f"trial {trial} of `{path}` was not requested by this search"
     return StoreError(what, remedy)
 

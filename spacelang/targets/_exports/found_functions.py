@@ -137,7 +137,7 @@ class FunctionWriter:
             case Fork():
                 yield from self._match_lines(part, depth, known)
             case FreeHyperparameter() | RangeComparison():
-                raise TypeError("a comparison of ranges cannot be asked for")
+                raise TypeError("comparisons of ranges must be replaced before questions are built")
 
     def _if_lines(
         self, tests: Sequence[tuple[py.Code, Parts]], depth: int, known: Known, labels: Sequence[str] = ()

@@ -164,7 +164,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
             case ValueSwitch():
                 return f"by {self.questions.names.name_of(part.node)}"
             case RangeComparison():
-                raise TypeError("a comparison of ranges has no title")
+                raise TypeError("comparisons of ranges must be replaced before a form is shown")
             case Fork() | FreeHyperparameter():
                 name = self.questions.forks.get(id(part), self.questions.base_name(part))
         if isinstance(part, Fork):
@@ -278,7 +278,7 @@ class NestedCodeGenerator:
                 assert self._switch is not None
                 return self._switch(part, [self.entries(case.parts) for case in part.cases])
             case RangeComparison() | Guard():
-                raise TypeError("a comparison of ranges cannot be chosen, and guards are ignored")
+                raise TypeError("comparisons of ranges and guards must be replaced before code is written")
 
     def _option_code(self, fork: Fork, case: Case) -> py.Code:
         option = self.entries(case.parts, _branch(fork, case))

@@ -74,7 +74,7 @@ def test_generated_modules_have_only_the_functions_that_they_use() -> None:
     code = module_with_builder('"""A module."""', sl.parse(text).checked)
     defined = {each.name for each in ast.parse(code).body if isinstance(each, ast.FunctionDef)}
     used = {each.id for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Name)}
-    assert {"computed", "exact", "power"} <= defined <= used | {"build"}
+    assert {"defined_arguments", "to_exact_decimal", "power"} <= defined <= used | {"build"}
     assert all("import" not in line for line in code.partition("\ndef ")[2].splitlines())
 
 

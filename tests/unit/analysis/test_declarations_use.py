@@ -7,7 +7,7 @@ import pytest
 
 from spacelang.analysis import declarations
 from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
-from spacelang.analysis.values import OperatorFinder
+from spacelang.analysis.literal_values import OperatorFinder
 from spacelang.catalog import packages
 from spacelang.catalog.catalogue import FileCatalogues
 from spacelang.diagnostics.diagnostic import Diagnostic

@@ -76,13 +76,13 @@ def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
         (4, 2, "up to 60% of other data sets may behave as none of these"),
         (1, 5, "by bootstrap over 5 seeds, without correction for multiple comparisons"),
         (1, 5, "up to 52% of other seeds may behave as none of these"),
-        (1, 5, "The intervals say nothing about other data: 1 data set is too few."),
-        (2, 3, "The intervals say nothing about other data: 2 data sets are too few."),
+        (1, 5, "The intervals do not hold for other data: 1 data set is too few."),
+        (2, 3, "The intervals do not hold for other data: 2 data sets are too few."),
         (1, 2, "1 data set and 2 seeds are too few for intervals: every difference of ranks may be noise."),
     ):
         text = shown(made(data=[f"d{place}" for place in range(data)], seeds=seeds, trials=10))
         assert told in text
-        assert ("nothing about other data" in text) is (data < 3 and seeds > 2)
+        assert ("do not hold for other data" in text) is (data < 3 and seeds > 2)
         assert ("\ndifferences of ranks of mean losses" in text) is (seeds > 2 or data > 2)
 
 
@@ -159,10 +159,10 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
         listener.runs_planned(6, 2)
         for seed in range(2):
             listener.run_started(RunKey("x", "blds", seed))
-            listener.started(Budget(60.0))
+            listener.on_start(Budget(60.0))
             for _ in range(40):
                 now[0] += 1.0
-                listener.trial(record, record)
+                listener.on_trial(record, record)
             listener.run_finished(
                 run(RunKey("x", "blds", seed), [], reason="boom") if seed else run(RunKey("x", "a", 0), [(1, 0.5)])
             )
@@ -180,8 +180,8 @@ def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
     with ComparisonProgress(Console(file=stream, force_terminal=True, width=100)) as listener:
         listener.runs_planned(1, 0)
         listener.run_started(RunKey("x", "blds", 0))
-        listener.started(Budget(None, 10))
-        listener.trial(record, record)
+        listener.on_start(Budget(None, 10))
+        listener.on_trial(record, record)
         assert "seed 0: 1 trial" in str(listener._bar.tasks[0].description)
         listener.run_finished(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
         assert listener._bar.finished

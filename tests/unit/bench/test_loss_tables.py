@@ -44,7 +44,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import Job
 from spacelang.runtime.history import EndReason, NullTrialStorage
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.runtime.storage.store import Store
 from spacelang.solver.counting import Structures
 from spacelang.testing.small_spaces import (
@@ -707,5 +707,5 @@ def test_other_files_and_none(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacelang.bench.tables.table_files.MAX_BYTES", 10_000)
     path = npz(tmp_path / "t.npz", unknown=np.zeros(10_000))
-    with pytest.raises(DataError, match="is too large"):
+    with pytest.raises(DataError, match="are too large"):
         read_table(path)

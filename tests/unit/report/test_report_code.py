@@ -36,7 +36,7 @@ from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines import configured
-from spacelang.runtime.pipelines.build import adapt_to_labels, build
+from spacelang.runtime.pipelines.build import adapt_to_labels, build_pipeline
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
@@ -109,7 +109,9 @@ MIXED = pd.DataFrame(
 
 
 def source(space: Space, configuration: Configuration, preparation: Preparation | None = None, **given):
-    return code_writer.pipeline_source(build(space, configuration, preparation=preparation, n_jobs=None, **given))
+    return code_writer.pipeline_source(
+        build_pipeline(space, configuration, preparation=preparation, n_jobs=None, **given)
+    )
 
 
 def evaluated(text: str):
@@ -148,7 +150,7 @@ def test_the_code_evaluates_to_the_pipeline_that_is_built(preparation, random_st
         configuration = sampler.configuration(rng)
         estimators.add(configuration["estimator"])
         text = source(MADE, configuration, preparation, random_state=random_state)
-        wanted = build(MADE, configuration, preparation=preparation, random_state=random_state, n_jobs=None)
+        wanted = build_pipeline(MADE, configuration, preparation=preparation, random_state=random_state, n_jobs=None)
         assert described(evaluated(text)) == described(wanted)
         assert max(map(len, text.splitlines())) <= WIDTH
     assert len(estimators) == 5
@@ -278,7 +280,7 @@ def test_the_line_that_fits_reads_the_same_table(name, tmp_path, monkeypatch):
     MIXED.assign(**{label: ["yes", "no"] * 6}).to_csv(name, index=False)
     table = load_dataset(name, label)
     made = simple(operator("LogisticRegression"))
-    built = build(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
+    built = build_pipeline(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
     names: dict[str, object] = {}
     exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_statement(name, [label])}", names)
     wanted = built.fit(table.features, table.target).predict_proba(table.features)

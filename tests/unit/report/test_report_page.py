@@ -34,7 +34,7 @@ from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
 from spacelang.report.stored_runs import document
 from spacelang.report.trial_results import HeldOutSummary, summarize_held_out_rows
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.runtime.storage.store import Store
 from spacelang.syntax.parser_tables import highlight
 

@@ -19,10 +19,10 @@ from spacelang.report.summary import print_summary, summary_lines
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
-from spacelang.runtime.history import EndReason, Outcome, Overhead, TrialRecord
-from spacelang.runtime.loop import run
+from spacelang.runtime.history import EndReason, OptimizerOverhead, Outcome, TrialRecord
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.search_loop import run
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 METRIC = named_metric("accuracy")
@@ -299,13 +299,13 @@ def test_the_document_of_a_run_without_success_or_with_some_rows_only():
 
 def followed(console: Console, outcome: Outcome, budget: Budget) -> str:
     with progress_listener(console) as listener:
-        listener.started(budget)
+        listener.on_start(budget)
         best = outcome.records[0]
         for record in outcome.records:
             if record.trial.loss is not None:
                 best = record
-            listener.trial(record, best)
-        listener.finished(outcome)
+            listener.on_trial(record, best)
+        listener.on_finish(outcome)
     return console.file.getvalue()
 
 
@@ -335,7 +335,7 @@ def test_a_terminal_gets_a_bar(budget):
 def test_the_bar_goes_away_when_the_run_breaks():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     listener = progress_listener(console)
-    listener.started(Budget())
+    listener.on_start(Budget())
     listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
     assert console.file.getvalue().count("\x1b[?25h") == 1
 
@@ -373,10 +373,10 @@ def timed(trials: int, journal: MemoryTrialStorage | None = None) -> Outcome:
 
 def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
     outcome = timed(4)
-    assert outcome.overhead == Overhead(2.0, 4, 10.0)
+    assert outcome.overhead == OptimizerOverhead(2.0, 4, 10.0)
     assert "Time: search 0.0 s (optimizer 0.5 s per trial, 5 % of the median trial).\n" in printed(outcome)
     assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
-    quick = replace(outcome, overhead=Overhead(2.0, 4, 0.0002))
+    quick = replace(outcome, overhead=OptimizerOverhead(2.0, 4, 0.0002))
     assert "(optimizer 0.5 s per trial, 2,500 times the median trial)" in printed(quick)
 
 
@@ -395,7 +395,7 @@ def test_the_time_line_has_the_start_and_what_was_not_finished():
 def test_what_is_replayed_is_no_overhead():
     journal = MemoryTrialStorage()
     timed(3, journal)
-    assert timed(5, journal.next_session()).overhead == Overhead(1.0, 2, 10.0)
+    assert timed(5, journal.next_session()).overhead == OptimizerOverhead(1.0, 2, 10.0)
     nothing = timed(3, journal.next_session())
     assert nothing.overhead is None
     assert "(optimizer" not in printed(nothing)

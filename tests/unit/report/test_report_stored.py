@@ -23,10 +23,10 @@ from spacelang.report.next_steps import RunLimits, describe_limits, next_steps
 from spacelang.report.stored_runs import MAX_LENGTH, document, text
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.history import History, NullTrialStorage
-from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
+from spacelang.runtime.history import NullTrialStorage, RunHistory
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.records import row_digest
+from spacelang.runtime.storage.run_header import RELATIONS, SCORER_SETTING, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.store_file import HEADER_DIGEST_NAME, _header_digest
 
@@ -103,13 +103,13 @@ def test_the_best_trials_are_ranked_as_the_end_of_a_run_ranks_them(path: Path) -
     from spacelang.runtime.final_fit import rank_candidates
 
     with Store.read(path) as run:
-        history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
+        history = RunHistory(lambda: 0.0, run.header.training_size, NullTrialStorage())
         for record in run.records():
             history.store(record)
         outcome = history.make_outcome("budget")  # type: ignore[arg-type]
         ranked = [record.index for record in rank_candidates(outcome, run.header.training_size)]
-        assert [*run.ranked(10)] == ranked
-        assert run.ranked(1) == (ranked[0],)
+        assert [*run.best_trial_numbers(10)] == ranked
+        assert run.best_trial_numbers(1) == (ranked[0],)
         assert run.curve == outcome.curve
         assert [run.record(index) for index in range(1, 13)] == [*run.records()]
         assert run.record(13) is None
@@ -400,7 +400,7 @@ def test_what_a_store_holds_of_a_program_is_not_given_again(tmp_path: Path) -> N
     call = f'`sl.resume({str(tmp_path / "both.db")!r}, metric=gain, sample_weight=…, time="10s")`'
     assert told(tmp_path / "both.db")[0].splitlines()[-1] == f"  in Python: {call}"
     for given, missing in (((), "the scorer and the sample weights"), (("metric",), "the sample weights")):
-        with pytest.raises(StoreError, match=f"does not hold {missing} of its program") as caught:
+        with pytest.raises(StoreError, match=f"used {missing} of a Python program") as caught:
             open_resumable_run(tmp_path / "both.db", given)
         assert caught.value.help == f"resume it in Python by {call}".replace("80 weights", "…")
     assert open_resumable_run(tmp_path / "both.db", ("metric", "sample_weight")).trials
@@ -436,7 +436,7 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     call = f"sl.resume({str(tmp_path / 'held.db')!r}, features, target"
     assert lines["held"][-1] == f'  in Python: `{call}, time="10s")`'
     assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
-    with pytest.raises(DataError, match="on rows of a program"):
+    with pytest.raises(DataError, match="came from a Python program"):
         open_resumable_run(tmp_path / "held.db").data(None)
     assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]
     assert (

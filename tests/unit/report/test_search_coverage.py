@@ -20,8 +20,8 @@ from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.search_loop import run
 from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space, plain_space
 
 FACTS = RunFacts("blds", 0, named_metric("accuracy"), training_size=100)

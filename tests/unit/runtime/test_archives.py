@@ -103,7 +103,7 @@ def test_the_data_set_under_examination_is_left_out(same: dict[str, object], rea
     found = suggest_from_archive(held, target(SPACE, NumberOfInstances=50.0))
     assert found.configurations == (tree(2),)
     assert found.left_out == ((name, reason),)
-    assert found.messages == (f"excluded from `a.json`, as it may be the same data: `{name}` ({reason})",)
+    assert found.messages == (f"not used from `a.json`, because it may be the same data: `{name}` ({reason})",)
 
 
 def test_an_archive_of_nothing_but_this_data_suggests_nothing() -> None:
@@ -146,10 +146,12 @@ def test_rows_of_other_spaces_and_losses_are_passed_over_and_counted() -> None:
     ]
     found = suggest_from_archive(archive(*rows), target(SPACE, NumberOfInstances=9.0))
     assert found.configurations == (tree(3),)
-    assert found.messages == ("skipped in `a.json`: 2 rows for another space or loss",)
+    assert found.messages == ("not used from `a.json`: 2 rows for another space or loss",)
     with pytest.raises(ArchiveError, match="an archive for another space: its configurations are for `other`, whose"):
         suggest_from_archive(archive(rows[0]), target(SPACE))
-    with pytest.raises(ArchiveError, match=r"has configurations for `1 - accuracy`, but none for 1 - roc_auc"):
+    with pytest.raises(
+        ArchiveError, match=r"has configurations that minimize `1 - accuracy`, but none for 1 - roc_auc"
+    ):
         suggest_from_archive(archive(rows[1]), target(SPACE))
     with pytest.raises(ArchiveError, match=r"the archive `a.json` has no rows"):
         suggest_from_archive(archive(), target(SPACE))

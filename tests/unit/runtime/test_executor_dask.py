@@ -143,9 +143,9 @@ def test_the_same_versions_do_not_differ() -> None:
 @pytest.mark.parametrize(
     ("name", "theirs", "words"),
     [
-        ("scikit-learn", "1.0", "`scikit-learn` is 1.8 here and 1.0 on w"),
+        ("scikit-learn", "1.0", "the version of `scikit-learn` is 1.8 here, but 1.0 on w"),
         ("numpy", None, "`numpy` is not installed on w"),
-        ("python", "3.99.1.final.0", "`python` is 3.11 here and 3.99 on w"),
+        ("python", "3.99.1.final.0", "the version of `python` is 3.11 here, but 3.99 on w"),
         ("python", "3.11.0.final.0", ""),
         ("pandas", "0", ""),
     ],

@@ -35,11 +35,11 @@ from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, find_scorer, named_metric, positive_class_scorers
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold, PipelineScorer, prediction_array
 from spacelang.runtime.scoring.user_functions import Constraint
+from spacelang.runtime.search_loop import run
 from spacelang.runtime.storage.store import Store
 
 
@@ -415,5 +415,5 @@ def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list
         found = DataObjective(alone, dataset, asked).positive_class
         assert found is not None
         assert (found.label, found.scorers, found.json_label) == (last, (scorer,), last)
-        assert found.description == f"the positive class of `{scorer}` is `{last}`, the last of the two in sorted order"
+        assert found.description == f"the positive class of `{scorer}` is `{last}`, the second class in sorted order"
     assert DataObjective(alone, dataset).positive_class is None

@@ -184,9 +184,9 @@ def test_trees_have_those_below_children() -> None:
     try:
         os.read(ready, 1)
         trees, root = ProcessTrees(), psutil.Process(child)
-        assert trees.measure(root, 0) == resident_bytes(root)
+        assert trees.measure_memory(root, 0) == resident_bytes(root)
         trees.refresh()
-        assert trees.measure(root, 1e12) > resident_bytes(root)
+        assert trees.measure_memory(root, 1e12) > resident_bytes(root)
         trees.refresh()
     finally:
         for process in [*psutil.Process(child).children(), psutil.Process(child)]:
@@ -221,7 +221,7 @@ def test_failures_say_what_happened() -> None:
     assert timeout_failure(90, 91) == Failure(Status.TIMEOUT, "the evaluation took longer than 90s", 91)
     assert timeout_failure(0.6147620476682882, 1).reason == "the evaluation took longer than 615ms"
     assert timeout_failure(2.33333333, 3).reason == "the evaluation took longer than 2333ms"
-    assert memory_failure(2e9, 2.34567e9, 1).reason == "it took 2,346MB of memory, more than 2GB"
+    assert memory_failure(2e9, 2.34567e9, 1).reason == "the evaluation took 2,346MB of memory, more than 2GB"
     assert exit_failure(-11, 1).reason == "the worker process was ended by signal 11 (SIGSEGV)"
     assert exit_failure(-99, 1).reason == "the worker process was ended by signal 99"
     assert exit_failure(1, 1) == Failure(Status.CRASH, "the worker process exited with code 1", 1)
@@ -236,7 +236,7 @@ def test_whoever_was_killed_is_out_of_memory_where_its_last_sample_or_the_system
     assert kill_failure(None, 0, 1, is_memory_out=True).status is Status.MEMORY
     assert (
         kill_failure(1e9, 0.95e9, 1).reason
-        == "the worker process was ended by signal 9 (SIGKILL) when it took 950MB of memory, of 1GB"
+        == "the worker process was ended by signal 9 (SIGKILL) when it took 950MB of memory, close to the limit of 1GB"
     )
 
 

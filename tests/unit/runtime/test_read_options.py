@@ -95,7 +95,7 @@ def test_options_that_read_no_file(options: Any, said: str) -> None:
 def test_columns_that_are_left_out_are_there_and_hold_no_labels(tmp_path: Path) -> None:
     path = european(tmp_path, encoding="utf-8")
     assert refused(path, sep=";", drop_columns=["pries"]).help == "did you mean `preis`?"
-    assert "the label column `nr` is dropped, too" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
+    assert "the label column `nr` cannot be dropped" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
     # Without the last column of all the one before it has the labels.
     assert load_dataset(path, None, make_read_options(sep=";", drop_columns=["target"])).target.name == "maß"
 

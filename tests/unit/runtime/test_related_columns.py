@@ -86,7 +86,7 @@ def test_a_dropped_column_and_sparse_features_relate_no_rows() -> None:
     assert "remove `subject` from `--drop-columns`" in raised.value.help
     with pytest.raises(DataError, match="is sparse"):
         attach_groups_and_times(make_table(sparse.eye_array(ROWS).tocsr(), LABELS), CrossValidation(3, "subject"))
-    with pytest.raises(DataError, match="has no feature besides `a`"):
+    with pytest.raises(DataError, match="the only feature of `data` is `a`"):
         attach_groups_and_times(table(), CrossValidation(3, "a"))
 
 
@@ -162,7 +162,7 @@ class Broken:
 
 def test_a_splitter_that_makes_no_splits_is_refused() -> None:
     dataset = check_and_encode_labels(table(), "classification")
-    with pytest.raises(DataError, match="`Broken` makes no splits of the 12 rows"):
+    with pytest.raises(DataError, match="the splitter `Broken` returned no splits of the 12 rows"):
         attach_splits_of_splitter(Broken(), dataset, 0)
 
 
@@ -178,8 +178,8 @@ def test_a_metric_needs_the_classes_that_a_split_holds_out() -> None:
 @pytest.mark.parametrize(
     ("validation", "values", "message"),
     [
-        (Holdout(0.3, "at"), [12, 11], "1 of the 2 rows of `data` have a `at` that training rows have"),
-        (Holdout(0.3, by="at"), [10, 11], "1 of the 2 rows of `data` precede training rows, by `at`"),
+        (Holdout(0.3, "at"), [12, 11], "1 of the 2 rows of `data` have the same `at` as training rows"),
+        (Holdout(0.3, by="at"), [10, 11], "1 of the 2 rows of `data` are earlier than training rows"),
     ],
 )
 def test_other_test_rows_obey_the_groups_and_the_order(validation: Validation, values: Any, message: str) -> None:

@@ -142,7 +142,10 @@ def test_sparse_rows_leave_out_zeros_and_first_values():
         ("@attribute a real\n@data\n{1 1}\n", "gives column 1, but the last column is 0"),
         ("@attribute a real\n@data\n{0}\n", "has an entry that is not a column number and a value"),
         ("@attribute a real\n@data\n{0 1,}\n", "has an entry that is not a column number and a value"),
-        ("@attribute a real\n@data\n{0 one}\n", "line 3 of `d.arff` has `one` where a number is declared"),
+        (
+            "@attribute a real\n@data\n{0 one}\n",
+            "line 3 of `d.arff` has `one`, where the declaration requires a number",
+        ),
         ("@attribute a {x}\n@data\n{}\n{0 y}\n", "line 4 of `d.arff` has `y` as `a`"),
         ("@attribute a string\n@data\n{}\n", "leave out `a`, whose type has no default value"),
     ],

@@ -104,7 +104,7 @@ def test_a_validation_is_read_as_it_is_written(validation):
         ("cv(5, group)", "`group` needs the name of a column"),
         ("cv(5, group=a b)", "invalid validation"),
         ('cv(5, group="a)', "invalid validation"),
-        ("holdout(0.3, keep)", "there is no `by`"),
+        ("holdout(0.3, keep)", "`keep` needs `by`"),
     ],
 )
 def test_what_is_no_validation(text, message):

@@ -21,7 +21,7 @@ from spacelang.runtime.data.read_options import DataOptions, parse_data_options
 from spacelang.runtime.data.tables import data_fingerprint
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.metric import default_metric
 
 FEATURES, LABELS = make_multilabel_classification(n_samples=60, n_features=4, n_classes=3, random_state=0)
@@ -113,7 +113,7 @@ def test_space_search_cv_takes_labels() -> None:
     search = sl.SpaceSearchCV(CLASSIFIERS, trials=2, scoring="accuracy", cv=2, random_state=0, n_jobs=1)
     assert search.fit(FEATURES, LABELS).predict(FEATURES).shape == LABELS.shape
     assert 0 < search.best_score_ <= 1
-    with pytest.raises(ValueError, match="`SVC` takes one"):
+    with pytest.raises(ValueError, match="`SVC` takes only one"):
         sl.SpaceSearchCV("stage e = SVC | DecisionTreeClassifier", trials=2).fit(FEATURES, LABELS)
 
 
@@ -123,12 +123,12 @@ def test_space_search_cv_takes_labels() -> None:
         (
             "stage e = SVC | KNeighborsClassifier | GaussianNB",
             LABELS,
-            "several targets, but `SVC`, `GaussianNB` take one",
+            "several targets, but `SVC`, `GaussianNB` take only one",
         ),
-        ("stage s = SelectFdr | none stage e = DecisionTreeClassifier", LABELS, "`SelectFdr` takes one"),
-        ("stage e = SVR | Ridge", LABELS, "`SVR` takes one"),
-        (None, LABELS, "the default spaces have operators for one"),
-        (CLASSIFIERS, LABELS + 1, "holds the label `2`, but several targets of classes must be 0 or 1"),
+        ("stage s = SelectFdr | none stage e = DecisionTreeClassifier", LABELS, "`SelectFdr` takes only one"),
+        ("stage e = SVR | Ridge", LABELS, "`SVR` takes only one"),
+        (None, LABELS, "the default spaces support only one target"),
+        (CLASSIFIERS, LABELS + 1, "has the label `2`, but with several targets all labels must be 0 or 1"),
         (CLASSIFIERS, np.where(LABELS, "a", "b"), "must be 0 or 1"),
         (CLASSIFIERS, np.where(LABELS, 1, np.nan), "no label in the columns `target1`, `target2`, `target3`"),
         (CLASSIFIERS, LABELS * [1, 1, 0], "all labels in the column `target3` are 0"),
@@ -142,7 +142,7 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(space: str | None, l
 
 
 def test_ensembles_and_other_test_rows_are_refused() -> None:
-    with pytest.raises(InputError, match="votes on one target"):
+    with pytest.raises(InputError, match="cannot predict several targets"):
         sl.search(CLASSIFIERS, FEATURES, LABELS, trials=1, workers=0, ensemble=4, progress=False)
     with pytest.raises(DataError, match="has 2 targets, but `data` has 3 targets"):
         sl.search(CLASSIFIERS, FEATURES, LABELS, trials=1, workers=0, test=(FEATURES, LABELS[:, :2]), progress=False)

@@ -256,7 +256,7 @@ def describe_version_difference(here: Versions, there: Versions, place: str) -> 
         if theirs is None and ours is not None:
             return f"`{name}` is not installed on {place}"
         if ours != theirs:
-            return f"`{name}` is {ours} here and {theirs} on {place}"
+            return f"the version of `{name}` is {ours} here, but {theirs} on {place}"
     return ""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from spacelang.analysis.modules import Module
+from spacelang.analysis.imported_modules import Module
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
@@ -35,7 +35,7 @@ BranchKey: TypeAlias = tuple[str, str]  # A branch: the address of its decision 
 
 
 @dataclass(slots=True)
-class StageNames:
+class StageNameResolver:
     """The names of the stages of a module in the space, and how the text of the module refers to them.
 
     The second use of a stage is called `scaler_2`, and so on, or by the name after `as`. In the text, the name of a
@@ -49,15 +49,15 @@ class StageNames:
     chains: set[str] = field(default_factory=set)
     """The uses of stages that are chains. All modules of a space share this set."""
 
-    def inside_stage(self, stage: str, called: str) -> "StageNames":
+    def inside_stage(self, stage: str, called: str) -> "StageNameResolver":
         """Return the names for the body of one use of a stage."""
         return replace(self, own={**self.own, stage: called})
 
-    def in_module(self, module: Module) -> "StageNames":
+    def in_module(self, module: Module) -> "StageNameResolver":
         """Return the names for the text of another module."""
-        return StageNames(module, self.uses, chains=self.chains)
+        return StageNameResolver(module, self.uses, chains=self.chains)
 
-    def address(self, name: str) -> str:
+    def address_of_name(self, name: str) -> str:
         """Return the address that a name in the text has, for a stage or for something inside a stage."""
         stage, rest, _ = self._resolve(name)
         return ".".join((stage, *rest))
@@ -66,7 +66,7 @@ class StageNames:
         """Return all uses of a stage if a name may refer to several of them, else an empty tuple."""
         return self._resolve(name)[2]
 
-    def stage_part(self, name: str) -> str:
+    def stage_prefix_of(self, name: str) -> str:
         """Return the part of a name that names a stage, including the imports before it."""
         _, rest, _ = self._resolve(name)
         words = name.split(".")
@@ -134,7 +134,7 @@ class Scope:
     """The name that is being defined: in its own definition it means what it means outside of the body."""
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read. Expressions about them are not checked."""
-    names: StageNames = field(default_factory=StageNames)
+    names: StageNameResolver = field(default_factory=StageNameResolver)
     through: RelatedPlace | None = None  # The `include` or the use that brought the text here, if it was included
     branch: BranchKey | None = None
     """The innermost branch around the operator, or None if every configuration has the operator, or for a file."""
@@ -175,7 +175,7 @@ class PendingCondition:
 
 
 @dataclass(slots=True)
-class PendingComputation:
+class PendingComputedParameter:
     """The expression of a computed parameter that is still to be read, and the checker of its values."""
 
     address: str
@@ -226,7 +226,7 @@ class ConstraintWithBranches:
 
 
 @frozen
-class Chain:
+class UnexpandedChain:
     """A chain before its expansion. `uses` has the maximum number of uses, whose addresses are their names."""
 
     name: str
@@ -239,17 +239,17 @@ class Chain:
     @property
     def decision(self) -> Choice:
         """The decision on the number of uses, whose alternatives are empty."""
-        branches = tuple(Branch(str(number), SKIPPED_STEP, span=self.span) for number in self.numbers)
+        branches = tuple(Branch(str(number), SKIPPED_STEP, span=self.span) for number in self.possible_use_counts)
         return Choice(self.name, self.name, self.name, branches, 0, self.is_first, self.span, self.stage)
 
     @property
-    def numbers(self) -> range:
+    def possible_use_counts(self) -> range:
         """The possible numbers of uses."""
         return range(self.least, len(self.uses) + 1)
 
 
 @dataclass(slots=True)
-class Draft:
+class SpaceDraft:
     """The tree of a space without conditions, and the expressions that are still to be read."""
 
     root: Node
@@ -263,7 +263,7 @@ class Draft:
     pending_decision_conditions: list[PendingDecisionCondition] = field(default_factory=list)
     rules: list[PendingConstraint] = field(default_factory=list)
     ranges: list[PendingRange] = field(default_factory=list)
-    computations: list[PendingComputation] = field(default_factory=list)
+    computations: list[PendingComputedParameter] = field(default_factory=list)
     definitions: dict[tuple[int, str], Definition] = field(default_factory=dict)
     """The `let` lines of files, by the id of the module and the name."""
     lets: list[Definition] = field(default_factory=list)
@@ -282,7 +282,7 @@ class Draft:
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
-    chains: dict[str, Chain] = field(default_factory=dict)
+    chains: dict[str, UnexpandedChain] = field(default_factory=dict)
     """The chains by address. The addresses of uses in this draft, `root` excepted, are those in expressions."""
     variables: Mapping[str, Variable] = field(default_factory=dict)
     """Everything that names may refer to, by address, after the expressions are read."""
@@ -327,7 +327,9 @@ MAX_CASES: Final = 64
 """The maximum number of cases of a condition. Each hyperparameter that may be inactive by itself doubles them."""
 
 
-def condition_constraints(presence: DecisionCondition, variables: Mapping[str, Variable]) -> list[Constraint] | None:
+def constraints_for_decision_condition(
+    presence: DecisionCondition, variables: Mapping[str, Variable]
+) -> list[Constraint] | None:
     """Return the constraints that express a condition, or None if there would be too many.
 
     A constraint does not apply if it names something inactive, so each combination of active names has constraints.
@@ -387,7 +389,7 @@ class AddressPrefix:
 
     address: str
     key: str
-    names: StageNames = field(default_factory=StageNames, compare=False, repr=False)
+    names: StageNameResolver = field(default_factory=StageNameResolver, compare=False, repr=False)
 
     def child(self, name: str) -> "AddressPrefix":
         """Return the place of a parameter of the operator, or of a part of the structure, by its name."""

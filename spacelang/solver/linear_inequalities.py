@@ -5,7 +5,7 @@ relaxation of a system, and branching on fractional values makes variables integ
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -20,7 +20,9 @@ from spacelang.ir.expr import (
     ComparisonSign,
     Constant,
     Expr,
+    ExpressionValue,
     Reference,
+    is_true,
 )
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NumberInterval, Value, to_fraction, to_rational
 
@@ -49,7 +51,7 @@ class LinearSum:
         return tuple(-self.constant / factor for factor in self.factors.values())
 
 
-def difference(atom: Compare) -> LinearSum | None:
+def linear_difference(atom: Compare) -> LinearSum | None:
     """Return the left side of a comparison minus its right side as a linear form, or None if it is not linear."""
     left, right = linear_form(atom.left), linear_form(atom.right)
     return None if left is None or right is None else _sum(left, right, -1)
@@ -65,7 +67,7 @@ class IntegerComparison:
 
 def to_integer_comparison(atom: Compare, worths: Mapping[str, Sequence[object]]) -> IntegerComparison | None:
     """Return the integer form of a comparison for the given values, or None if it is not linear in numbers."""
-    form = difference(atom)
+    form = linear_difference(atom)
     if form is None:
         return None
     columns: list[list[Fraction]] = []
@@ -78,6 +80,20 @@ def to_integer_comparison(atom: Compare, worths: Mapping[str, Sequence[object]])
     return IntegerComparison(
         tuple(tuple([int(term * whole) for term in column]) for column in columns), int(form.constant * whole)
     )
+
+
+def evaluate_combinations(expression: Expr, options: Mapping[str, Sequence[ExpressionValue]]) -> Iterator[bool]:
+    """Return the truths of an expression for all combinations of `options` of its variables, the last one fastest."""
+    whole = to_integer_comparison(expression, options) if isinstance(expression, Compare) else None
+    if isinstance(expression, Compare) and whole is not None:
+        relation, constant = COMPARISON_FUNCTIONS[expression.relation], whole.constant
+        *before, last = whole.summands or ((0,),)
+        for summands in product(*before):
+            start = sum(summands, constant)
+            yield from [relation(start + summand, 0) for summand in last]
+        return
+    for worths in product(*options.values()):
+        yield is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
 
 
 MAX_TOTALS = 1_000_000  # The maximum number of totals of a sum that are told apart
@@ -195,7 +211,7 @@ def find_feasible_values(
     integers = frozenset(name for name, variable in variables.items() if variable.grid)
     for chosen in product(*alternatives):
         mine = [_substituted(row, variables) for together in chosen for row in together]
-        found = solve([*bounds, *mine], integers)
+        found = solve_inequalities([*bounds, *mine], integers)
         if found is not None:
             return {name: _member_at(cell, found.get(name)) for name, cell in cells.items()}
     return None
@@ -261,7 +277,7 @@ class SearchTooLongError(Exception):
     """The search for an integer solution of a system of inequalities exceeded the limit on branchings."""
 
 
-def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
+def solve_inequalities(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
     """Return a solution, whole for `integers` (bounded by rows), or None. Raise SearchTooLongError."""
     waiting = [list(rows)]
     for _ in range(MAX_BRANCHINGS):
@@ -281,14 +297,14 @@ def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fra
 
 
 def _solve_relaxation(rows: Iterable[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
-    system = _tightest_rows(rows, integers)
+    system = tightest_rows(rows, integers)
     eliminated: list[tuple[str, list[Inequality]]] = []
     while names := {name: None for row in system for name in row.factors}:
         name = min(names, key=lambda name: _cost(name, system))
         touching = [row for row in system if name in row.factors]
         eliminated.append((name, touching))
         rest = [row for row in system if name not in row.factors]
-        system = _tightest_rows([*rest, *eliminate_variable(name, touching)], integers)
+        system = tightest_rows([*rest, *eliminate_variable(name, touching)], integers)
     if any(row.constant > 0 or (row.strict and row.constant == 0) for row in system):
         return None
     found: dict[str, Fraction] = {}
@@ -326,10 +342,10 @@ def add_multiple(
     return {key: factor for key, factor in factors.items() if factor}
 
 
-def _tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
+def tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
     """Return the rows on a common scale, reduced to the tightest row of each direction."""
     best: dict[tuple[tuple[str, Fraction], ...], Inequality] = {}
-    for row in (normalized(row, integers) for row in rows):
+    for row in (normalize_inequality(row, integers) for row in rows):
         direction = tuple(sorted(row.factors.items()))
         known = best.get(direction)
         if known is None or (row.constant, row.strict) > (known.constant, known.strict):
@@ -337,7 +353,7 @@ def _tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list
     return list(best.values())
 
 
-def normalized(row: Inequality, integers: frozenset[str]) -> Inequality:
+def normalize_inequality(row: Inequality, integers: frozenset[str]) -> Inequality:
     """Return the row with coprime integer factors, and the tightest constant if all its variables are integers."""
     if not row.factors:
         return row

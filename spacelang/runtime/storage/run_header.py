@@ -133,7 +133,7 @@ class RunHeader:
         return list(_differences(self, other))
 
 
-def make_header(  # noqa: PLR0913 - each is one fact of a run
+def make_run_header(  # noqa: PLR0913 - each is one fact of a run
     space: Space,
     data: DataFacts,
     *,
@@ -180,10 +180,10 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
 def _space_fields(space: Space) -> dict[str, str]:
     from spacelang.serialization.definition import space_to_json  # imported here, as reading a store does not need it
 
-    return {"space": space.name, "definition": _canonical_json(space_to_json(space)), "identity": space_identity(space)}
+    return {"space": space.name, "definition": _canonical_json(space_to_json(space)), "identity": space_hash(space)}
 
 
-def space_identity(space: Space) -> str:
+def space_hash(space: Space) -> str:
     """Return a hash (64 digits) of what a search sees of a space.
 
     Source positions, names, titles, the task, and what the space lost by binding do not count.
@@ -241,7 +241,7 @@ def header_from_texts(texts: Mapping[str, str]) -> RunHeader:
     read |= {"initial": initial, "budget": TotalBudget(**facts["budget"])}
     if (asked := facts["asked"]) is not None:
         if not isinstance(asked, dict) or not all(isinstance(each, list) for each in asked.values()):
-            raise TypeError("a field must map names to lists, but does not")
+            raise TypeError("the requested options must be a JSON object of lists")
         read["asked"] = {name: tuple(each) for name, each in asked.items()}
     return _check_types(RunHeader(**facts | read))
 
@@ -251,21 +251,21 @@ def _check_types(header: RunHeader) -> RunHeader:
     data, budget = header.data, header.budget
     mappings = (header.options, header.settings, header.versions, header.data_options, header.meta_features)
     if not all(isinstance(each, dict) for each in mappings):
-        raise TypeError("a field must map names to values, but does not")
+        raise TypeError("options, settings, versions and meta-features must be JSON objects")
     required = (header.space, header.definition, header.identity, header.metric, header.validation)
     named = (text for each in mappings[:4] for text in each.values())
     asked = (text for texts in (header.asked or {}).values() for text in texts)
     texts = (header.optimizer, header.law, header.scale, header.equal_seeds, data.name, data.fingerprint)
     further = (*header.bounds, *(header.initial or ()), *asked, *named)
     if not all(type(each) is str for each in (*required, *texts, *further)):
-        raise TypeError("a field must be a text, but is not")
+        raise TypeError("a field that must be a text has another type")
     trials, seconds = ([] if each is None else [each] for each in (budget.trials, budget.seconds))
     counts = (header.training_size, header.seed, data.rows, data.columns, *trials)
     amounts = (*seconds, *header.meta_features.values())
     if not all(type(each) is int for each in counts) or not all(
         type(each) in (int, float) and isfinite(each) for each in amounts
     ):
-        raise TypeError("a field must be a number, but is not")
+        raise TypeError("a field that must be a number has another type")
     return header
 
 

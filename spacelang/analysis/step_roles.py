@@ -23,7 +23,7 @@ _EARLIER_ROLES = _TRANSFORMERS | {OperatorRole.SAMPLER}
 """The roles of steps before the last one. Parallel steps must be transformers, which keep all rows."""
 
 
-def check(root: ir.Node, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
+def check_step_roles(root: ir.Node, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Report every step that cannot stand where it is; only known ones if the space has abstract operators."""
     steps = root.steps if isinstance(root, ir.Product) else (root,)
     is_pipeline = all(operator.catalogue != ir.ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))

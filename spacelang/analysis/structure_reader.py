@@ -6,13 +6,13 @@ from dataclasses import field, replace
 from itertools import permutations
 from typing import Final, Protocol
 
-from spacelang.analysis import alternatives, chains
+from spacelang.analysis import alternatives, repeated_stages
 from spacelang.analysis.alternatives import Alternative, alternatives_of_structure, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import AddressPrefix
-from spacelang.analysis.modules import Module
+from spacelang.analysis.imported_modules import Module
+from spacelang.analysis.literal_values import read_annotations, span_of
 from spacelang.analysis.operators import OperatorReader, ReadOperator
-from spacelang.analysis.values import read_annotations, span_of
+from spacelang.analysis.space_drafts import AddressPrefix
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import (
@@ -74,13 +74,13 @@ class StructureReader:
         self._stages = stages
         self._report = report
 
-    def steps(self, structure: ast.Structure, spot: StructureContext) -> list[ir.Node]:
+    def read_steps(self, structure: ast.Structure, spot: StructureContext) -> list[ir.Node]:
         """Return the steps that a structure adds to the sequence around it."""
         match structure:
             case ast.JoinedStructures(sign="->", parts=parts):
-                return [step for part in parts for step in self.steps(part, spot)]
+                return [step for part in parts for step in self.read_steps(part, spot)]
             case ast.Parenthesised(alias=None, annotations=()):
-                return self.steps(structure.part, spot)
+                return self.read_steps(structure.part, spot)
             case ast.Parenthesised():
                 return self._group(structure, spot)
             case ast.OperatorReference():
@@ -102,7 +102,9 @@ class StructureReader:
             case ast.JoinedStructures(sign="&", parts=parts):
                 self._stages.around.append("&")
                 inside = replace(spot, is_list=False)
-                sides = tuple(self._member(part, inside) if spot.is_list else self.node(part, spot) for part in parts)
+                sides = tuple(
+                    self._member(part, inside) if spot.is_list else self.read_node(part, spot) for part in parts
+                )
                 self._stages.around.pop()
                 return ir.Product(ir.ProductKind.PARALLEL, sides, structure.span)
             case ast.JoinedStructures() | ast.OptionalStructure():
@@ -112,9 +114,9 @@ class StructureReader:
             case ast.Permutation():
                 return self._permutation(structure, spot, None)
 
-    def node(self, structure: ast.Structure, spot: StructureContext) -> ir.Node:
+    def read_node(self, structure: ast.Structure, spot: StructureContext) -> ir.Node:
         """Return a structure as a single node."""
-        steps = self.steps(structure, spot)
+        steps = self.read_steps(structure, spot)
         return steps[0] if len(steps) == 1 else ir.Product(ir.ProductKind.SEQUENCE, tuple(steps), structure.span)
 
     def read_alternatives(
@@ -178,7 +180,7 @@ class StructureReader:
             and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permutation | ast.Repetition)
         ):
             return self._aliased(written, alias, spot)
-        return self.node(written, spot)
+        return self.read_node(written, spot)
 
     # ---- steps by name
 
@@ -242,21 +244,21 @@ class StructureReader:
         part = alternatives.without_brackets(group.part)
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
             read_annotations(group.annotations, STEPS, self._report)
-            return self.steps(part, self._stages.top_level_context(spot))
+            return self.read_steps(part, self._stages.top_level_context(spot))
         if isinstance(part, ast.OptionalStructure) or alternatives.is_joined_by(part, "|"):
             advice = read_annotations(group.annotations, "stages", self._report)
             return [replace(self._choice(part, spot, group.alias), first=advice.first)]
         read_annotations(group.annotations, STEPS, self._report)
         if group.alias is None:
-            return self.steps(part, spot)
+            return self.read_steps(part, spot)
         if isinstance(part, ast.Permutation):
             return [self._permutation(part, spot, group.alias)]
         if isinstance(part, ast.Repetition):
             return self._chain(part, group.alias)
         if isinstance(part, ast.OperatorReference) and part.alias is None:
-            return self.steps(replace(part, alias=group.alias), spot)
+            return self.read_steps(replace(part, alias=group.alias), spot)
         called = self.assign_name(structure_title(part), group.alias, group.span, spot)
-        return self.steps(part, StructureContext(spot.place.child(called)))
+        return self.read_steps(part, StructureContext(spot.place.child(called)))
 
     def _aliased(
         self,
@@ -270,7 +272,7 @@ class StructureReader:
         if isinstance(part, ast.Permutation):
             return self._permutation(part, spot, alias)
         is_choice = isinstance(part, ast.OptionalStructure) or part.sign == "|"
-        return self._choice(part, spot, alias) if is_choice else self.node(part, spot)
+        return self._choice(part, spot, alias) if is_choice else self.read_node(part, spot)
 
     def _member(self, written: ast.Structure, spot: StructureContext) -> ir.Node:
         """Return a member of a list. `A?` is present by default, and named `A` like `(none | A)`."""
@@ -280,7 +282,7 @@ class StructureReader:
             part = alternatives.without_brackets(part.part)
         is_present = isinstance(part, ast.OptionalStructure)
         if not is_present and not alternatives.is_joined_by(part, "|"):
-            return self.node(written, spot)
+            return self.read_node(written, spot)
         found = self._choice(part, spot, alias, name_of_single_step(part))
         return replace(found, default=1) if is_present and found.default == 0 and len(found.branches) > 1 else found
 
@@ -311,7 +313,7 @@ class StructureReader:
         used = alternatives.without_brackets(written.part)
         found: ir.Choice | None = None
         if not isinstance(used, ast.OperatorReference):
-            self._report.add(chains.chain_without_stage_diagnostic(used))
+            self._report.add(repeated_stages.chain_without_stage_diagnostic(used))
         elif not self._is_damaged(used):
             stage = self._stage_of(used)
             if stage is not None:
@@ -319,7 +321,7 @@ class StructureReader:
                 read_annotations(used.annotations, STEPS, self._report)
                 found = self._stages.make_chain_use(*stage, written, used.alias if alias is None else alias)
             elif self._operators.is_operator(used.name) or self._imported_module(used) is not None:
-                self._report.add(chains.chain_without_stage_diagnostic(used))
+                self._report.add(repeated_stages.chain_without_stage_diagnostic(used))
             else:
                 self._stages.report_unknown_step(self._module, used)
         if found is None:
@@ -354,7 +356,7 @@ class StructureReader:
         received = draft.columns
         if received is not None and selector is not None:
             draft.columns = tuple(each for each in received if is_selected(each, selector, selectors) is not False)
-        node = self.node(written, spot)
+        node = self.read_node(written, spot)
         if draft.columns == ():
             self._report.discard_data_dependent(before)
         draft.columns = received
@@ -381,7 +383,7 @@ class StructureReader:
         called = self.assign_name(wanted, alias, written.span, spot)
         place = spot.place.child(called)
         self._stages.around.append("permute(…)")
-        steps = tuple(self.node(part, spot) for part in written.parts)
+        steps = tuple(self.read_node(part, spot) for part in written.parts)
         self._stages.around.pop()
         if len(steps) > MAX_PERMUTED_STEPS:
             self._report.add(TooManyPermutedSteps(written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))

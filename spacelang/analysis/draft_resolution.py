@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from spacelang.analysis import arithmetic, drafts
-from spacelang.analysis.chains import ChainExpansion, Numbers
+from spacelang.analysis import arithmetic, space_drafts
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import ConstraintWithBranches, Draft
 from spacelang.analysis.expressions import ExpressionReader
-from spacelang.analysis.names import NameResolver
+from spacelang.analysis.name_resolution import NameResolver
+from spacelang.analysis.repeated_stages import ChainExpressionExpander, Numbers
+from spacelang.analysis.space_drafts import ConstraintWithBranches, SpaceDraft
 from spacelang.diagnostics.conditions import ConditionCycle, ConstraintsTooComplexToCount, InvalidComparison
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import UnusedVariable
@@ -35,7 +35,7 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 
-def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> Space:
+def resolve_draft(space: Space, draft: space_drafts.SpaceDraft, report: DiagnosticCollector) -> Space:
     """Return the space with its conditions and constraints, without what has no meaning for the known data.
 
     Conditions and constraints in left-out stages are read only for mistakes.
@@ -51,12 +51,12 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
         conditions |= _conditions_in_tuples(everything, conditions)
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
     _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
-    expansion = ChainExpansion(draft.chains)
+    expansion = ChainExpressionExpander(draft.chains)
     constraints = _constraints(draft, reader, space, left_out, expansion, report)
     computations = _computations(draft, reader, expansion, report)
     if draft.chains:
         conditions, computations = _expand_chains(draft, conditions, computations, expansion)
-    root = drafts.attach_expressions(space.root, conditions, computations)
+    root = space_drafts.attach_expressions(space.root, conditions, computations)
     found = Space(space.name, root, constraints, space.title, space.task)
     if not report.has_errors:
         if draft.computations:
@@ -65,11 +65,11 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
             written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
             written = expansion.expand_addresses(written, lambda each, _, __: each)
-            computed_checks.check(found, written, report)
+            computed_checks.check_computed_parameters(found, written, report)
         if draft.ranges:
-            from spacelang.analysis import bound_activity
+            from spacelang.analysis import bound_activity_checks
 
-            bound_activity.check(found, report)
+            bound_activity_checks.check_bound_activity(found, report)
         _check_unused(found, draft, reader, report)
         found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:
@@ -78,11 +78,16 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
 
 def _expand_chains(
-    draft: drafts.Draft, conditions: Mapping[str, Expr], computations: Mapping[str, Expr], expansion: ChainExpansion
+    draft: space_drafts.SpaceDraft,
+    conditions: Mapping[str, Expr],
+    computations: Mapping[str, Expr],
+    expansion: ChainExpressionExpander,
 ) -> tuple[dict[str, Expr], dict[str, Expr]]:
     """Return conditions and computed values with chains expanded; expand the other mappings of the draft in place."""
 
-    def with_condition(known: drafts.DecisionCondition, address: str, numbers: Numbers) -> drafts.DecisionCondition:
+    def with_condition(
+        known: space_drafts.DecisionCondition, address: str, numbers: Numbers
+    ) -> space_drafts.DecisionCondition:
         return replace(known, address=address, condition=expansion.expand_condition(known.condition, numbers))
 
     draft.decision_conditions = expansion.expand_addresses(draft.decision_conditions, with_condition)
@@ -93,33 +98,33 @@ def _expand_chains(
     )
 
 
-def _declared_space(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str]]:
+def _declared_space(space: Space, draft: space_drafts.SpaceDraft) -> tuple[Space, frozenset[str]]:
     """Return a space of everything that expressions may name, and the stages in it that the pipeline does not use."""
     found = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
-    reached = {drafts.stage_of(address) for address in space.variables}
+    reached = {space_drafts.stage_of(address) for address in space.variables}
     reached |= {use.address for name, chain in draft.chains.items() if name in reached for use in chain.uses}
-    left_out = {drafts.stage_of(address) for address in found.variables} - reached if draft.is_whole else set()
+    left_out = {space_drafts.stage_of(address) for address in found.variables} - reached if draft.is_whole else set()
     return found, frozenset(left_out)
 
 
 def _with_ranges(
-    space: Space, draft: drafts.Draft, report: DiagnosticCollector
-) -> tuple[Space, set[drafts.Definition]]:
+    space: Space, draft: space_drafts.SpaceDraft, report: DiagnosticCollector
+) -> tuple[Space, set[space_drafts.Definition]]:
     """Return the space in which bounds that name hyperparameters are read, and the definitions that the bounds use."""
     if not draft.ranges:
         return space, set()
     # Most files have no such bounds: the reader is imported only if it is needed.
-    from spacelang.analysis import bounds
+    from spacelang.analysis import named_bounds
 
     everything, left_out = _declared_space(space, draft)
     names = NameResolver(everything, draft, left_out, report.symbols)
     reader = ExpressionReader(names, report)
-    found = bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()
+    found = named_bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()
     # The tree of the space has each use of a chain once for each number of uses.
-    moved = ChainExpansion(draft.chains).expand_addresses(
+    moved = ChainExpressionExpander(draft.chains).expand_addresses(
         found, lambda leaf, address, _: leaf and replace(leaf, address=address)
     )
-    return bounds.replace_placeholders(space, draft, {**found, **moved}), reader.used
+    return named_bounds.replace_bound_placeholders(space, draft, {**found, **moved}), reader.used
 
 
 def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
@@ -133,7 +138,10 @@ def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[
 
 
 def _computations(
-    draft: drafts.Draft, reader: ExpressionReader, expansion: ChainExpansion, report: DiagnosticCollector
+    draft: space_drafts.SpaceDraft,
+    reader: ExpressionReader,
+    expansion: ChainExpressionExpander,
+    report: DiagnosticCollector,
 ) -> dict[str, Expr]:
     """Return the expressions of computed parameters by address, after reading every definition for mistakes."""
     found: dict[str, Expr] = {}
@@ -157,7 +165,7 @@ def _computations(
 
 
 def _read_definition(
-    definition: drafts.Definition, reader: ExpressionReader, report: DiagnosticCollector
+    definition: space_drafts.Definition, reader: ExpressionReader, report: DiagnosticCollector
 ) -> Expr | Choice | None:
     before = len(report.found)
     found = reader.read_definition(definition)
@@ -166,7 +174,9 @@ def _read_definition(
     return found
 
 
-def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> None:
+def _check_unused(
+    space: Space, draft: space_drafts.SpaceDraft, reader: ExpressionReader, report: DiagnosticCollector
+) -> None:
     """Warn about each `var` and `let` whose value nothing uses, unless the space has abstract operators.
 
     With these, the user's own function may read the value. A line that several bodies have, by `include`, is reported
@@ -204,14 +214,14 @@ def _without_unused_imports(space: Space, imported: Collection[str]) -> Space:
 
 
 def _read_decision_conditions(
-    draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector
-) -> dict[str, drafts.DecisionCondition]:
+    draft: space_drafts.SpaceDraft, reader: ExpressionReader, report: DiagnosticCollector
+) -> dict[str, space_drafts.DecisionCondition]:
     read = (
         (pending, _read(pending.expression, pending.scope, reader, report))
         for pending in draft.pending_decision_conditions
     )
     return {
-        pending.address: drafts.DecisionCondition(
+        pending.address: space_drafts.DecisionCondition(
             pending.address, condition, pending.left, pending.is_own, pending.span
         )
         for pending, condition in read
@@ -220,7 +230,7 @@ def _read_decision_conditions(
 
 
 def _with_decision_conditions(
-    space: Space, declared: Iterable[drafts.DecisionCondition], report: DiagnosticCollector
+    space: Space, declared: Iterable[space_drafts.DecisionCondition], report: DiagnosticCollector
 ) -> Space:
     presences = [presence for presence in declared if presence.address in space.variables]
     # After an error, the space may lack what a condition names.
@@ -228,23 +238,25 @@ def _with_decision_conditions(
         return space
     found = list(space.constraints)
     for presence in presences:
-        said = drafts.condition_constraints(presence, space.variables)
+        said = space_drafts.constraints_for_decision_condition(presence, space.variables)
         if said is None:
-            reason = f"the hyperparameters in the condition are active in more than {drafts.MAX_CASES} combinations"
+            reason = (
+                f"the hyperparameters in the condition are active in more than {space_drafts.MAX_CASES} combinations"
+            )
             remedy = "remove parts of the condition that follow from its other parts"
             report.add(
                 ConstraintsTooComplexToCount(presence.condition.span, kind="condition", reason=reason, remedy=remedy)
             )
         found.extend(said or ())
-    return drafts.with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
+    return space_drafts.with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
 
 
 def _constraints(
-    draft: drafts.Draft,
+    draft: space_drafts.SpaceDraft,
     reader: ExpressionReader,
     space: Space,
     left_out: Collection[str],
-    expansion: ChainExpansion,
+    expansion: ChainExpressionExpander,
     report: DiagnosticCollector,
 ) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
@@ -252,7 +264,7 @@ def _constraints(
         rule, scope = pending.rule, pending.scope
         expression = _read(rule.expression, scope, reader, report)
         # After an error, the space may lack the branch of the body, and its constraints are not used.
-        if expression is None or report.has_errors or drafts.stage_of(scope.place) in left_out:
+        if expression is None or report.has_errors or space_drafts.stage_of(scope.place) in left_out:
             continue
         for expanded in expansion.expand_constraint(expression, scope.branch, forbidden=rule.forbidden):
             constraint = Constraint(expanded.expression, rule.forbidden, rule.span, pending.bound)
@@ -263,12 +275,12 @@ def _constraints(
             if draft.chains:
                 constraint = replace(constraint, expression=fold_constants(constraint.expression, naming=True))
             found.append(constraint)
-            draft.written_constraints.append(drafts.ConstraintWithBranches(expanded.expression, (*owners,)))
+            draft.written_constraints.append(space_drafts.ConstraintWithBranches(expanded.expression, (*owners,)))
     return tuple(found)
 
 
 def _read(
-    expression: ast.Expression, scope: drafts.Scope, reader: ExpressionReader, report: DiagnosticCollector
+    expression: ast.Expression, scope: space_drafts.Scope, reader: ExpressionReader, report: DiagnosticCollector
 ) -> Expr | None:
     before = len(report.found)
     found = reader.read(expression, scope)
@@ -301,8 +313,8 @@ def _check_cycles(
 
 
 def restrict_to_branch(
-    written: Constraint, branch: drafts.BranchKey, space: Space
-) -> tuple[Constraint, drafts.ConstraintWithBranches]:
+    written: Constraint, branch: space_drafts.BranchKey, space: Space
+) -> tuple[Constraint, space_drafts.ConstraintWithBranches]:
     """Return a constraint restricted to the innermost branch around its body, and the constraint as it was written.
 
     The restriction is a test of that branch. It is not added if the hyperparameters of the constraint are active in
@@ -311,8 +323,8 @@ def restrict_to_branch(
     owners = _enclosing_branches(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
     if not owners or owners[-1] in named:
-        return written, drafts.ConstraintWithBranches(written.expression)
-    as_written = drafts.ConstraintWithBranches(written.expression, owners)
+        return written, space_drafts.ConstraintWithBranches(written.expression)
+    as_written = space_drafts.ConstraintWithBranches(written.expression, owners)
     below = frozenset(
         each for each in mentioned_addresses(written.expression) if owners[-1] in space.variables[each].owners
     )
@@ -323,7 +335,7 @@ def restrict_to_branch(
     return replace(written, expression=within), as_written
 
 
-def _enclosing_branches(branch: drafts.BranchKey, variables: Mapping[str, Variable]) -> Context:
+def _enclosing_branches(branch: space_drafts.BranchKey, variables: Mapping[str, Variable]) -> Context:
     """Return the branches that lead to a branch, outermost first, without innermost ones that have no alternative."""
     found = [*variables[branch[0]].owners, branch]
     while found:
@@ -343,7 +355,7 @@ def _with_branch_test(expression: Expr, span: Span, test: BranchTest, *, forbidd
 
 
 def prune_for_columns(
-    space: Space, draft: Draft, columns: tuple[DataColumn, ...], report: DiagnosticCollector
+    space: Space, draft: SpaceDraft, columns: tuple[DataColumn, ...], report: DiagnosticCollector
 ) -> Space:
     """Return the space without what has no meaning for pipelines that receive only `columns`; itself after an error.
 

@@ -28,7 +28,7 @@ def to_plain_number(number: Fraction) -> int | float:
     return int(number) if number.denominator == 1 else float(number)
 
 
-def with_fitting_upper_end(written: ast.Range) -> ast.Range:
+def align_upper_end_with_step(written: ast.Range) -> ast.Range:
     """Return a range whose upper end is lowered to the last number that its step reaches; unchanged without a step."""
     if written.step is None:
         return written
@@ -71,7 +71,7 @@ def tests_of_other_parts(domain: Domain, place: int, name: ast.DottedName) -> It
                 yield None
 
 
-def default_between(domain: Domain, usual: Value, ends: Sequence[tuple[int, bool, bool, Fraction]]) -> Value:
+def default_between_ends(domain: Domain, usual: Value, ends: Sequence[tuple[int, bool, bool, Fraction]]) -> Value:
     """Return the default `usual` if it lies between the ends of its part, else the middle of the range between them.
 
     Each end is a tuple: the index of its part, True for a lower end, True for an open end, and its number. `usual` is

@@ -7,10 +7,10 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
-from spacelang.analysis.drafts import AddressPrefix, Draft, PendingCondition, Scope
 from spacelang.analysis.hyperparameter_defaults import read_value
+from spacelang.analysis.literal_values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.values import AnnotationValues, InvalidValue, literal_value, read_annotations
+from spacelang.analysis.space_drafts import AddressPrefix, PendingCondition, Scope, SpaceDraft
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
 from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidRangeBound
@@ -73,7 +73,7 @@ class TupleParameterDomain:
         return self.middle_tuple if self.begins_with_tuple else self.others[0].representative
 
     @property
-    def tuples_only(self) -> "TupleParameterDomain":
+    def without_other_values(self) -> "TupleParameterDomain":
         """The domain of the tuples alone."""
         return replace(self, others=(), begins_with_tuple=True)
 
@@ -102,7 +102,7 @@ def misplaced_tuple_diagnostic(part: ast.TupleDomain) -> UnexpectedText:
 class TupleReader:
     """A reader of the parameters of one body whose values are tuples."""
 
-    def __init__(self, place: AddressPrefix, scope: Scope, draft: Draft, report: DiagnosticCollector) -> None:
+    def __init__(self, place: AddressPrefix, scope: Scope, draft: SpaceDraft, report: DiagnosticCollector) -> None:
         self._place = place
         self._scope = scope
         self._draft = draft
@@ -223,7 +223,7 @@ class TupleReader:
         sound = True
         for part, place in zip(domain.others, rest, strict=True):
             for value in part.values if isinstance(part, Categorical) else ():
-                if isinstance(domain.tuples_only.find(value), NotFound) and value != ir.TUPLE_NAME:
+                if isinstance(domain.without_other_values.find(value), NotFound) and value != ir.TUPLE_NAME:
                     continue
                 shown = place.values if isinstance(place, ast.ValueSet) else ()
                 span = next((each.span for each in shown if _has_value(each, value)), place.span)
@@ -291,9 +291,9 @@ class TupleReader:
         advice: AnnotationValues,
     ) -> Iterator[ir.Hyperparameter]:
         name, (part,) = written.name.text, tuple_parts(written.domain)
-        found = domain.tuples_only.find(default)
+        found = domain.without_other_values.find(default)
         is_tuple = not isinstance(found, NotFound)
-        own = found if is_tuple else _library_default(domain.tuples_only, judge)
+        own = found if is_tuple else _library_default(domain.without_other_values, judge)
         own = own if isinstance(own, tuple) else domain.middle_tuple
         if domain.others:
             several = Union((*domain.others, Categorical((ir.TUPLE_NAME,))))

@@ -12,18 +12,18 @@ from graphlib import TopologicalSorter
 from typing import Final, Literal
 
 from spacelang.analysis.arithmetic import VERY_LARGE, replace_infinities_by_integers
-from spacelang.analysis.bounded_ranges import (
-    default_between,
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.expressions import ExpressionReader
+from spacelang.analysis.name_resolution import NameResolver
+from spacelang.analysis.ranges import is_named_bound
+from spacelang.analysis.ranges_with_named_bounds import (
+    align_upper_end_with_step,
+    default_between_ends,
     evaluate_bound,
     tests_of_other_parts,
     to_plain_number,
-    with_fitting_upper_end,
 )
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
-from spacelang.analysis.expressions import ExpressionReader
-from spacelang.analysis.names import NameResolver
-from spacelang.analysis.ranges import is_named_bound
+from spacelang.analysis.space_drafts import PendingConstraint, PendingRange, SpaceDraft
 from spacelang.analysis.value_intervals import IntervalEnd, interval_of
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import BoundCycle, EmptyDomain, InvalidRangeBound
@@ -78,7 +78,7 @@ class NamedBoundReader:
     def __init__(
         self,
         declared: Mapping[str, Variable],
-        draft: Draft,
+        draft: SpaceDraft,
         names: NameResolver,
         expressions: ExpressionReader,
         report: DiagnosticCollector,
@@ -210,14 +210,16 @@ class NamedBoundReader:
             self._discard(each.pending)
             return
         if each.pending.written.default is None:
-            found = replace(found, default=default_between(found.domain, found.default, [*self._default_ends(each)]))
+            found = replace(
+                found, default=default_between_ends(found.domain, found.default, [*self._default_ends(each)])
+            )
         self._found[found.address] = found
         self._variables[found.address] = replace(self._variables[found.address], node=found)
 
     def _default_ends(self, each: _BoundedParameter) -> Iterator[tuple[int, bool, bool, Fraction]]:
         """Yield the ends that a range has while all hyperparameters in its bounds have their defaults.
 
-        The tuples are those that `default_between` takes.
+        The tuples are those that `default_between_ends` takes.
         """
         for bound in each.bounds:
             number = to_number(expr.evaluate(bound.expression, self._default_of))
@@ -280,7 +282,7 @@ class NamedBoundReader:
                     if side == "lower"
                     else replace(found, upper=node, upper_open=is_open)
                 )
-        return self._check_is_not_empty(with_fitting_upper_end(found), written, place, each)
+        return self._check_is_not_empty(align_upper_end_with_step(found), written, place, each)
 
     def _check_is_not_empty(
         self, found: ast.Range, written: ast.Range, place: int, each: _BoundedParameter
@@ -348,7 +350,7 @@ class NamedBoundReader:
         return True
 
 
-def replace_placeholders(space: Space, draft: Draft, found: Mapping[str, Hyperparameter | None]) -> Space:
+def replace_bound_placeholders(space: Space, draft: SpaceDraft, found: Mapping[str, Hyperparameter | None]) -> Space:
     """Return the space with hyperparameters in place of their placeholders, and change the draft in the same way.
 
     A placeholder whose hyperparameter is None is removed.

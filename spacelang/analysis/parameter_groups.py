@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.modules import Module, index_by_name
+from spacelang.analysis.imported_modules import Module, index_by_name
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import (
     AmbiguousInclude,
@@ -53,7 +53,7 @@ class _Body:
     rules: set[int] = field(default_factory=set)
 
 
-class GroupReader:
+class ParameterGroupExpander:
     """An expander of the groups that bodies include. Each group is expanded once and cached."""
 
     def __init__(self, report: DiagnosticCollector) -> None:
@@ -65,18 +65,18 @@ class GroupReader:
         self._endless: set[int] = set()
         self._brought = 0
 
-    def members(self, body: ast.Body, module: Module) -> tuple[BodyMember, ...]:
+    def members_of_body(self, body: ast.Body, module: Module) -> tuple[BodyMember, ...]:
         """Return the members of a body in order, each name once, groups expanded; own ones replace included ones."""
         return tuple(self._members(body, module))
 
-    def members_of_use(
+    def members_of_abstract_operator_use(
         self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: RelatedPlace
     ) -> tuple[BodyMember, ...]:
         """Return the members of a use of an abstract operator: those of the declaration and those of the use's body.
 
         A member of the use replaces the member of the same name in the declaration.
         """
-        own = () if body is None else self.members(body, module)
+        own = () if body is None else self.members_of_body(body, module)
         names = {given.name for given in own if given.name is not None}
         declared = [given for given in self.declared_members(declaration, home) if given.name not in names]
         return (*(replace(given, through=used) for given in self._within_limit(declared, used)), *own)
@@ -85,14 +85,14 @@ class GroupReader:
         """Return the members in the declaration of an abstract operator, groups expanded; empty if it has no body."""
         if id(declaration) not in self._opened:
             body = declaration.body
-            self._opened[id(declaration)] = () if body is None else self.members(body, home)
+            self._opened[id(declaration)] = () if body is None else self.members_of_body(body, home)
         return self._opened[id(declaration)]
 
     def group_members(self, group: ast.ParameterGroup, home: Module) -> tuple[BodyMember, ...]:
         """Return the members of a group, including those of the groups that it includes."""
         if id(group) not in self._opened:
             self._open.append(group)
-            self._opened[id(group)] = self.members(group.body, home)
+            self._opened[id(group)] = self.members_of_body(group.body, home)
             self._open.pop()
         return self._opened[id(group)]
 
@@ -112,7 +112,7 @@ class GroupReader:
         return True
 
     @contextmanager
-    def attributing_diagnostics(self, given: BodyMember) -> Iterator[None]:
+    def attribute_diagnostics_to_include(self, given: BodyMember) -> Iterator[None]:
         """Let diagnostics in the `with` block point at the `include` of their member, each reported once."""
         before = len(self._report.found)
         self._reading.append(given.member)

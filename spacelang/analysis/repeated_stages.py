@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeAlias, TypeVar
 
-from spacelang.analysis import drafts
+from spacelang.analysis import space_drafts
 from spacelang.analysis.alternatives import alternatives_of_structure
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.structure import InvalidRepeatChain
@@ -90,7 +90,7 @@ def imported_pipeline_in_chain_diagnostic(written: ast.OperatorReference) -> Inv
     )
 
 
-def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
+def expand_chains_in_tree(root: Node, chains: Mapping[str, space_drafts.UnexpandedChain]) -> Node:
     """Return a tree in which the decision of each chain has its alternatives, one for each number of uses."""
 
     def expand(choice: Choice) -> Choice:
@@ -105,13 +105,13 @@ class ExpandedConstraint:
     """A constraint for certain numbers of uses: its expression, and the branches that limit where it applies."""
 
     expression: expr.Expr
-    branches: tuple[drafts.BranchKey, ...]
+    branches: tuple[space_drafts.BranchKey, ...]
 
 
-class ChainExpansion:
+class ChainExpressionExpander:
     """A converter of expressions that name uses of chains to expressions over the addresses of the space."""
 
-    def __init__(self, chains: Mapping[str, drafts.Chain]) -> None:
+    def __init__(self, chains: Mapping[str, space_drafts.UnexpandedChain]) -> None:
         """Take all chains of a draft, by address."""
         self._chains = chains
         self._places = {
@@ -144,7 +144,7 @@ class ChainExpansion:
         return replace(fold_constants(expr.Or(tuple(cases))), span=expression.span)
 
     def expand_constraint(
-        self, expression: expr.Expr, branch: drafts.BranchKey | None, *, forbidden: bool
+        self, expression: expr.Expr, branch: space_drafts.BranchKey | None, *, forbidden: bool
     ) -> Iterator[ExpandedConstraint]:
         """Yield the expanded constraints for one constraint: itself, or one for each combination of numbers of uses.
 
@@ -171,33 +171,33 @@ class ChainExpansion:
 
     def chains_mentioned_in(self, expression: expr.Expr) -> set[str]:
         """Return the addresses of the chains whose uses an expression names."""
-        stages = {drafts.stage_of(address) for address in expr.mentioned_addresses(expression)}
+        stages = {space_drafts.stage_of(address) for address in expr.mentioned_addresses(expression)}
         return {self._places[stage][0] for stage in stages if stage in self._places}
 
     def mentions_only_own_use(self, expression: expr.Expr, address: str) -> bool:
         """Return True if an expression names no other use of a chain than the one that contains the address."""
-        own = drafts.stage_of(address)
-        named = {drafts.stage_of(each) for each in expr.mentioned_addresses(expression)}
+        own = space_drafts.stage_of(address)
+        named = {space_drafts.stage_of(each) for each in expr.mentioned_addresses(expression)}
         return not any(stage in self._places and stage != own for stage in named)
 
     def _space_addresses(self, address: str) -> Iterator[tuple[str, Numbers]]:
         """Yield the addresses in the space that an address of the draft stands for, each with its number of uses."""
-        stage = drafts.stage_of(address)
+        stage = space_drafts.stage_of(address)
         if stage not in self._places:
             yield address, {}
             return
         name, place = self._places[stage]
-        for number in self._chains[name].numbers:
+        for number in self._chains[name].possible_use_counts:
             if place <= number:
                 yield f"{address_of_nth_use(name, number, place)}{address[len(stage) :]}", {name: number}
 
     def _assignments(self, names: set[str]) -> Iterator[dict[str, int]]:
         ordered = [name for name in self._chains if name in names]
-        for numbers in product(*(self._chains[name].numbers for name in ordered)):
+        for numbers in product(*(self._chains[name].possible_use_counts for name in ordered)):
             yield dict(zip(ordered, numbers, strict=True))
 
     def _exists(self, address: str, numbers: Numbers) -> bool:
-        name, place = self._places.get(drafts.stage_of(address), ("", 0))
+        name, place = self._places.get(space_drafts.stage_of(address), ("", 0))
         return place <= numbers.get(name, place)
 
     def _lookup(self, numbers: Numbers, kept: Collection[str] = ()) -> Callable[[str], expr.ExpressionValue | Unknown]:
@@ -225,7 +225,7 @@ class ChainExpansion:
         """Return an expression with the addresses that uses have for certain numbers of uses, one for each chain."""
         names = {}
         for address in expr.mentioned_addresses(expression):
-            stage = drafts.stage_of(address)
+            stage = space_drafts.stage_of(address)
             if stage in self._places:
                 name, place = self._places[stage]
                 names[address] = f"{address_of_nth_use(name, numbers[name], place)}{address[len(stage) :]}"

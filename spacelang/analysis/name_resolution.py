@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from spacelang.analysis.diagnostic_collector import DataSymbols
-from spacelang.analysis.drafts import Definition, Draft, FixedValue, NameMention, Scope, stage_of
+from spacelang.analysis.space_drafts import Definition, FixedValue, NameMention, Scope, SpaceDraft, stage_of
 from spacelang.diagnostics.conditions import InvalidComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
@@ -23,7 +23,7 @@ from spacelang.text import Span
 class NameResolver:
     """The variables of a space by the names that expressions use for them."""
 
-    def __init__(self, space: Space, draft: Draft, left_out: frozenset[str], symbols: DataSymbols) -> None:
+    def __init__(self, space: Space, draft: SpaceDraft, left_out: frozenset[str], symbols: DataSymbols) -> None:
         """Create the table of names; stages in `left_out` can be named only by expressions inside of them."""
         self._variables = space.variables
         self._tuples = {each.address: each for each in space.tuples.values()}
@@ -38,7 +38,7 @@ class NameResolver:
         """
         name = written.text
         if name in scope.constants:
-            self.record_fixed(written, scope, written.span)
+            self.record_fixed_value(written, scope, written.span)
             self._symbols.copy_mentions(scope.values[name], written.span)
             return Constant(scope.constants[name], written.span)
         if name in scope.operators:
@@ -89,7 +89,7 @@ class NameResolver:
 
         The first word of a path is a stage or, if the path has no meaning then, a sibling.
         """
-        address = self._completed(scope.addresses.get(name) or scope.names.address(name), scope)
+        address = self._completed(scope.addresses.get(name) or scope.names.address_of_name(name), scope)
         first, _, rest = name.partition(".")
         if address in self._variables or not rest or first not in scope.addresses:
             return address
@@ -139,7 +139,7 @@ class NameResolver:
         """Record that `place` refers to the value of `expression`, and so to the same symbols of the data."""
         self._symbols.copy_mentions(expression.span, place.span)
 
-    def record_fixed(self, written: ast.DottedName, scope: Scope, place: Span) -> None:
+    def record_fixed_value(self, written: ast.DottedName, scope: Scope, place: Span) -> None:
         """Record the value that a name is fixed to, which explains why an expression at `place` cannot change."""
         name = written.text
         value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
@@ -177,7 +177,7 @@ class NameResolver:
     def is_incompletely_read(self, name: str, scope: Scope) -> bool:
         """Return True if a name is declared but was not read completely, so that it causes no more errors."""
         return without_index(name) in scope.dubious or self._is_dubious(
-            scope.addresses.get(name) or scope.names.address(name)
+            scope.addresses.get(name) or scope.names.address_of_name(name)
         )
 
     def has_incomplete_names(self, scope: Scope) -> bool:
@@ -194,7 +194,7 @@ class NameResolver:
         """Return True if a name may be that of a declaration with a mistake, with some alternatives left out."""
         first, _, rest = without_index(name).partition(".")
         around = scope.addresses.get(first)
-        words = (scope.names.address(name) if around is None else f"{around}.{rest}").split(".")
+        words = (scope.names.address_of_name(name) if around is None else f"{around}.{rest}").split(".")
         for each in self._draft.dubious:
             whole = each.split(".")
             left = iter(whole)
@@ -202,21 +202,21 @@ class NameResolver:
                 return True
         return False
 
-    def domain(self, address: str) -> Domain:
+    def domain_at(self, address: str) -> Domain:
         """Return the domain of the hyperparameter at an address."""
         node = self._variables[address].hyperparameter
         return node.domain
 
     def written_domain(self, address: str) -> str:
         """Return the domain of the hyperparameter at an address as its author wrote it."""
-        return self._draft.domains.get(address) or describe(self.domain(address))
+        return self._draft.domains.get(address) or describe(self.domain_at(address))
 
     def _unknown_diagnostic(self, written: ast.DottedName, scope: Scope) -> UnknownName:
         name = written.text
         use = self._wrong_use_diagnostic(written, scope)
         if use is not None:
             return use
-        several = self._completions(scope.names.address(name), scope)
+        several = self._completions(scope.names.address_of_name(name), scope)
         if len(several) > 1:
             reason = f"several alternatives contain `{name}`"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
@@ -243,7 +243,7 @@ class NameResolver:
 
     def _wrong_use_diagnostic(self, written: ast.DottedName, scope: Scope) -> UnknownName | None:
         """Return the diagnostic for a use that a chain does not have, or for a part of a chain without a use."""
-        first = stage_of(scope.names.address(written.text))
+        first = stage_of(scope.names.address_of_name(written.text))
         name, bracket, _ = first.partition("[")
         chain = self._draft.chains.get(name)
         if chain is None:

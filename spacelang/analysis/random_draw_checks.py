@@ -14,15 +14,15 @@ from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir.expr import references
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure
+from spacelang.solver.constraint_network import ConstraintNetwork
+from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES, group_connected_comparisons
 from spacelang.solver.counting import Structures
-from spacelang.solver.domain_cells import atoms_of
-from spacelang.solver.network import Network
-from spacelang.solver.network_compiler import MAX_EXACT_RANGES, connected_comparisons
-from spacelang.solver.summed_ranges import ranges_with_exact_draws
+from spacelang.solver.domain_cells import hyperparameter_atoms
+from spacelang.solver.summed_ranges import exactly_drawable_relations
 from spacelang.text import Span
 
 if TYPE_CHECKING:
-    from spacelang.sampling.draw_tests import AcceptanceShare
+    from spacelang.sampling.draw_acceptance import AcceptanceRate
     from spacelang.sampling.sampler import Sampler
 
 STRUCTURES_TRIED: Final = 64
@@ -32,7 +32,7 @@ MAX_RELATED: Final = 3  # The maximum number of further constraints that a messa
 NOT_MEASURED: Final = "draws are repeated until one passes the test; how many pass is measured if NumPy is installed"
 
 
-def check(structures: Structures, report: DiagnosticCollector) -> None:
+def check_random_draws(structures: Structures, report: DiagnosticCollector) -> None:
     """Report constraints that make random draws approximate, or that are only tested after each draw.
 
     Few spaces have such constraints: the sampler is imported only for them. Without NumPy, which it needs, constraints
@@ -57,7 +57,7 @@ def _sampler(structures: Structures) -> "Sampler | None":
 
 def _check_ties(space: Space, sampler: "Sampler", report: DiagnosticCollector) -> None:
     """Report the first constraint that connects too many ranges for exact random draws."""
-    for addresses in sampler.approximate_addresses(STRUCTURES_TRIED):
+    for addresses in sampler.approximately_sampled_addresses(STRUCTURES_TRIED):
         tied = {*addresses}
         constraint = next((c for c in space.constraints if not tied.isdisjoint(references(c.expression))), None)
         if constraint is not None:
@@ -75,8 +75,8 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
         {address for name in names for address in references(network.ranges[name])}
         for networks in structures.structure_model.by_context.values()
         for network in networks
-        if ranges_with_exact_draws(network) is None
-        for names in connected_comparisons(network.ranges)
+        if exactly_drawable_relations(network) is None
+        for names in group_connected_comparisons(network.ranges)
     ]
 
 
@@ -90,10 +90,10 @@ def _check_tests(structures: Structures, sampler: "Sampler | None", report: Diag
         statements_of_all = {statement for each in networks for statement in _tested_statements(each)}
         _report_tests(sorted(statements_of_all, key=_start), (NOT_MEASURED,), report)
         return
-    least: dict[tuple[_Statement, ...], tuple[Network, Structure, AcceptanceShare]] = {}
-    for network, taken, share in sampler.measured_shares(STRUCTURES_MEASURED):
+    least: dict[tuple[_Statement, ...], tuple[ConstraintNetwork, Structure, AcceptanceRate]] = {}
+    for network, taken, share in sampler.measured_acceptance_rates(STRUCTURES_MEASURED):
         statements = tuple(_tested_statements(network))
-        if statements not in least or share.share < least[statements][2].share:
+        if statements not in least or share.rate < least[statements][2].rate:
             least[statements] = network, taken, share
     rare = [statements for statements in least if least[statements][2].is_too_small]
     for statements in rare:
@@ -102,7 +102,7 @@ def _check_tests(structures: Structures, sampler: "Sampler | None", report: Diag
     if least and not rare:
         groups = [mine for mine in least if not any({*mine} < {*other} for other in least)]
         groups.sort(key=lambda statements: _start(statements[0]))
-        shares = [min(least[each][2].share for each in least if {*each} <= {*mine}) for mine in groups]
+        shares = [min(least[each][2].rate for each in least if {*each} <= {*mine}) for mine in groups]
         notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
         _report_tests([statement for statements in groups for statement in statements], notes, report)
 
@@ -113,7 +113,11 @@ def _report_tests(statements: "Sequence[_Statement]", notes: tuple[str, ...], re
 
 
 def _rarely_satisfied(
-    space: Space, statements: Sequence["_Statement"], network: Network, taken: Structure, share: "AcceptanceShare"
+    space: Space,
+    statements: Sequence["_Statement"],
+    network: ConstraintNetwork,
+    taken: Structure,
+    share: "AcceptanceRate",
 ) -> ConstraintRarelySatisfied:
     first, *others = statements
     names = _names(space, [member.address for member in network.members])
@@ -141,13 +145,15 @@ def _related(others: Sequence[_Statement]) -> tuple[RelatedPlace, ...]:
     )
 
 
-def _tested_statements(network: Network) -> list[_Statement]:
+def _tested_statements(network: ConstraintNetwork) -> list[_Statement]:
     """Return the constraints and conditions of a network that draws are tested with, in the order of the text."""
     tested = frozenset(network.tested.values())
     statements = [(constraint.expression, "constraint", constraint.span) for constraint in network.constraints]
     conditions = (member.condition for member in network.members)
     statements += [(each, "condition", each.span) for each in conditions if each is not None]
-    found = [_Statement(kind, span) for each, kind, span in statements if not tested.isdisjoint(atoms_of(each))]
+    found = [
+        _Statement(kind, span) for each, kind, span in statements if not tested.isdisjoint(hyperparameter_atoms(each))
+    ]
     return sorted(found, key=_start)
 
 

@@ -6,12 +6,12 @@ from spacelang.ir import expr
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable
 from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.text import Span
 
 
-def check(space: Space, report: DiagnosticCollector) -> None:
+def check_bound_activity(space: Space, report: DiagnosticCollector) -> None:
     """Report each bound with a hyperparameter that can be inactive while the range of the bound is active."""
     seen: set[Span] = set()
     for constraint in space.constraints:

@@ -17,7 +17,7 @@ from spacelang.ir.space import Space
 from spacelang.report.code_writer import BUILD, ESTIMATOR, CodeWriter, literal_expression, module_code, pipeline_source
 from spacelang.report.pipeline_code import PipelineCode
 from spacelang.runtime.errors import BuildError, InputError, describe_exception
-from spacelang.runtime.pipelines import configured
+from spacelang.runtime.pipelines import configuration_estimator
 from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, task_kind
 from spacelang.runtime.pipelines.input_conversion import columns_cast_to_float
 from spacelang.targets._exports.python_nodes import ListNode, expression_source, literal_source
@@ -174,7 +174,7 @@ def module_with_builder(form: str, space: Space, *, is_estimator: bool = False) 
 
 
 def _estimator_code(space: Space) -> tuple[str, str]:
-    base = module_code(configured)
+    base = module_code(configuration_estimator)
     try:
         kind = task_kind(space.root)
     except BuildError:

@@ -179,7 +179,7 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
     note = "" if found.best is None else metric.describe_loss(found.best, ".5g")
     what = f"best {metric.score_name}"
     yield Statistic(f"{what} on held-out rows" if run_data.is_scored_on_data else what, best, note)
-    test, best_one = run_data.run.test, run_data.run.best
+    test, best_one = run_data.run.test_score, run_data.run.best
     if test is not None and (loss := test.score.loss) is not None:
         score, note = test.score, test.score.reason
         name = metric.score_name
@@ -188,7 +188,7 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
             low, high = metric.score_interval(score.low, score.high)
             note = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
         yield Statistic(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", note)
-    counts = count_failures_by_status(run_data.run.failures)
+    counts = count_failures_by_status(run_data.run.failure_counts)
     yield Statistic("trials", f"{found.trials:,}", describe_counts(counts) or "none failed")
     if header.bounds and run_data.succeeded:
         keeping, count = sum(each.trial.is_feasible for each in run_data.succeeded), len(run_data.succeeded)
@@ -212,7 +212,7 @@ def _warnings(run_data: RunData) -> Iterator[str]:
 
 
 def _interval_notes(run_data: RunData) -> Iterator[str]:
-    header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
+    header, test, best = run_data.run.header, run_data.run.test_score, run_data.run.best
     if not run_data.is_scored_on_data:
         return
     found = summarize_held_out_rows(header)
@@ -269,13 +269,13 @@ def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
 
 def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
     """Return a line for each bound: whether the pipeline satisfies it on the test set, as it did in the search."""
-    test = run_data.run.test
+    test = run_data.run.test_score
     record = None if test is None else run_data.run.record(test.trial)
     return () if test is None or record is None else tuple(describe_constraints(test.score, record.trial))
 
 
 def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
-    trial, header, test = record.trial, run_data.run.header, run_data.run.test
+    trial, header, test = record.trial, run_data.run.header, run_data.run.test_score
     configuration = trial.request.configuration
     metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).ends(trial.loss)
     facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]

@@ -199,7 +199,7 @@ def check_success(result: "Result") -> "Result":
 
 
 def _no_success_message(outcome: "Outcome") -> str:
-    from spacelang.report.trial_results import count_failures_by_reason, most_frequent
+    from spacelang.report.trial_results import count_failures_by_reason, most_frequent_failure_reasons
 
     if not outcome.records:
         causes = {"interrupted": "the search was interrupted", "stopped": "a callback stopped the search"}
@@ -207,6 +207,6 @@ def _no_success_message(outcome: "Outcome") -> str:
         return f"no trial succeeded: {cause} before the first one finished"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
-    shown, _ = most_frequent(count_failures_by_reason(outcome.records))
+    shown, _ = most_frequent_failure_reasons(count_failures_by_reason(outcome.records))
     reasons = "; ".join(f"{count} x {reason}" for reason, count in shown)
     return f"no trial succeeded: all {len(outcome.records)} trials failed: {reasons}"

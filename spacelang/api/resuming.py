@@ -18,12 +18,12 @@ from spacelang.report.next_steps import (
     LIMITS,
     TABULATE,
     RunLimits,
-    is_exhausted,
+    has_tried_whole_space,
     read_run_limits,
     resume_call_in_python,
-    resume_command,
+    resume_command_line,
 )
-from spacelang.report.stored_runs import parse_options
+from spacelang.report.stored_run_output import parse_optimizer_options
 from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
@@ -287,13 +287,13 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
         store=store,
         header=run.header,
         state=run.state,
-        command=resume_command(run),
+        command=resume_command_line(run),
         seconds=run.seconds,
         trials=run.count,
         limits=read_run_limits(run),
         last_workers=workers[-1] if workers else 1,
         votes=run.requested_ensemble_votes,
-        is_exhausted=is_exhausted(run),
+        is_exhausted=has_tried_whole_space(run),
     )
 
 
@@ -345,7 +345,7 @@ def _optimizer_options(header: RunHeader) -> dict[str, str]:
     if header.asked is not None:
         pairs = (text.partition("=") for text in header.asked.get("set", ()))
         return {name: value for name, _, value in pairs}
-    return {name: _option_text(value) for name, value in parse_options(header.options).items()}
+    return {name: _option_text(value) for name, value in parse_optimizer_options(header.options).items()}
 
 
 def _option_text(value: Any) -> str:

@@ -14,7 +14,7 @@ from spacelang.api.result import Result
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
-from spacelang.bench.table_search import resolve_data
+from spacelang.bench.table_search import load_evaluation_data
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
@@ -79,7 +79,7 @@ class ComparisonDataset:
     label: str
     experiment: Experiment
 
-    def check(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> EvaluationCriteria:
+    def check_and_make_criteria(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> EvaluationCriteria:
         """Return the criteria of the runs, as the first seed gives them.
 
         Raises InputError or SpaceError for a mistake that would make every run fail.
@@ -124,7 +124,9 @@ class ComparisonDataset:
         dataset = check_and_encode_labels(seen, kind)
         return make_data_facts(self.label, dataset.features, dataset.original_labels)
 
-    def run(self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener") -> RunOutcome:
+    def execute_run(
+        self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener"
+    ) -> RunOutcome:
         """Execute one run, and resume it if `place` already has a store of it.
 
         The run is stored in `place`; None stores nothing. It has its own workers and caches, because what another
@@ -134,7 +136,7 @@ class ComparisonDataset:
         with closing(prepared.make_executor()) as executor:
             initial = prepared.initial_configurations() or ()
             found = run_experiment(prepared, executor, initial=initial, store=place, resume=True, listener=listener)
-            return found.outcome, score_winner(found, executor)
+            return found.outcome, fit_and_score_winner(found, executor)
 
     def _prepare(self, optimizer: NestedPlugin, seed: int) -> PreparedExperiment:
         experiment = replace(self.experiment, optimizer=optimizer, seed=seed)
@@ -196,7 +198,7 @@ def read_comparison_data(
     return tuple(found)
 
 
-def label_references(references: Iterable[str]) -> dict[str, str]:
+def label_data_references(references: Iterable[str]) -> dict[str, str]:
     """Return the references by a label: the file name, or the whole reference if several have the same file name.
 
     Raises ComparisonDataError for a reference that is given twice.
@@ -228,7 +230,7 @@ def _make_experiment(
     if isinstance(source, PathLike):
         source = fspath(source)
     if isinstance(source, str):
-        experiment = make_experiment(data=resolve_data(source, target_column, reading))
+        experiment = make_experiment(data=load_evaluation_data(source, target_column, reading))
     else:
         try:
             features, target = source
@@ -272,7 +274,7 @@ def _short_label(reference: str) -> str:
     return name.removesuffix(suffix) if suffix and len(name) > len(suffix) else path
 
 
-def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | None":
+def fit_and_score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | None":
     """Fit the winner of a run on all rows that trials saw, and return its score on the test rows.
 
     Returns None if there are no test rows or no winner, and after an interruption. If the best pipeline cannot be

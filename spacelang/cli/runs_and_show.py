@@ -61,7 +61,7 @@ def runs_command(
         return
     listing = list_runs(*found)
     if json:
-        from spacelang.report.stored_runs import run_summary_document
+        from spacelang.report.stored_run_output import run_summary_document
 
         print_json([run_summary_document(run) for run in listing.runs])
     else:
@@ -69,13 +69,13 @@ def runs_command(
 
 
 def _write_tree(store: Path, picture: Path) -> None:
-    from spacelang.report.page.structure_tree import search_tree_of_run
+    from spacelang.report.page.tree_tables import search_tree_listing
     from spacelang.runtime.storage.store import Store
 
     if str(picture) != "-" and picture.suffix not in (".svg", ".txt"):
         fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
     with Store.read(store) as run:
-        found = search_tree_of_run(run)
+        found = search_tree_listing(run)
     text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
     if str(picture) == "-":
         typer.echo(text)
@@ -119,11 +119,11 @@ def show_command(
 
     Example: `spacelang show runs/credit-20260131-120000.db --top 5`
     """
-    from spacelang.report.stored_runs import document, text
+    from spacelang.report.stored_run_output import stored_run_document, stored_run_text
     from spacelang.runtime.storage.store import Store
 
     with Store.read(run) as found:
         if json:
-            print_json(document(found, top))
+            print_json(stored_run_document(found, top))
         else:
-            typer.echo(text(found, top))
+            typer.echo(stored_run_text(found, top))

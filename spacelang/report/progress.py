@@ -12,7 +12,7 @@ from rich.text import Text
 
 from spacelang.errors import import_optional
 from spacelang.ir.trial import UNNAMED_LOSS, LossName, Status
-from spacelang.report.trial_results import describe_counts
+from spacelang.report.trial_results import describe_failure_counts
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.listeners import Closeable, SilentListener
@@ -150,7 +150,7 @@ class _Counts:
     def text(self, best: TrialRecord) -> str:
         parts = [f"{self.trials} trial{'s' if self.trials > 1 else ''}"]
         if self.failed:
-            parts.append(describe_counts(self.failed))
+            parts.append(describe_failure_counts(self.failed))
         if best.trial.loss is not None:
             # Feasible trials rank before all others: if the best is infeasible, so are all trials so far.
             infeasible = "" if best.trial.is_feasible else " (infeasible)"

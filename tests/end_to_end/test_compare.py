@@ -81,7 +81,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if matplotlib were not installed: drawing takes longer than all else."""
-    monkeypatch.setattr(plots, "is_available", lambda: False)
+    monkeypatch.setattr(plots, "can_draw_plots", lambda: False)
 
 
 def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
@@ -329,7 +329,7 @@ def test_without_a_folder_there_is_a_new_one(here: Here, folder: Path, undrawn: 
 
 
 def test_names_of_stores_differ_where_runs_do() -> None:
-    from spacelang.bench.runs import file_name
+    from spacelang.bench.comparison_runs import store_file_name
 
     keys = [
         RunKey(data, optimizer, seed)
@@ -337,7 +337,7 @@ def test_names_of_stores_differ_where_runs_do() -> None:
         for optimizer in ("blds", "blds disc=2", "b@blds", "blds+disc=2")
         for seed in (1, 11)
     ]
-    names = {file_name(key) for key in keys}
+    names = {store_file_name(key) for key in keys}
     assert len(names) == len(keys)
     assert all("/" not in name and len(name) < 255 for name in names)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct, configurations
+from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct, iterate_configurations
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.task import UNLIMITED, AnyBound, Limits, Task
@@ -36,7 +36,7 @@ class TableObjective:
         """Check the table; a trial that took longer than `limits` when it was recorded counts as a timeout."""
         self.table = table
         self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
-        self._row = make_row_lookup(table, structures)
+        self._row = make_table_row_lookup(table, structures)
         self._prefix_keys = PrefixKeys(structures.space, table.training_size)
         self._rungs = {rows: rung for rung, rows in enumerate(table.sizes)}
         self._limit = limits.trial_seconds
@@ -160,7 +160,7 @@ RowLookup: TypeAlias = Callable[[Configuration], int | None]
 MAX_LISTED: Final = 3  # The largest number of differences in a message
 
 
-def make_row_lookup(table: LossTable, structures: Structures) -> RowLookup:
+def make_table_row_lookup(table: LossTable, structures: Structures) -> RowLookup:
     """Return a function that maps a configuration of the space to its row in the table.
 
     Raises DataError, with the differences, unless the table has all pipelines of the space, at least at their default
@@ -269,7 +269,7 @@ def _check_members(table: LossTable, structures: Structures, places: Mapping[byt
         members = "configurations" if everything else "pipelines"
         message = f"the space `{space.name}` has {wanted:,} {members}, the table `{table.name}` only {len(places):,}"
         raise DataError(message, "make a table of the space with `spacelang tabulate`")
-    listed = configurations(structures, "all" if everything else "default")
+    listed = iterate_configurations(structures, "all" if everything else "default")
     lacking = [each for each in listed if each.digest not in places]
     if lacking:
         _refuse_missing(table, space, len(lacking), (f"`{each.identity}`" for each in lacking))

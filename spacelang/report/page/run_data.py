@@ -44,7 +44,7 @@ class RunData:
     is_temporary: bool = False
 
     @cached_property
-    def succeeded(self) -> tuple[TrialRecord, ...]:
+    def successful_trials(self) -> tuple[TrialRecord, ...]:
         """The successful trials."""
         return tuple(each for each in self.records if each.trial.loss is not None)
 
@@ -65,7 +65,7 @@ class RunData:
         return TrialsInSpace(found, columns) if found else None
 
     @cached_property
-    def decisions(self) -> tuple[str, ...]:
+    def decision_keys(self) -> tuple[str, ...]:
         """The keys of the space's decisions in configurations."""
         return decision_keys_in_definition(self.run.header.definition)
 
@@ -74,7 +74,7 @@ class RunData:
         """True if trials were scored on rows of data, and not by a function or a formula."""
         return self.run.header.data.rows > 0
 
-    def is_on_all_rows(self, record: TrialRecord) -> bool:
+    def is_trained_on_all_rows(self, record: TrialRecord) -> bool:
         """Return True if the trial was trained on all training rows."""
         rows = record.trial.request.fidelity
         return rows is None or rows >= self.run.header.training_size

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, progress
 from spacelang.bench.comparison.progress import ComparisonProgress
-from spacelang.bench.comparison.ranks import LeadInterval, Ranking
+from spacelang.bench.comparison.ranks import LeadInterval, RankingMethod
 from spacelang.bench.comparison.text_report import MAX_INTERVALS, format_leaders, print_comparison
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
@@ -39,11 +39,11 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
         "ranks of mean losses, averaged over 2 data sets, losses that differ by at most 0.001 share a rank; "
         "all trained models"
     )
-    value, low, high = (getattr(ranked[Ranking.MEAN_LOSSES], name)[0, -1] for name in ("value", "low", "high"))
+    value, low, high = (getattr(ranked[RankingMethod.MEAN_LOSSES], name)[0, -1] for name in ("value", "low", "high"))
     assert lines[at + 2].endswith(f"{value:.2f} [{low:.2f}, {high:.2f}]")
     at = next(place for place, line in enumerate(lines) if line.startswith("ranks of runs, averaged over 2 data sets"))
     assert " ".join(lines[at + 1].split()) == "after 0.6 s 6 s 60 s 0.6 s (any) 6 s (any) 60 s (any)"
-    assert float(lines[at + 2].split()[-1]) == pytest.approx(ranked[Ranking.RUNS].value[0, -1], abs=0.005)
+    assert float(lines[at + 2].split()[-1]) == pytest.approx(ranked[RankingMethod.RUNS].value[0, -1], abs=0.005)
     assert "ahead by the ranks of mean losses" in text
     assert "ahead by the ranks of runs" in text
     assert "\x1b" not in text

@@ -109,7 +109,7 @@ MIXED = pd.DataFrame(
 
 
 def source(space: Space, configuration: Configuration, preparation: Preparation | None = None, **given):
-    return code_writer.pipeline_source(
+    return code_writer.pipeline_module_source(
         build_pipeline(space, configuration, preparation=preparation, n_jobs=None, **given)
     )
 
@@ -252,13 +252,13 @@ def test_an_empty_preparation_adds_nothing():
 def test_what_finds_text_when_it_is_fitted_has_no_code():
     space = sl.parse("pipeline = columns(text: TfidfVectorizer) -> LogisticRegression")
     with pytest.raises(BuildError, match="before it is known which columns hold text"):
-        code_writer.pipeline_source(space.build(space.default()))
+        code_writer.pipeline_module_source(space.build(space.default()))
 
 
 def test_classes_of_one_name_are_told_apart():
     inner = Pipeline([("scaler", StandardScaler()), ("pca", PCA())])
     both = ResamplingPipeline([("union", FeatureUnion([("inner", inner)])), ("sampler", SMOTE()), ("e", SVC())])
-    text = code_writer.pipeline_source(both)
+    text = code_writer.pipeline_module_source(both)
     assert "from imblearn.pipeline import Pipeline as ImblearnPipeline\n" in text
     assert "from sklearn.pipeline import FeatureUnion, Pipeline\n" in text
     assert repr(evaluated(text)) == repr(both)
@@ -266,10 +266,10 @@ def test_classes_of_one_name_are_told_apart():
 
 def test_the_comment_on_labels_is_true():
     booster = Pipeline([("e", XGBClassifier())])
-    assert "# The classes must be 0, 1, … for XGBClassifier: " in code_writer.pipeline_source(booster)
+    assert "# The classes must be 0, 1, … for XGBClassifier: " in code_writer.pipeline_module_source(booster)
     within = Pipeline([("e", BaggingClassifier(XGBClassifier()))])
-    assert "#" not in code_writer.pipeline_source(within)
-    written = code_writer.pipeline_source(adapt_to_labels(booster, ("a", "b")))
+    assert "#" not in code_writer.pipeline_module_source(within)
+    written = code_writer.pipeline_module_source(adapt_to_labels(booster, ("a", "b")))
     assert "# A vote of one member encodes the labels, because XGBClassifier " in written
 
 
@@ -282,7 +282,7 @@ def test_the_line_that_fits_reads_the_same_table(name, tmp_path, monkeypatch):
     made = simple(operator("LogisticRegression"))
     built = build_pipeline(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
     names: dict[str, object] = {}
-    exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_statement(name, [label])}", names)
+    exec(f"{code_writer.pipeline_module_source(built)}\n{code_writer.fit_statement(name, [label])}", names)
     wanted = built.fit(table.features, table.target).predict_proba(table.features)
     assert np.array_equal(names["pipeline"].predict_proba(table.features), wanted)
 
@@ -299,7 +299,7 @@ def test_what_pandas_does_not_read_as_we_do_has_no_line():
 
 @pytest.mark.parametrize("module", [configuration_estimator, one_hot_probability_classifier])
 def test_copied_modules_do_without_the_package(module: ModuleType) -> None:
-    copied = code_writer.module_code(module)
+    copied = code_writer.module_source_to_copy(module)
     exec(copied, {"__name__": "copied"})
     assert "spacelang" not in copied
     assert "__getattr__" not in copied

@@ -33,7 +33,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.space import Hyperparameter, Node, Operator, Space
 from spacelang.ir.trial import Request, Status
-from spacelang.report.code_writer import pipeline_source
+from spacelang.report.code_writer import pipeline_module_source
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
@@ -290,7 +290,7 @@ def test_code() -> None:
     booster = Operator("XGBClassifier", "xgboost", (depth,), (("learning_rate", 0.5),))
     made = space(SCALER, SAMPLER, stage("estimator", booster))
     chosen = Configuration({"estimator": "XGBClassifier", "estimator.max_depth": 4})
-    text = pipeline_source(build_pipeline(made, chosen, random_state=3, n_jobs=None))
+    text = pipeline_module_source(build_pipeline(made, chosen, random_state=3, n_jobs=None))
     assert text.splitlines() == [
         "from imblearn.over_sampling import SMOTE",
         "from imblearn.pipeline import Pipeline",
@@ -311,6 +311,6 @@ def test_code() -> None:
 
 
 def test_code_of_a_constructor_that_takes_additions() -> None:
-    text = pipeline_source(build_pipeline(space(LIGHTGBM), Configuration({}), n_jobs=None))
+    text = pipeline_module_source(build_pipeline(space(LIGHTGBM), Configuration({}), n_jobs=None))
     assert "LGBMClassifier(n_estimators=3, min_child_samples=1, verbosity=-1)" in text
     assert isinstance(executed(text)[-1], LGBMClassifier)

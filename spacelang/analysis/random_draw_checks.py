@@ -127,13 +127,18 @@ def _related(others: Sequence[_Statement]) -> tuple[RelatedPlace, ...]:
 
 
 def _tested_statements(network: ConstraintNetwork) -> list[_Statement]:
-    """Return the constraints and conditions of a network that draws are tested with, in the order of the text."""
+    """Return the constraints and conditions of a network that draws are tested with, in the order of the text.
+
+    Without any, constraints leave nothing of the network: these are all its constraints and conditions.
+    """
     tested = frozenset(network.tested.values())
     statements = [(constraint.expression, "constraint", constraint.span) for constraint in network.constraints]
     conditions = (member.condition for member in network.members)
     statements += [(each, "condition", each.span) for each in conditions if each is not None]
     found = [
-        _Statement(kind, span) for each, kind, span in statements if not tested.isdisjoint(hyperparameter_atoms(each))
+        _Statement(kind, span)
+        for each, kind, span in statements
+        if not tested or not tested.isdisjoint(hyperparameter_atoms(each))
     ]
     return sorted(found, key=_start)
 

@@ -91,13 +91,19 @@ class JointSampler:
     ) -> None:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self.network = network
-        self.tests_draws = len(network.tested) > 0
-        self._is_rejecting = self.tests_draws or len(network.ranges) > 0
+        self._is_rejecting = len(network.tested) > 0 or len(network.ranges) > 0
         self._constraints = constraints
         members = {member.address: member for member in network.members}
         self._remedy = simplex_remedy(members, network.constraints)
         solver = WeightedModelSolver(model, CellProbabilityWeights(advised=advised))
-        self._state_sampler = JointWeightedSampler(solver.solve(network))
+        solved = solver.solve(network)
+        # The decisions may have been drawn without deciding what their combination leaves possible.
+        self._is_possible = solved.total > 0
+        self.tests_draws = len(network.tested) > 0 or not self._is_possible
+        self._regions: JointRegions | None = None
+        if not self._is_possible:
+            return
+        self._state_sampler = JointWeightedSampler(solved)
         nodes = {address: each.node for address, each in members.items() if isinstance(each.node, Hyperparameter)}
         self._test = DrawTest(network)
         priors = {address: prior_of(node, advised=advised) for address, node in nodes.items()}
@@ -105,7 +111,6 @@ class JointSampler:
             address: CellSampler(nodes[address].domain, mine, priors[address])
             for address, mine in network.cells.items()
         }
-        self._regions: JointRegions | None = None
         self._exact = _exact_sampler(network, priors)
         if self._exact is None and network.ranges and self._acceptance_rate() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
@@ -123,6 +128,8 @@ class JointSampler:
 
     def measure_acceptance_rate(self) -> AcceptanceRate:
         """Return how many draws are kept; the draws do not depend on the random state of the user."""
+        if not self._is_possible:
+            return AcceptanceRate(0, MEASURED_DRAWS)
         rng, kept, drawn = np.random.default_rng(0), 0, 0
         while drawn < MEASURED_DRAWS and kept < ENOUGH_KEPT:
             states, codes, accepted = self._draw_once(FIRST_DRAWS, rng)
@@ -132,6 +139,8 @@ class JointSampler:
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
+        if not self._is_possible:
+            raise SamplingFailedError(self._constraints, self._remedy)
         if self._exact is not None:
             yield from self._exact.draw(count, rng)
             return

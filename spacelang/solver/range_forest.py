@@ -115,12 +115,8 @@ class RangeForest:
         """Return 1 for each member of a range that lies in one of the cells, else 0."""
         found = [0] * each.grid.size
         for cell in self.cells[each.address]:
-            if isinstance(cell, Grid):
-                start, end = (
-                    each.grid.index_of(cell.value_at(0)),
-                    each.grid.index_of(cell.value_at(cell.last_index)),
-                )
-                found[start : end + 1] = [1] * (end + 1 - start)
+            start, last = (each.grid.index_of(cell.value_at(place)) for place in (0, (cell.size or 1) - 1))
+            found[start : last + 1] = [1] * (last + 1 - start)
         return found
 
 

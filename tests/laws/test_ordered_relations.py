@@ -42,6 +42,8 @@ def chain(length: int, size: int) -> str:
         ("a : int[1, top]\nb : int[1, top]\nvar top : int[1, 3000] = 3000", sum(k * k for k in range(1, 3_001))),
         ("a : float[0, 1] step 0.001\nb : float[0, 1 - a] step 0.001", 1_001 * 1_002 // 2),
         ("a : int[1, 4000] = 3\nb : int[1, 4000] = 1\nrequire a == 3 * b", 1_333),
+        # The values of `a` are told apart one by one.
+        ("a : int[1, 2000] = 1\nb : int[a, 2000] = 9\nrequire ceil(a / 2) != 5", 2_000 * 2_001 // 2 - 1_992 - 1_991),
         (
             "a : int[1, 4000] = 1\nb : int[a, 4000] = 9\nforbid a > 10\nforbid b > 3000",
             sum(3_001 - a for a in range(1, 11)),

@@ -103,7 +103,7 @@ def held_out_intervals(
     known = {record.index: predictions(record.index) for record in records}
     lacking = [record for record in records if known[record.index] is None]
     known |= fits.predict_held_out_rows(lacking) if lacking and fits.form is not None else {}
-    held_out, metric = objective.held_out, objective.metric
+    held_out, metric = objective.held_out_rows, objective.metric
     there = {number: found for number, found in known.items() if found is not None}
     return {number: held_out_interval(found, held_out, metric, seed) for number, found in there.items()}
 

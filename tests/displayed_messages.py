@@ -9,20 +9,20 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 SENTENCE = re.compile(r"[A-Za-z`{][^\n]*(?: [^\s]+){3,}", re.DOTALL)
 HOLE = re.compile(r"\{[^{}]*\}")
+# SQL, Python, markup, parts of generated spaces, types and references to papers
 CODE = re.compile(
     r"[\\;<>]|SELECT |INSERT |CREATE |REPLACE |DELETE |def |import |holds\(|pandas\.|=\"|\"\"\"|^\{\"|is None else|"
     r"^\w+ +[:=] |^stage |^space \{|^forbid |^spacelang predict |^spacelang export |"
     r"\| None$|^\w+\[[^\]]*\] \| |^tuple\[|[A-Za-z]\[\w+\[|NoDefault$| et al\.|[, ](19|20)\d\d$"
 )
-"""Texts that are SQL, Python, markup, parts of generated spaces, types or references to papers."""
+# Functions whose arguments are types, regular expressions or descriptions in a JSON schema
 NOT_SHOWN = re.compile(r"(.*\.)?(cast|compile|fullmatch|match|search|sub|named_object|\w*Codec|ObjectKey|TypeVar)")
-"""Functions whose arguments are types, regular expressions or descriptions in a JSON schema."""
 MAX_DEPTH = 3
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,15 +37,11 @@ class Template:
     holes: tuple[tuple[str, str], ...]  # What fills a hole, and the hole as the text shows it
 
 
-@dataclass
 class Module:
     """A module of the package: its syntax tree, with the parent of each node."""
 
-    path: str
-    tree: ast.Module
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.tree = path, ast.parse(text)
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -60,14 +56,14 @@ class Module:
 
     def is_shown(self, node: ast.AST) -> bool:
         """Return True unless the text is a docstring, an annotation, an argument that nobody sees, or an assertion."""
-        inner = node
+        inner, is_for_plugins = node, self.path.startswith("testing/")
+        if self.path.startswith("serialization/") and _is_text(node) and re.fullmatch(r"[A-Z].*\.", show(node)):
+            return False
         for parent in self.around(node):
             match parent:
                 case ast.Expr() if isinstance(inner, ast.Constant | ast.JoinedStr):
                     return False
-                case ast.Assert() | ast.Call(func=ast.Name(id="AssertionError")) if not self.path.startswith(
-                    "testing/"
-                ):
+                case ast.Assert() | ast.Call(func=ast.Name(id="AssertionError")) if not is_for_plugins:
                     return False
                 case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=annotation) if annotation is inner:
                     return False
@@ -110,7 +106,7 @@ class Messages:
 
     def __init__(self, package: Path) -> None:
         self._modules = [
-            Module(str(path.relative_to(package)), ast.parse(path.read_text(encoding="utf-8")))
+            Module(str(path.relative_to(package)), path.read_text(encoding="utf-8"))
             for path in sorted(package.rglob("*.py"))
         ]
 
@@ -153,11 +149,15 @@ class Messages:
         known = {name: [*self._values(module, value)] for name, value in arguments}
         if not self._take(module, known, used):
             return ""
-        lines = []
-        for name, texts in ((name, texts) for name, texts in known.items() if texts):
-            title = "help: " if name in {"help", "remedy"} else ""
-            shown = [show(each) if title else self._in_sentence(module, each, show(each)) for each in texts]
-            lines.append(title + " / ".join(shown))
+        lines: list[str] = []
+        for name, texts in reversed(known.items()):
+            shown = [each for each in map(show, texts) if each]
+            if shown and any(f"{{{name}}}" in line for line in lines):
+                lines = [line.replace(f"{{{name}}}", shown[0]) for line in lines]
+            elif shown and name in {"help", "remedy"}:
+                lines.insert(0, f"help: {' / '.join(shown)}")
+            elif shown:
+                lines.insert(0, " / ".join(self._in_sentence(module, each, show(each)) for each in texts))
         return "\n    ".join(lines)
 
     def _filled_diagnostic(self, module: Module, node: ast.Call, used: set[ast.AST]) -> str:
@@ -170,7 +170,7 @@ class Messages:
             holes = [hole for hole in HOLE.findall(template) if hole[1:-1] in known]
             filled = template
             for hole in holes:
-                filled = filled.replace(hole, " / ".join(map(show, known[hole[1:-1]])) or hole)
+                filled = filled.replace(hole, " / ".join(filter(None, map(show, known[hole[1:-1]]))) or hole)
             if not title or holes:
                 lines.append(f"{title}{filled}")
         return "\n    ".join(lines)
@@ -321,7 +321,7 @@ class Messages:
 
 def _heading(module: Module, node: ast.expr) -> str:
     """Return what a list shows before a text: an option with its default, or a construct and how a target keeps it."""
-    heading = ""
+    heading = "`{argument}` " if show(node).startswith("takes ") else ""
     for each in module.around(node):
         match each:
             case ast.Call(func=function, args=[*_, default, _]) if _name(function) in {"option", "nested_plugin"}:

@@ -79,7 +79,10 @@ def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, spa
         return str(lowered.form.to_dot())
     if format_ is Format.PYTHON:
         if not isinstance(lowered.form, SourceForm):
-            fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
+            fail(
+                f"the target `{target}` has no output in Python",
+                "the formats of this target are `json`, `text` and `dot`",
+            )
         if too_long := code_length_warning(lowered, space.checked):
             warn(too_long)
         return python_module(target, lowered, space.checked)

@@ -193,9 +193,9 @@ def _condition(item: PositionedValue) -> foreign.Condition:
     return _test(item, "parent", kind, "condition")
 
 
-def _test(item: PositionedValue, role: str, kind: str, what: str) -> foreign.ValueTest:
+def _test(item: PositionedValue, role: str, kind: str, element: str) -> foreign.ValueTest:
     if kind not in _TESTS:
-        raise _unreadable(_member(item, "type").span, f"unknown type `{kind}` of a {what}")
+        raise _unreadable(_member(item, "type").span, f"unknown type `{kind}` of a {element}")
     values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
     return foreign.ValueTest(_text(item, role), _TESTS[kind], values, item.span)
 

@@ -128,8 +128,8 @@ def unsupported_features(optimizer: Any, space: Space) -> tuple[str, ...]:
     except (MissingLibraryError, OptionError) as error:
         raise InputError(error.message, error.help) from error
     except RefusedError as error:
-        why = "; ".join(map(_entry_text, _entries_with(Preservation.REFUSED, error.report)))
-        message = f"`{name}` cannot search `{space.name}`: {why}"
+        reason = "; ".join(map(_entry_text, _entries_with(Preservation.REFUSED, error.report)))
+        message = f"`{name}` cannot search `{space.name}`: {reason}"
         raise InputError(message, "try another optimizer; `random` can search any space") from error
     lost = _entries_with(Preservation.APPROXIMATED, report)
     return tuple(_entry_text(entry) for entry in lost if entry.construct not in HANDLED_BY_RUNS)

@@ -141,8 +141,8 @@ def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
         )
     lacking = int(tested.target.isna().to_numpy().reshape(len(tested.target), -1).any(axis=1).sum())
     if lacking:
-        have = "1 row has" if lacking == 1 else f"{lacking} rows have"
-        raise DataError(f"in `{tested.name}`, {have} no label in {describe_targets(tested.target)}")
+        rows_have = "1 row has" if lacking == 1 else f"{lacking} rows have"
+        raise DataError(f"in `{tested.name}`, {rows_have} no label in {describe_targets(tested.target)}")
     if len(tested.target) < MIN_ROWS:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
     target = encode_test_labels(tested, dataset)

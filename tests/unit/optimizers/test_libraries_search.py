@@ -176,7 +176,7 @@ def test_what_a_sampler_draws_at_random_is_said() -> None:
 
 def test_a_sampler_that_finds_nothing_to_search_is_refused() -> None:
     with pytest.raises(
-        InputError, match="only numbers that are active in every trial, and `continuous` has none"
+        InputError, match="only numbers that are active in every trial, but `continuous` has none"
     ) as error:
         make_search_coverage(Optuna("CmaEsSampler"), continuous_space())
     assert error.value.help == "use `sampler=TPESampler`, which searches the whole space"

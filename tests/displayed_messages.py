@@ -17,7 +17,7 @@ SENTENCE = re.compile(r"[A-Za-z`{][^\n]*(?: [^\s]+){3,}", re.DOTALL)
 HOLE = re.compile(r"\{[^{}]*\}")
 # SQL, Python, markup, parts of generated spaces, types and references to papers
 CODE = re.compile(
-    r"[\\;<>]|SELECT |INSERT |CREATE |REPLACE |DELETE |def |import |holds\(|pandas\.|=\"|\"\"\"|^\{\"|is None else|"
+    r"[\\;<>]|SELECT |INSERT |CREATE |REPLACE |DELETE |def |import |holds\(|pandas\.|=\"|\"\"\"|^\{\"|is None else|lambda: |\(not |"
     r"^\w+ +[:=] |^stage |^space \{|^forbid |^spacelang predict |^spacelang export |"
     r"\| None$|^\w+\[[^\]]*\] \| |^tuple\[|[A-Za-z]\[\w+\[|NoDefault$| et al\.|[, ](19|20)\d\d$"
 )
@@ -125,7 +125,7 @@ class Messages:
             case ast.ClassDef() if _is_diagnostic(node):
                 used.update(ast.walk(node))
                 return "\n    ".join(f"{title}{text}" for title, text in _diagnostic_texts(node))
-            case ast.Call(func=function) if re.search(r"(Error|_error)$", _name(function)):
+            case ast.Call(func=function) if re.search(r"(Error|_error|^fail|^print_note)$", _name(function)):
                 return self._error(module, node, used)
             case ast.Call(func=function) if _name(function) in self._diagnostics:
                 return self._filled_diagnostic(module, node, used)

@@ -201,7 +201,7 @@ class StartingPoints:
             others = f"only {further} other configuration{'' if further == 1 else 's'}" if further else "nothing else"
             sentence = f"{points} evaluated, but {others}"
         workers = f" or `--workers {self.processors}`" if self.workers < self.processors and "time" in option else ""
-        return f"{sentence}: allow `{option}`{workers}."
+        return f"{sentence}: run with `{option}`{workers}."
 
     def larger_budget(self, outcome: Outcome) -> str:
         """Return the option, such as `--time 5m`, for a budget that is large enough; empty if this one was."""

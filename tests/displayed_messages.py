@@ -17,9 +17,9 @@ SENTENCE = re.compile(r"[A-Za-z`{][^\n]*(?: [^\s]+){3,}", re.DOTALL)
 HOLE = re.compile(r"\{[^{}]*\}")
 # SQL, Python, markup, parts of generated spaces, types and references to papers
 CODE = re.compile(
-    r"[\\;<>]|SELECT |INSERT |CREATE |REPLACE |DELETE |def |import |holds\(|pandas\.|=\"|\"\"\"|^\{\"|is None else|lambda: |\(not |"
-    r"^\w+ +[:=] |^stage |^space \{|^forbid |^spacelang predict |^spacelang export |"
-    r"\| None$|^\w+\[[^\]]*\] \| |^tuple\[|[A-Za-z]\[\w+\[|NoDefault$| et al\.|[, ](19|20)\d\d$"
+    r"[\\;<>]|SELECT |INSERT |CREATE |REPLACE |DELETE |def |import |holds\(|pandas\.|=\"|\"\"\"|^\{\"|is None else|"
+    r"lambda: |^\(not |^\w+ +[:=] |^stage |^space \{|^forbid |^spacelang predict |^spacelang export |"
+    r"\| None$|\| tuple\[|^\w+\[[^\]]*\] \| |^tuple\[|[A-Za-z]\[\w+\[|NoDefault$| et al\.|[, ](19|20)\d\d$"
 )
 # Functions whose arguments are types, regular expressions or descriptions in a JSON schema
 NOT_SHOWN = re.compile(r"(.*\.)?(cast|compile|fullmatch|match|search|sub|named_object|\w*Codec|ObjectKey|TypeVar)")

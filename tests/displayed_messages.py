@@ -8,7 +8,7 @@ docstrings, type annotations, assertions about the program itself, generated cod
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -105,10 +105,9 @@ class Messages:
     """The messages of a package, each with the place of its text."""
 
     def __init__(self, package: Path) -> None:
-        self._modules = [
-            Module(str(path.relative_to(package)), path.read_text(encoding="utf-8"))
-            for path in sorted(package.rglob("*.py"))
-        ]
+        paths = sorted(package.rglob("*.py"))
+        self._modules = [Module(str(path.relative_to(package)), path.read_text(encoding="utf-8")) for path in paths]
+        self._nodes = [(module, node) for module in self._modules for node in ast.walk(module.tree)]
 
     def __iter__(self) -> Iterator[str]:
         """Yield all messages: first the kinds of diagnostics and errors with their remedies, then other texts."""
@@ -199,8 +198,7 @@ class Messages:
 
     @cached_property
     def _diagnostics(self) -> Mapping[str, ast.ClassDef]:
-        classes = (node for _, node in self._nodes() if isinstance(node, ast.ClassDef))
-        return {node.name: node for node in classes if _is_diagnostic(node)}
+        return {node.name: node for _, node in self._nodes if isinstance(node, ast.ClassDef) and _is_diagnostic(node)}
 
     def _in_sentence(self, module: Module, node: ast.expr, text: str, depth: int = MAX_DEPTH) -> str:
         """Return a text inside the sentence whose hole it fills."""
@@ -247,20 +245,17 @@ class Messages:
     def _passed_on(self) -> Mapping[str, list[str]]:
         """The keys of the parameters that variables are passed to, by the keys of the variables."""
         found = defaultdict(list)
-        for module, node in self._nodes():
+        for module, node in self._nodes:
             if isinstance(node, ast.Call):
                 for each in (*node.args, *(keyword.value for keyword in node.keywords)):
                     if isinstance(each, ast.Name):
                         found[_variable(module, node, each.id)] += self._argument_keys(module, node, each)
         return found
 
-    def _nodes(self) -> Iterator[tuple[Module, ast.AST]]:
-        return ((module, node) for module in self._modules for node in ast.walk(module.tree))
-
     @cached_property
     def _definitions(self) -> Mapping[str, list[tuple[Module, Function | ast.ClassDef]]]:
         found = defaultdict(list)
-        for module, node in self._nodes():
+        for module, node in self._nodes:
             if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
                 found[node.name].append((module, node))
         return found
@@ -288,7 +283,7 @@ class Messages:
     def _templates(self) -> Mapping[str, list[Template]]:
         """The templates with a hole, by the key of what fills it."""
         found = defaultdict(list)
-        for module, node in self._nodes():
+        for module, node in self._nodes:
             holes: list[tuple[str, str]] = []
             if isinstance(node, ast.JoinedStr):
                 holes = [*self._holes(module, node)]
@@ -331,20 +326,27 @@ def _heading(module: Module, node: ast.expr) -> str:
                     return f"{_name(place.target)} = {ast.unparse(default)} ({values}): "
             case ast.Call(func=function) if _name(function) in {"exact", "rewritten", "approximated", "refused"}:
                 heading = f"{_name(function)}: "
-            case ast.Dict(keys=keys, values=values) if heading:
-                found = [key for key, value in zip(keys, values, strict=True) if node in ast.walk(value)]
-                construct = [key.attr for key in found if isinstance(key, ast.Attribute)]
-                return f"{construct[0].lower().replace('_', ' ')}: {heading}" if construct else heading
-            case ast.stmt():
-                return heading
+            case ast.Dict() if heading:
+                return f"{_construct(module, lambda part: part is node)}{heading}"
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]) if heading:
+                return f"{_construct(module, lambda part: _name(part) == name)}{heading}"
     return heading
+
+
+def _construct(module: Module, is_part: Callable[[ast.AST], bool]) -> str:
+    """Return the construct whose verdicts in a table of a target contain a part; empty if there is none."""
+    for table in (each for each in ast.walk(module.tree) if isinstance(each, ast.Dict)):
+        for key, value in zip(table.keys, table.values, strict=True):
+            if isinstance(key, ast.Attribute) and any(map(is_part, ast.walk(value))):
+                return f"{key.attr.lower().replace('_', ' ')}: "
+    return ""
 
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _name(node: ast.expr) -> str:
+def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 

@@ -68,7 +68,7 @@ def compile_command(
         # The name of a space may be that of its file, which may have control characters.
         print("\n".join(map(replace_unprintable, text.split("\n"))))
     else:
-        overwrite(output, text + "\n", own=space, what="the space itself")
+        overwrite(output, text + "\n", own=space, own_name="the space itself")
 
 
 def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:

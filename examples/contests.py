@@ -24,7 +24,7 @@ import pandas as pd
 
 import spacelang as sl
 from spacelang.api.execution import make_executor
-from spacelang.bench.comparison.ranks import TOLERANCE, RankEstimates, Ranking, choose_resampling, estimate_ranks
+from spacelang.bench.comparison.ranks import TOLERANCE, RankEstimates, RankingMethod, choose_bootstrap, estimate_ranks
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import InputError
@@ -298,7 +298,7 @@ def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, Ran
     entered = [each for run in runs for each in ((run, run.with_ensemble()) if run.ensemble is not None else (run,))]
     names = tuple(dict.fromkeys(run.candidate for run in entered))
     data, seeds = tuple(dict.fromkeys(run.data for run in entered)), len(contest.seeds)
-    resampling = choose_resampling(len(data), seeds)
+    resampling = choose_bootstrap(len(data), seeds)
     resampled = (
         "too few for intervals"
         if resampling is None
@@ -315,7 +315,7 @@ def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, Ran
     for place, what in enumerate(("in the search", "on test rows")):
         losses = _collect_losses(contest, entered, (data, names), place)
         print_losses(what, losses[..., -1], data, names)
-        estimates[what] = estimate_ranks(losses, Ranking.MEAN_LOSSES, TOLERANCE, resampling)
+        estimates[what] = estimate_ranks(losses, RankingMethod.MEAN_LOSSES, TOLERANCE, resampling)
         print_ranks(what, estimates[what], names, contest.seconds, base, first=TENTHS - 1 if without_curve else 0)
     return estimates
 

@@ -106,10 +106,10 @@ from spacelang.reductions.space_questions import Questions
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.sampling.sampler import Sampler
+from spacelang.solver.constraint_network import SamplingFailedError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import SamplingFailedError, UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import (
     Construct,

@@ -3,7 +3,7 @@
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import Archive, ArchiveRow, UpcomingRun, identify_space
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 SMALL = """\
 space small

@@ -14,7 +14,7 @@ from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 
 TRIALS: Final = 100
 

@@ -10,8 +10,8 @@ from storing import LIMIT, header, space, stored, trial
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
-from spacelang.runtime.storage.header import DataFacts
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.runtime.storage.store import Store
 
 HOSTILE: Final = "<script>pwned=1</script></style>]]>\"'><img src=x onerror=pwned=1>\u202e\x1b[2J\n{{7*7}}"

@@ -32,7 +32,7 @@ from typing import IO, Final, NoReturn, TextIO
 import spacelang
 from spacelang.runtime.executors._processes import zygote
 from spacelang.runtime.executors._processes.communication import THREAD_VARIABLES as LIBRARIES
-from spacelang.runtime.storage.header import current_versions
+from spacelang.runtime.storage.run_header import current_versions
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
 

@@ -12,7 +12,7 @@ from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.ir.validation import Holdout
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.header import DataFacts, RunHeader, make_header
+from spacelang.runtime.storage.run_header import DataFacts, RunHeader, make_run_header
 from spacelang.runtime.storage.store import Store, is_missing_or_empty
 from spacelang.testing.small_spaces import choice, make_space
 
@@ -49,7 +49,7 @@ def header(over: Space | None = None, **others: object) -> RunHeader:
         "options": {"b": 100, "eta": 2.0},
         "settings": {"limit trial": "60s"},
     }
-    return make_header(SMALL if over is None else over, **facts | others)
+    return make_run_header(SMALL if over is None else over, **facts | others)
 
 
 def trial(index: int, **others: object) -> TrialRecord:

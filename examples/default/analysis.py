@@ -30,11 +30,11 @@ from default.tables import TUNED_ON
 from spacelang.bench.comparison.ranks import (
     LEVEL,
     MIN_UNITS,
-    Estimate,
+    IntervalEstimate,
     RankEstimates,
-    Ranking,
+    RankingMethod,
     bootstrap_mean,
-    choose_resampling,
+    choose_bootstrap,
     estimate_ranks,
 )
 
@@ -111,7 +111,7 @@ def compute_ranks(results: pd.DataFrame) -> tuple[list[str], RankEstimates] | No
         return None
     shape = (len(complete), len(losses.columns), results["seed"].nunique(), 1)
     array = complete.to_numpy(dtype=np.float64).reshape(shape)
-    return [*losses.columns], estimate_ranks(array, Ranking.RUNS, 0.0, choose_resampling(shape[0], shape[2]))
+    return [*losses.columns], estimate_ranks(array, RankingMethod.RUNS, 0.0, choose_bootstrap(shape[0], shape[2]))
 
 
 def parts_with_equal_seeds(results: pd.DataFrame, base: str) -> list[pd.DataFrame]:
@@ -217,7 +217,7 @@ def _interval(value: float, low: float, high: float) -> str:
     return f"{value:.3f}" if isnan(low) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _estimate(found: Estimate, place: int) -> str:
+def _estimate(found: IntervalEstimate, place: int) -> str:
     value, low, high = (float(part[place, 0]) for part in (found.value, found.low, found.high))
     return f"{value:.2f}" if isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 

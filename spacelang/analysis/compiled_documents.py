@@ -34,8 +34,8 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, space_from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 

@@ -36,7 +36,7 @@ from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Va
 from spacelang.ir.standalone_arithmetic import to_value
 from spacelang.ir.value import Value, identity_key
 from spacelang.ir.walk import computed_parameters
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 

@@ -25,8 +25,8 @@ from spacelang.ir.repeated_stages import address_shared_by_uses, use_index_in_na
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.ir.walk import Assignment, default_structure
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.solver.summed_ranges import equations_with_continuous_members, names_of_simplex_shares
 from spacelang.text import Span
@@ -374,7 +374,7 @@ def ensure_admissible_default(
     """Return the structures with an admissible default, and the constraints that wrongly exclude the written default.
 
     Such a constraint is reported. If it depends on the data, it is no mistake: the default is moved to the nearest
-    member instead (see `nearest_to_default`).
+    member instead (see `member_nearest_to_default`).
     """
     space = structures.space
     taken = default_structure(space)

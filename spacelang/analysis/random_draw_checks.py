@@ -13,15 +13,15 @@ from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir.expr import references
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure
+from spacelang.solver.constraint_network import ConstraintNetwork
+from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES, group_connected_comparisons
 from spacelang.solver.counting import Structures
-from spacelang.solver.domain_cells import atoms_of
-from spacelang.solver.network import Network
-from spacelang.solver.network_compiler import MAX_EXACT_RANGES, connected_comparisons
-from spacelang.solver.summed_ranges import ranges_with_exact_draws
+from spacelang.solver.domain_cells import hyperparameter_atoms
+from spacelang.solver.summed_ranges import exactly_drawable_relations
 from spacelang.text import Span
 
 if TYPE_CHECKING:
-    from spacelang.sampling.draw_tests import AcceptanceShare
+    from spacelang.sampling.draw_acceptance import AcceptanceRate
 
 STRUCTURES_TRIED: Final = 64
 STRUCTURES_MEASURED: Final = 4_096  # The number of random structures in whose situations the shares are measured
@@ -45,7 +45,7 @@ def _check_ties(structures: Structures, report: DiagnosticCollector) -> None:
     from spacelang.sampling.sampler import Sampler
 
     space = structures.space
-    for addresses in Sampler(structures).approximate_addresses(STRUCTURES_TRIED):
+    for addresses in Sampler(structures).approximately_sampled_addresses(STRUCTURES_TRIED):
         tied = {*addresses}
         constraint = next((c for c in space.constraints if not tied.isdisjoint(references(c.expression))), None)
         if constraint is not None:
@@ -63,8 +63,8 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
         {address for name in names for address in references(network.ranges[name])}
         for networks in structures.structure_model.by_context.values()
         for network in networks
-        if ranges_with_exact_draws(network) is None
-        for names in connected_comparisons(network.ranges)
+        if exactly_drawable_relations(network) is None
+        for names in group_connected_comparisons(network.ranges)
     ]
 
 
@@ -75,10 +75,10 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
     """
     from spacelang.sampling.sampler import Sampler
 
-    least: dict[tuple[_Statement, ...], tuple[Network, Structure, AcceptanceShare]] = {}
-    for network, taken, share in Sampler(structures).measured_shares(STRUCTURES_MEASURED):
+    least: dict[tuple[_Statement, ...], tuple[ConstraintNetwork, Structure, AcceptanceRate]] = {}
+    for network, taken, share in Sampler(structures).measured_acceptance_rates(STRUCTURES_MEASURED):
         statements = tuple(_tested_statements(network))
-        if statements not in least or share.share < least[statements][2].share:
+        if statements not in least or share.rate < least[statements][2].rate:
             least[statements] = network, taken, share
     rare = [statements for statements in least if least[statements][2].is_too_small]
     for statements in rare:
@@ -87,14 +87,18 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
     if least and not rare:
         groups = [mine for mine in least if not any({*mine} < {*other} for other in least)]
         groups.sort(key=lambda statements: _start(statements[0]))
-        shares = [min(least[each][2].share for each in least if {*each} <= {*mine}) for mine in groups]
+        shares = [min(least[each][2].rate for each in least if {*each} <= {*mine}) for mine in groups]
         first, *others = (statement for statements in groups for statement in statements)
         notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
         report.add(ConstraintNeedsRejectionSampling(first.span, kind=first.kind, notes=notes, related=_related(others)))
 
 
 def _rarely_satisfied(
-    space: Space, statements: Sequence["_Statement"], network: Network, taken: Structure, share: "AcceptanceShare"
+    space: Space,
+    statements: Sequence["_Statement"],
+    network: ConstraintNetwork,
+    taken: Structure,
+    share: "AcceptanceRate",
 ) -> ConstraintRarelySatisfied:
     first, *others = statements
     names = _names(space, [member.address for member in network.members])
@@ -122,13 +126,20 @@ def _related(others: Sequence[_Statement]) -> tuple[RelatedPlace, ...]:
     )
 
 
-def _tested_statements(network: Network) -> list[_Statement]:
-    """Return the constraints and conditions of a network that draws are tested with, in the order of the text."""
+def _tested_statements(network: ConstraintNetwork) -> list[_Statement]:
+    """Return the constraints and conditions of a network that draws are tested with, in the order of the text.
+
+    Without any, constraints leave nothing of the network: these are all its constraints and conditions.
+    """
     tested = frozenset(network.tested.values())
     statements = [(constraint.expression, "constraint", constraint.span) for constraint in network.constraints]
     conditions = (member.condition for member in network.members)
     statements += [(each, "condition", each.span) for each in conditions if each is not None]
-    found = [_Statement(kind, span) for each, kind, span in statements if not tested.isdisjoint(atoms_of(each))]
+    found = [
+        _Statement(kind, span)
+        for each, kind, span in statements
+        if not tested or not tested.isdisjoint(hyperparameter_atoms(each))
+    ]
     return sorted(found, key=_start)
 
 

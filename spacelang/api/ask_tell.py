@@ -29,14 +29,14 @@ from spacelang.runtime.black_box import SINGLE_FIDELITY, BlackBoxObjective
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import WorkerSettings
 from spacelang.runtime.listeners import Closeable, SilentListener
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
-    from spacelang.runtime.executors.in_process import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluatedExecutor
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
+    from spacelang.runtime.search_loop import Steps
 
 BLACK_BOX_NAME: Final = "ask_and_tell"  # The name, in a store, of a black box that the calling program evaluates
 
@@ -85,9 +85,9 @@ def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
     """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
-    from spacelang.runtime.executors.in_process import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluatedExecutor
 
-    executor, heard = CallerEvaluated(prepared.experiment.workers.count), _EndListener()
+    executor, heard = CallerEvaluatedExecutor(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()
     going = run_steps(prepared, executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
@@ -232,7 +232,7 @@ class _EndListener(SilentListener):
 
     outcome: "Outcome | None" = None
 
-    def finished(self, outcome: "Outcome") -> None:
+    def on_finish(self, outcome: "Outcome") -> None:
         self.outcome = outcome
 
 
@@ -241,7 +241,7 @@ class _Run:
     """The state of an ask-and-tell run, which continues whenever a loss arrives."""
 
     prepared: PreparedExperiment
-    executor: "CallerEvaluated"
+    executor: "CallerEvaluatedExecutor"
     listener: _EndListener
     steps: "Steps[Result]"
     store: str | PathLike[str] | None

@@ -156,7 +156,7 @@ def verify(
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
     space, rng, number = structures.space, default_rng(seed), structures.configuration_count
-    if is_all := number is not None and number <= count and structures.model.has_numbered_values:
+    if is_all := number is not None and number <= count and structures.model.can_number_values:
         members = [*map(ConfigurationNumbers(structures).configuration_at, range(number or 0))]
     else:
         members = [default_configuration(space), *Sampler(structures).configurations(count - 1, rng)]

@@ -59,7 +59,7 @@ def use_one_thread() -> None:
     """Make this process and its children use one thread, so that it can fork; call it before numerical imports."""
     from spacelang.runtime.executors._processes import zygote_connection
 
-    zygote_connection.use_one_thread()
+    zygote_connection.set_one_thread_environment()
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:

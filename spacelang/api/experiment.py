@@ -38,18 +38,18 @@ from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.executors import ONE_WORKER, WorkerSettings
 from spacelang.runtime.final_fit import MAX_ATTEMPTS
-from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.objective import (
     Evaluator,
     FixedFidelitySetObjective,
     HasMetaFeatures,
-    KeepsModels,
+    ModelStoringObjective,
     PartiallyDefinedObjective,
     identifying_settings,
     objective_names,
 )
 from spacelang.runtime.run_deadline import RunDeadline
-from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
+from spacelang.runtime.storage.run_header import UNNAMED_SPACE, RunHeader, make_run_header, space_hash
+from spacelang.runtime.trial_models import BestTrialModels
 from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
 if TYPE_CHECKING:
@@ -192,13 +192,13 @@ class Experiment:
         the store.
         """
         stored = stored_header(path)
-        if stored is None or space_identity(space.checked) == stored.identity:
+        if stored is None or space_hash(space.checked) == stored.identity:
             return space, objective
         try:
             earlier = self.data.bind_space(replace(self, space=self.space.with_everything))
         except SpaceError:
             return space, objective
-        return earlier if space_identity(earlier[0].checked) == stored.identity else (space, objective)
+        return earlier if space_hash(earlier[0].checked) == stored.identity else (space, objective)
 
     def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
@@ -266,13 +266,13 @@ class PreparedExperiment:
 
         experiment, objective = self.experiment, self.objective
         seconds = experiment.budget.answer_seconds
-        if seconds is None or not isinstance(objective, KeepsModels) or objective_names(objective):
+        if seconds is None or not isinstance(objective, ModelStoringObjective) or objective_names(objective):
             return None
         candidates = MAX_ATTEMPTS if experiment.ensemble is None else LIBRARY_SIZE
         models = None
         with suppress(OSError):  # without a temporary folder no models are kept
-            models = KeptModels(objective.training_size, candidates)
-        objective.keep_models(None if models is None else models.folder)
+            models = BestTrialModels(objective.training_size, candidates)
+        objective.store_models_in(None if models is None else models.folder)
         return RunDeadline(
             seconds,
             started=started,
@@ -287,7 +287,7 @@ class PreparedExperiment:
         """Return the header of the run, which identifies it in a store."""
         objective = self.objective
         names = [each.formula for each in objective_names(objective)]
-        return make_header(
+        return make_run_header(
             self.space.checked,
             objective.facts,
             metric=objective.metric.formula,

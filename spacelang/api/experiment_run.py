@@ -20,11 +20,11 @@ from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.listeners import Callback, CallbackListener, LoggingListener, SilentListener
-from spacelang.runtime.loop import Steps, run_to_completion, steps
 from spacelang.runtime.objective import objective_names, prefix_key_function
 from spacelang.runtime.run_deadline import RunDeadline
-from spacelang.runtime.storage.header import PLAIN_LAW
+from spacelang.runtime.search_loop import Steps, run_to_completion, search_steps
 from spacelang.runtime.storage.records import LIMIT_FLAGS
+from spacelang.runtime.storage.run_header import PLAIN_LAW
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -156,7 +156,7 @@ def _run_loop(
     fidelities = tuple(sorted({*known, size})) if known else ()
     of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
     problem = Problem(space, size, default_rng(seed), *of_run, objectives=len(objective_names(objective)) or 1)
-    return steps(
+    return search_steps(
         search_after_initial_trials(optimizer, problem),
         executor,
         budget if answer_time is not None else budget.with_merged_time_limits(),
@@ -199,7 +199,7 @@ def check_success(result: "Result") -> "Result":
 
 
 def _no_success_message(outcome: "Outcome") -> str:
-    from spacelang.report.trial_results import count_failures_by_reason, most_frequent
+    from spacelang.report.trial_results import count_failures_by_reason, most_frequent_failure_reasons
 
     if not outcome.records:
         causes = {"interrupted": "the search was interrupted", "stopped": "a callback stopped the search"}
@@ -207,6 +207,6 @@ def _no_success_message(outcome: "Outcome") -> str:
         return f"no trial succeeded: {cause} before the first one finished"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
-    shown, _ = most_frequent(count_failures_by_reason(outcome.records))
+    shown, _ = most_frequent_failure_reasons(count_failures_by_reason(outcome.records))
     reasons = "; ".join(f"{count} x {reason}" for reason, count in shown)
     return f"no trial succeeded: all {len(outcome.records)} trials failed: {reasons}"

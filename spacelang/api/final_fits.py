@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.api.execution import make_executor
 from spacelang.errors import PicklableError
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, Refittable
+from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, RefittableObjective
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,10 +38,10 @@ class FinalFits:
     store: Path | None = None
 
     @property
-    def refittable(self) -> Refittable | None:
+    def refittable(self) -> RefittableObjective | None:
         """The objective if it can fit a pipeline on all rows, otherwise None."""
         objective = self.objective
-        return objective if self.form is not None and isinstance(objective, Refittable) else None
+        return objective if self.form is not None and isinstance(objective, RefittableObjective) else None
 
     @property
     def has_test_rows(self) -> bool:
@@ -82,12 +82,12 @@ class FinalFits:
     def predict_held_out_rows(self, records: "Sequence[TrialRecord]") -> "dict[int, npt.NDArray[Any]]":
         """Evaluate trials again; return their predictions for the held-out rows by number, without failed trials."""
         from spacelang.runtime.executors import Job
-        from spacelang.runtime.final_fit import HeldOutPredictionsWork, run_jobs
+        from spacelang.runtime.final_fit import HeldOutPredictionsWork, run_final_jobs
 
         requests = [record.trial.request for record in records]
         works = [HeldOutPredictionsWork(each.configuration, fidelity=each.fidelity) for each in requests]
         with self.new_executor() as executor:
-            results = run_jobs(executor, *(Job(number, work) for number, work in enumerate(works)))
+            results = run_final_jobs(executor, *(Job(number, work) for number, work in enumerate(works)))
         pairs = zip(records, results, strict=True)
         return {record.index: result.value for record, result in pairs if result.value is not None}
 

@@ -22,7 +22,11 @@ from spacelang.ir.value import Value
 from spacelang.runtime.archives import DistanceNorm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.nearest_configuration import member_without_dropped_keys, tuple_key, with_keys_of
+from spacelang.solver.nearest_configuration import (
+    drop_keys_without_meaning,
+    member_without_dropped_keys,
+    owning_tuple_key,
+)
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
 
@@ -121,13 +125,13 @@ def keys_without_meaning(space: Space, given: Iterable[InitialItem]) -> tuple[st
 
 def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterator[Diagnostic]:
     assert given.values is not None
-    for wrong in all_exclusions(space.checked, with_keys_of(space.checked, given.values)[0]):
+    for wrong in all_exclusions(space.checked, drop_keys_without_meaning(space.checked, given.values)[0]):
         is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
         related = (
             (RelatedPlace(wrong.span, "this part of the space excludes the configuration"),) if is_somewhere else ()
         )
         spans = given.value_spans
-        span = spans.get(wrong.key) or spans.get(tuple_key(wrong.key), given.span)
+        span = spans.get(wrong.key) or spans.get(owning_tuple_key(wrong.key), given.span)
         yield InitialConfigurationNotInSpace(primary=span, related=related, reason=wrong.reason)
 
 

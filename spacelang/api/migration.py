@@ -23,7 +23,7 @@ from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
-from spacelang.solver.nearest_configuration import NearestMember, nearest_member, with_keys_of
+from spacelang.solver.nearest_configuration import NearestMember, drop_keys_without_meaning, nearest_member
 from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
@@ -183,11 +183,11 @@ def migrate_trials(
     left: list[DroppedTrial] = []
     trials = {record.index: record.trial for record in run.records()}
     renames.check((trial.request.configuration for trial in trials.values()), structures.space)
-    for number in run.ranked(run.count):
+    for number in run.best_trial_numbers(run.count):
         trial = trials[number]
         assert trial.loss is not None
         renamed = renames.apply(trial.request.configuration)
-        found = nearest_member(structures, with_keys_of(structures.space, renamed)[0])
+        found = nearest_member(structures, drop_keys_without_meaning(structures.space, renamed)[0])
         if all(change.given is None for change in found.changes):
             filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}
             moved.append(MigratedTrial(number, trial.loss, found.member, filled))

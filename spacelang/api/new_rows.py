@@ -16,7 +16,7 @@ from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import UNRELATED
 from spacelang.runtime.evaluation.unseen_rows import align_features, encode_test_labels, format_names
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.unseen_scores import score_with_interval
 from spacelang.spelling_suggestions import format_suggestion
 

@@ -55,14 +55,14 @@ class Result:
     assembled: "Ensemble | None" = None
 
     def __repr__(self) -> str:
-        from spacelang.report.reprs import front_text, result_text
+        from spacelang.report.reprs import pareto_front_text, result_text
 
-        return self._show(front_text, result_text)
+        return self._show(pareto_front_text, result_text)
 
     def _repr_html_(self) -> str:
-        from spacelang.report.reprs import front_html, result_html
+        from spacelang.report.reprs import pareto_front_html, result_html
 
-        return self._show(front_html, result_html)
+        return self._show(pareto_front_html, result_html)
 
     def _show(self, show_front: Callable[..., str], show_best: Callable[..., str]) -> str:
         from spacelang.report.reprs import result_rows

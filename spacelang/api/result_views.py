@@ -151,10 +151,10 @@ class ResultViews:
 
     def page(self) -> InlinePage:
         """Return the page; see `Result.report`."""
-        from spacelang.report.page.rendering import render_run_data
+        from spacelang.report.page.rendering import render_page_of_run_data
 
         with self._run_data() as run_data:
-            return InlinePage(render_run_data([run_data]))
+            return InlinePage(render_page_of_run_data([run_data]))
 
     @contextmanager
     def _run_data(self) -> Iterator[RunData]:

@@ -18,30 +18,30 @@ from spacelang.report.next_steps import (
     LIMITS,
     TABULATE,
     RunLimits,
-    is_exhausted,
+    has_tried_whole_space,
     read_run_limits,
     resume_call_in_python,
-    resume_command,
+    resume_command_line,
 )
-from spacelang.report.stored_runs import parse_options
+from spacelang.report.stored_run_output import parse_optimizer_options
 from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.header import GROUP_NAME, UNNAMED_SPACE, RunHeader
 from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.run_header import GROUP_NAME, UNNAMED_SPACE, RunHeader
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
     StoredRun,
-    arguments_to_repeat,
     data_reference,
     has_test_file,
-    is_held_by_program,
+    python_arguments_to_repeat,
     readable_data,
     readable_test_file,
     stored_data_options,
+    was_data_passed_by_program,
 )
 from spacelang.serialization.definition import VERSION
 from spacelang.text import Source, SourceFileLocation, count_with_noun, quote_for_shell
@@ -102,7 +102,7 @@ class ResumableRun:
         """Return the reference of the data: the given one, or that of the store. Raises DataError if it is unknown."""
         found = readable_data(self.header) if given is None else given
         if found is None:
-            if is_held_by_program(self.header):
+            if was_data_passed_by_program(self.header):
                 what = f"the data of the run in `{self.store}` came from a Python program, and a store contains no data"
                 call = f"`sl.resume({str(self.store)!r}, features, target)`"
                 raise DataError(what, f"resume it in Python by {call}, or give a file of the same rows by `--data`")
@@ -268,9 +268,9 @@ def open_resumable_run(store: Path, given: Collection[str] = ()) -> ResumableRun
     Raises StoreError if the file is no store, or if the run needs more of its program.
     """
     with Store.read(store) as run:
-        call, missing = resume_call_in_python(run), arguments_to_repeat(run.header)
+        call, missing = resume_call_in_python(run), python_arguments_to_repeat(run.header)
         absent = [each for each in missing if each.partition("=")[0] not in given]
-        if call is not None and not (missing or is_held_by_program(run.header)):
+        if call is not None and not (missing or was_data_passed_by_program(run.header)):
             what = f"the run in `{store}` used Python functions of a program, which the store does not contain"
             raise StoreError(what, f"resume it in Python by {call}")
         if absent:
@@ -287,13 +287,13 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
         store=store,
         header=run.header,
         state=run.state,
-        command=resume_command(run),
+        command=resume_command_line(run),
         seconds=run.seconds,
         trials=run.count,
         limits=read_run_limits(run),
         last_workers=workers[-1] if workers else 1,
         votes=run.requested_ensemble_votes,
-        is_exhausted=is_exhausted(run),
+        is_exhausted=has_tried_whole_space(run),
     )
 
 
@@ -345,7 +345,7 @@ def _optimizer_options(header: RunHeader) -> dict[str, str]:
     if header.asked is not None:
         pairs = (text.partition("=") for text in header.asked.get("set", ()))
         return {name: value for name, _, value in pairs}
-    return {name: _option_text(value) for name, value in parse_options(header.options).items()}
+    return {name: _option_text(value) for name, value in parse_optimizer_options(header.options).items()}
 
 
 def _option_text(value: Any) -> str:

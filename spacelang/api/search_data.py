@@ -16,7 +16,7 @@ from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.objective import Objective, ObjectiveInfo, objective_names
-from spacelang.runtime.storage.header import SCORER_SETTING
+from spacelang.runtime.storage.run_header import SCORER_SETTING
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -381,10 +381,10 @@ def _refuse_settings(name: str, settings: list[str]) -> None:
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
-    from spacelang.runtime.scoring.user_functions import function_bound
+    from spacelang.runtime.scoring.user_functions import make_function_bound
 
     bounds = () if space.task is None else space.task.bounds
-    return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))
+    return (*bounds, *(make_function_bound(name, limit) for name, limit in (constraints or {}).items()))
 
 
 def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from spacelang.ir.trial import Trial
 from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, options_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.splits import allowed_prefix_length, group_or_time_order, stratified_order
+from spacelang.runtime.evaluation.splits import allowed_prefix_length, order_by_groups_or_times, stratified_order
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
 from spacelang.runtime.run_deadline import FinalWorkCosts, WorkSizes
 
@@ -127,7 +127,7 @@ class SklearnSearchState:
 
     def update_final_fit_reserve(self, trial: Trial, score: float) -> None:
         """Correct the reserve for the final fit by a finished trial."""
-        self.costs.learn_growth(trial)
+        self.costs.update_cost_growth(trial)
         if trial.loss is not None and score > self.best_score:
             self.best_score = score
             self.reserve = self.costs.fit_seconds(trial, None)
@@ -145,7 +145,7 @@ class SklearnSearchState:
             rng, size = np.random.default_rng(self.prepared.experiment.seed), rows
             if dataset.relations:
                 related = dataset.relations.take(training)
-                order, lengths = group_or_time_order(related, None if codes is None else codes[training], rng)
+                order, lengths = order_by_groups_or_times(related, None if codes is None else codes[training], rng)
                 size = allowed_prefix_length(lengths, rows)
             else:
                 order = rng.permutation(len(training)) if codes is None else stratified_order(codes[training], rng)

@@ -32,7 +32,7 @@ from spacelang.text import Source
 if TYPE_CHECKING:
     from spacelang.api.compilation import Verification
     from spacelang.ir.data_binding import DataColumn
-    from spacelang.sampling.batch_builder import Batch
+    from spacelang.sampling.batch_builder import ConfigurationBatch
     from spacelang.sampling.neighbours import Neighbourhood
     from spacelang.solver.nearest_configuration import NearestMember
     from spacelang.solver.numbering import ConfigurationNumbers
@@ -176,7 +176,7 @@ class Space(CachedPropertyMixin):
         """
         return self.columns(count, seed=seed, advised=advised).configurations()
 
-    def columns(self, count: int, *, seed: int = 0, advised: bool = False) -> "Batch":
+    def columns(self, count: int, *, seed: int = 0, advised: bool = False) -> "ConfigurationBatch":
         """Return `count` random configurations as one array for each decision and hyperparameter.
 
         This takes seconds for millions of configurations. The arguments and errors are those of `sample`.
@@ -289,9 +289,9 @@ class Space(CachedPropertyMixin):
         As few decisions as possible change, and then as few hyperparameters as possible. Keys that have no meaning for
         the data of a bound space are left out. Raises ValueError for an empty space, and TypeError as `exclusion` does.
         """
-        from spacelang.solver.nearest_configuration import nearest_member, with_keys_of
+        from spacelang.solver.nearest_configuration import drop_keys_without_meaning, nearest_member
 
-        return nearest_member(self.counted, with_keys_of(self.checked, to_configuration(configuration))[0])
+        return nearest_member(self.counted, drop_keys_without_meaning(self.checked, to_configuration(configuration))[0])
 
     def compile(self, target: str, *, strict: bool = False, **options: Any) -> "LoweringResult[Any, Any]":
         """Compile the space for a target; with `strict`, fail if the target only approximates a part of it.
@@ -341,9 +341,9 @@ class Space(CachedPropertyMixin):
 
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
         """Return the unfitted scikit-learn Pipeline of a configuration; raises ValueError if it is not a member."""
-        from spacelang.runtime.pipelines.build import build
+        from spacelang.runtime.pipelines.build import build_pipeline
 
-        return build(self.checked, self._member(configuration), random_state=random_state)
+        return build_pipeline(self.checked, self._member(configuration), random_state=random_state)
 
 
 def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:

@@ -39,12 +39,12 @@ from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.splits import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
-from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord, pareto_front
+from spacelang.runtime.history import EndReason, NullTrialStorage, Outcome, RunHistory, TrialRecord, pareto_front
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
 from spacelang.runtime.pipelines.input_conversion import used_columns
 from spacelang.runtime.scoring.stored_scorers import stored_scorer
-from spacelang.runtime.storage.header import (
+from spacelang.runtime.storage.run_header import (
     MISSING_VALUES_IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
     SCORER_SETTING,
@@ -227,7 +227,7 @@ def reopen_run(
 
 
 def _stored_outcome(run: StoredRun) -> Outcome:
-    history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
+    history = RunHistory(lambda: 0.0, run.header.training_size, NullTrialStorage())
     for record in run.records():
         history.store(record)
     return replace(history.make_outcome(EndReason.BUDGET), seconds=run.seconds)

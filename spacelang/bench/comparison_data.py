@@ -14,7 +14,7 @@ from spacelang.api.result import Result
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
-from spacelang.bench.table_search import resolve_data
+from spacelang.bench.table_search import load_evaluation_data
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
@@ -23,8 +23,8 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.history import EndReason
-from spacelang.runtime.objective import Refittable, positive_class_of
-from spacelang.runtime.storage.header import DataFacts, space_identity
+from spacelang.runtime.objective import RefittableObjective, positive_class_of
+from spacelang.runtime.storage.run_header import DataFacts, space_hash
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class ComparisonDataset:
     label: str
     experiment: Experiment
 
-    def check(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> EvaluationCriteria:
+    def check_and_make_criteria(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> EvaluationCriteria:
         """Return the criteria of the runs, as the first seed gives them.
 
         Raises InputError or SpaceError for a mistake that would make every run fail.
@@ -101,7 +101,7 @@ class ComparisonDataset:
             self._describe_test_rows(objective),
             prepared.initial_configurations(lambda found: remarks.extend(found.messages)) or (),
             tuple(remarks),
-            space_identity(space.checked) if self.experiment.space.is_provisional else "",
+            space_hash(space.checked) if self.experiment.space.is_provisional else "",
         )
 
     def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
@@ -124,7 +124,9 @@ class ComparisonDataset:
         dataset = check_and_encode_labels(seen, kind)
         return make_data_facts(self.label, dataset.features, dataset.original_labels)
 
-    def run(self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener") -> RunOutcome:
+    def execute_run(
+        self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener"
+    ) -> RunOutcome:
         """Execute one run, and resume it if `place` already has a store of it.
 
         The run is stored in `place`; None stores nothing. It has its own workers and caches, because what another
@@ -134,7 +136,7 @@ class ComparisonDataset:
         with closing(prepared.make_executor()) as executor:
             initial = prepared.initial_configurations() or ()
             found = run_experiment(prepared, executor, initial=initial, store=place, resume=True, listener=listener)
-            return found.outcome, score_winner(found, executor)
+            return found.outcome, fit_and_score_winner(found, executor)
 
     def _prepare(self, optimizer: NestedPlugin, seed: int) -> PreparedExperiment:
         experiment = replace(self.experiment, optimizer=optimizer, seed=seed)
@@ -196,7 +198,7 @@ def read_comparison_data(
     return tuple(found)
 
 
-def label_references(references: Iterable[str]) -> dict[str, str]:
+def label_data_references(references: Iterable[str]) -> dict[str, str]:
     """Return the references by a label: the file name, or the whole reference if several have the same file name.
 
     Raises ComparisonDataError for a reference that is given twice.
@@ -228,7 +230,7 @@ def _make_experiment(
     if isinstance(source, PathLike):
         source = fspath(source)
     if isinstance(source, str):
-        experiment = make_experiment(data=resolve_data(source, target_column, reading))
+        experiment = make_experiment(data=load_evaluation_data(source, target_column, reading))
     else:
         try:
             features, target = source
@@ -272,7 +274,7 @@ def _short_label(reference: str) -> str:
     return name.removesuffix(suffix) if suffix and len(name) > len(suffix) else path
 
 
-def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | None":
+def fit_and_score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | None":
     """Fit the winner of a run on all rows that trials saw, and return its score on the test rows.
 
     Returns None if there are no test rows or no winner, and after an interruption. If the best pipeline cannot be
@@ -283,7 +285,7 @@ def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | N
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 
     outcome, objective = result.outcome, result.objective
-    if not isinstance(objective, Refittable) or not objective.test_rows:
+    if not isinstance(objective, RefittableObjective) or not objective.test_rows:
         return None
     if outcome.best is None or outcome.ended is EndReason.INTERRUPTED:
         return None

@@ -19,11 +19,11 @@ from spacelang.bench.comparison_data import (
     ConfiguredOptimizer,
     ConfiguredOptimizersError,
     EvaluationCriteria,
-    label_references,
+    label_data_references,
     parse_optimizers,
     read_comparison_data,
 )
-from spacelang.bench.runs import (
+from spacelang.bench.comparison_runs import (
     execute_runs,
     make_comparison_plan,
     plan_runs,
@@ -45,7 +45,7 @@ __all__ = [
     "ComparisonDataError",
     "ConfiguredOptimizersError",
     "compare",
-    "label_references",
+    "label_data_references",
     "parse_optimizers",
 ]
 
@@ -252,7 +252,7 @@ class Comparison:
         The columns are models, ranking, optimizer, other, seconds, difference, low, high, within_noise. `difference` is
         the rank of `optimizer` minus the rank of `other`.
         """
-        return self._estimates(self.results.pairs, ["optimizer", "other", "seconds"], "difference")
+        return self._estimates(self.results.optimizer_pairs, ["optimizer", "other", "seconds"], "difference")
 
     def _estimates(self, whose: Iterable[tuple[str, ...]], columns: list[str], what: str) -> "pd.DataFrame":
         import pandas as pd
@@ -279,11 +279,11 @@ class Comparison:
         import pandas as pd
 
         from spacelang.bench.comparison import IncumbentCandidates
-        from spacelang.bench.comparison.ranks import Ranking
+        from spacelang.bench.comparison.ranks import RankingMethod
 
         results, rows = self.results, []
         for models in IncumbentCandidates:
-            by_ranks = [(ranking.value, "", results.leaders_by_rank(models, ranking)) for ranking in Ranking]
+            by_ranks = [(ranking.value, "", results.leaders_by_rank(models, ranking)) for ranking in RankingMethod]
             by_data = [("median", data, results.leaders_by_median(data, models)) for data in results.data]
             for by, data, found in [*by_ranks, *by_data]:
                 rows += [(models.value, by, data, each.start, each.end, each.leaders) for each in found]
@@ -322,7 +322,7 @@ def _check_data(
     mistakes: list[InputError] = []
     for arena in datasets:
         try:
-            found[arena.label] = arena.check(seed, entered)
+            found[arena.label] = arena.check_and_make_criteria(seed, entered)
         except InputError as error:
             mistakes.append(error)
     if mistakes:

@@ -25,7 +25,7 @@ from spacelang.runtime.errors import InputError, timeout_failure
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors.in_process import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
-from spacelang.runtime.storage.header import current_versions
+from spacelang.runtime.storage.run_header import current_versions
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 from spacelang.serialization.definition import space_to_json
 
@@ -64,7 +64,7 @@ def search_table(
     no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
     """
     loaded = open_space(space, options["allow"], options["bind"])
-    data = resolve_data(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
+    data = load_evaluation_data(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
     budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])
     workers = worker_settings(loaded, options)
     experiment = Experiment(space=loaded, data=data, budget=budget, workers=workers, **experiment_fields(options))
@@ -113,7 +113,7 @@ class LossTableData(EvaluationData):
         return SimulatedExecutor(aim.evaluate, workers=max(workers.count, 1))
 
 
-def resolve_data(
+def load_evaluation_data(
     reference: str, target_column: "str | tuple[str, ...] | None" = None, reading: "ReadOptions | None" = None
 ) -> EvaluationData:
     """Return the data that a reference such as `--data` names: a loss table, an artificial objective, or rows.
@@ -176,7 +176,7 @@ def table_or_missing_count(
         metric=objective.metric.name,
         formula=objective.metric.formula,
         validation=describe_validation(objective.validation),
-        preparation=objective.preparation.sentence,
+        preparation=objective.preparation.description_sentence,
         hyperparameters=tabulate.hyperparameters,
         seed=seed,
         constant=objective.constant_loss,

@@ -258,9 +258,9 @@ def limited_imports() -> Iterator[None]:
     if space >= tight and files >= MIN_OPEN_FILES:
         yield
         return
-    from spacelang.runtime.executors._processes.zygote_connection import use_one_thread
+    from spacelang.runtime.executors._processes.zygote_connection import set_one_thread_environment
 
-    use_one_thread()
+    set_one_thread_environment()
     finder = _LimitedImports(space, files)
     sys.meta_path.insert(0, finder)
     try:

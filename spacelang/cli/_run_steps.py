@@ -40,10 +40,10 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
 
 def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "ReadingOptions") -> "EvaluationData":
     """Return the data named by `--data`."""
-    from spacelang.bench.table_search import resolve_data
+    from spacelang.bench.table_search import load_evaluation_data
     from spacelang.runtime.data.read_options import select_read_options
 
-    return resolve_data(data, target_column, select_read_options(options))
+    return load_evaluation_data(data, target_column, select_read_options(options))
 
 
 def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
@@ -166,7 +166,7 @@ def run_search(
 
     from spacelang.api.experiment_run import run_experiment
     from spacelang.report.progress import progress_listener
-    from spacelang.runtime.storage.runs import reserve_default_path
+    from spacelang.runtime.storage.run_listing import reserve_default_path
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with ExitStack() as stack:
@@ -238,18 +238,20 @@ def print_answer(
     """Print the short answer of a run, with the next steps on `data`, as the user named it."""
     from rich.console import Console
 
-    from spacelang.report.next_steps import next_steps
+    from spacelang.report.next_steps import suggest_next_steps
     from spacelang.report.run_facts import NO_FINAL_WORK
     from spacelang.report.summary import print_summary
     from spacelang.runtime.storage.store import Store
 
     assert found.store is not None
     outcome, points = found.outcome, facts.starting_points
-    budget = "" if points is None else points.larger_budget(outcome)
+    budget = "" if points is None else points.larger_budget_option(outcome)
     with Store.read(found.store) as run:
         has_best = outcome.best is not None
         trusted = found.experiment.space.surroundings.allowed
-        steps = [step.line for step in next_steps(run, has_best=has_best, budget=budget, data=data, trusted=trusted)]
+        steps = [
+            step.line for step in suggest_next_steps(run, has_best=has_best, budget=budget, data=data, trusted=trusted)
+        ]
     print_summary(outcome, facts, Console(highlight=False), after or NO_FINAL_WORK, steps)
 
 
@@ -318,13 +320,13 @@ def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, g
 def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
     """Print the result of a search without rows and return the exit status."""
     from spacelang.bench.tables.objective import TableObjective
-    from spacelang.report.run_document import document
+    from spacelang.report.run_document import run_json_document
 
     outcome, objective = found.outcome, found.objective
     table = objective.table if isinstance(objective, TableObjective) else None
     facts = make_run_facts(found, "" if table is None else table.metadata.preparation)
     if as_json:
-        print_json(document(outcome, facts))
+        print_json(run_json_document(outcome, facts))
     else:
         source = f"Losses come from `{objective.facts.name}`; nothing was fitted."
         if table is not None:
@@ -338,12 +340,14 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
 
 
 def _print_pipeline(found: "Result", configuration: "Configuration", seed: int | None) -> None:
-    from spacelang.report.code_writer import pipeline_source
+    from spacelang.report.code_writer import pipeline_module_source
     from spacelang.runtime.errors import BuildError
-    from spacelang.runtime.pipelines.build import build
+    from spacelang.runtime.pipelines.build import build_pipeline
 
     try:
-        text = pipeline_source(build(found.searched.space, configuration, random_state=seed, n_jobs=None))
+        text = pipeline_module_source(
+            build_pipeline(found.searched.space, configuration, random_state=seed, n_jobs=None)
+        )
     except BuildError as error:
         print_error(error.message, error.help)
         return

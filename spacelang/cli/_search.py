@@ -102,7 +102,7 @@ class FinishedSearch:
     @cached_property
     def facts(self) -> "RunFacts":
         """The facts of the run that its summary needs besides the outcome."""
-        return make_run_facts(self.found, self.objective.preparation.sentence)
+        return make_run_facts(self.found, self.objective.preparation.description_sentence)
 
     def fit_and_print_result(self, *, as_json: bool, with_code: bool = False) -> int:
         """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
@@ -129,11 +129,11 @@ class FinishedSearch:
         return status
 
     def _print_json(self, finale: "FinalFit | None", ensemble: "Ensemble | None") -> None:
-        from spacelang.report.run_document import document, ensemble_document
+        from spacelang.report.run_document import ensemble_document, run_json_document
 
         time_note = "; ".join(each.note for each in (finale, ensemble) if each is not None and each.note)
         vote = None if ensemble is None else ensemble_document(ensemble, self.facts.metric)
-        print_json(document(self.found.outcome, self.facts, finale, vote, time_note))
+        print_json(run_json_document(self.found.outcome, self.facts, finale, vote, time_note))
 
     def _final_fit(self) -> "tuple[FinalFit | None, int]":
         """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
@@ -172,8 +172,8 @@ class FinishedSearch:
 
     def _print_code(self, finale: "FinalFit | None", ensemble: "Ensemble | None") -> None:
         """Print the code of the pipeline and of the ensemble; everything else is in comments, so that it can be run."""
-        from spacelang.report.code_writer import pipeline_source
-        from spacelang.report.summary import describe_ensemble, describe_weights
+        from spacelang.report.code_writer import pipeline_module_source
+        from spacelang.report.summary import describe_ensemble, describe_member_weights
         from spacelang.runtime.ensembles.construction import make_unfitted_vote
 
         best = self.found.outcome.best
@@ -185,12 +185,12 @@ class FinishedSearch:
             return
         print_comments(f"the pipeline of trial {shown.index}:")
         print()
-        print_code(pipeline_source(self.objective.make_pipeline(shown.trial.request.configuration)))
+        print_code(pipeline_module_source(self.objective.make_pipeline(shown.trial.request.configuration)))
         self._print_fit_line()
         if ensemble is not None and ensemble.members:
-            print_comments(describe_ensemble(ensemble.choice), describe_weights(ensemble.members))
+            print_comments(describe_ensemble(ensemble.choice), describe_member_weights(ensemble.members))
             print()
-            print_code(pipeline_source(make_unfitted_vote(self.objective, ensemble.members), ENSEMBLE_NAME))
+            print_code(pipeline_module_source(make_unfitted_vote(self.objective, ensemble.members), ENSEMBLE_NAME))
             self._print_fit_line(ENSEMBLE_NAME)
 
     def _print_fit_line(self, name: str = "pipeline") -> None:

@@ -62,7 +62,7 @@ def command(
     from spacelang.bench.comparison.progress import ComparisonProgress
     from spacelang.bench.comparison.summary import comparison_document
     from spacelang.bench.comparison.text_report import print_comparison
-    from spacelang.bench.run_comparison import ComparisonOptions, compare, label_references
+    from spacelang.bench.run_comparison import ComparisonOptions, compare, label_data_references
     from spacelang.plugins import split_outside_brackets
     from spacelang.runtime.data.read_options import select_read_options
 
@@ -77,7 +77,9 @@ def command(
     place = _new_folder(loaded) if folder is None else Path(folder)
     with _exit_on_errors(place), ComparisonProgress(Console(file=unsanitized_stream(sys.stderr))) as listener:
         given: ComparisonOptions = {**options, "folder": place, "listener": listener}
-        comparison = compare(loaded, label_references(data or []), split_outside_brackets(optimizers, ","), **given)
+        comparison = compare(
+            loaded, label_data_references(data or []), split_outside_brackets(optimizers, ","), **given
+        )
     if json:
         found = comparison_document(comparison.results)
         print_json({**found, "folder": str(place), "interrupted": comparison.interrupted})
@@ -118,9 +120,9 @@ def _check_usage(optimizers: str, time: str | float | None, validate: str | None
 def _new_folder(space: "Space") -> Path:
     from datetime import datetime
 
-    from spacelang.runtime.storage.runs import name_candidates
+    from spacelang.runtime.storage.run_listing import default_file_names
 
-    places = (Path("comparisons") / name for name in name_candidates(space.name, datetime.now()))
+    places = (Path("comparisons") / name for name in default_file_names(space.name, datetime.now()))
     return next(place for place in places if not place.exists())
 
 

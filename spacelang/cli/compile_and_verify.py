@@ -120,7 +120,7 @@ def verify_command(
     Example: `spacelang verify credit.space --target configspace`
     """
     from spacelang.api.compilation import compile_with_target, verify
-    from spacelang.solver.network import SamplingFailedError
+    from spacelang.solver.constraint_network import SamplingFailedError
     from spacelang.targets import TARGETS
 
     chosen = configure_plugin(TARGETS, target, set_)

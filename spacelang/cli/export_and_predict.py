@@ -117,11 +117,11 @@ def _exported(
         content, trusted = _skops_model(finished, chosen)
         return _Exported(content, trusted=trusted)
     if output.suffix == ONNX:
-        from spacelang.report.onnx_model import check_onnx_installed, onnx_model
+        from spacelang.report.onnx_export import check_onnx_installed, convert_to_onnx
 
         check_onnx_installed()
         fitted = finished.fit_pipeline(chosen, forks=True)
-        content, inputs = onnx_model(fitted, finished.objective.dataset.features, origin)
+        content, inputs = convert_to_onnx(fitted, finished.objective.dataset.features, origin)
         return _Exported(content, inputs=inputs)
     return _Exported(_code(finished, chosen, origin))
 
@@ -139,11 +139,11 @@ def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", or
 
 
 def _skops_model(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection") -> tuple[bytes, list[str]]:
-    from spacelang.report.pipeline_module import check_skops_installed, dump_model
+    from spacelang.report.pipeline_module import check_skops_installed, dump_skops_model
 
     check_skops_installed()
-    dump_model(finished.unfitted_pipeline(chosen))  # fails early, before minutes are spent on the fit
-    return dump_model(finished.fit_pipeline(chosen, forks=True))
+    dump_skops_model(finished.unfitted_pipeline(chosen))  # fails early, before minutes are spent on the fit
+    return dump_skops_model(finished.fit_pipeline(chosen, forks=True))
 
 
 def check_single_or_ensemble(options: "StoredPipelineOptions") -> None:
@@ -169,7 +169,7 @@ def provenance(
     """
     from spacelang.ir.task import describe_bound
     from spacelang.ir.trial import LossName
-    from spacelang.report.stored_runs import describe_measurement
+    from spacelang.report.stored_run_output import describe_measurement
     from spacelang.report.summary import describe_ensemble
     from spacelang.runtime.ensembles.construction import EnsembleSelection
 
@@ -241,7 +241,7 @@ def predict_command(
     limit_threads_before_fork()
     from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows, share_of_fitted_rows
     from spacelang.api.stored_runs import reopen_run
-    from spacelang.report.trial_results import describe_interval, score_document
+    from spacelang.report.trial_results import document_of_test_score, format_named_test_score_with_interval
     from spacelang.runtime.pipelines import PipelineInput
 
     given = read_options_if_given(reading)
@@ -258,12 +258,14 @@ def predict_command(
     if output is not None:
         write_new(output, predicted.csv)
     if json:
-        scored = None if score is None else {"metric": objective.metric.formula, **score_document(score)}
+        scored = None if score is None else {"metric": objective.metric.formula, **document_of_test_score(score)}
         print_json({"file": None if output is None else str(output), **predicted.document, "score": scored})
     elif output is None:
         print_file_text(predicted.csv)
     if score is not None:
-        print_note(f"on the {score.rows} rows with a label: {describe_interval(score, objective.metric)}")
+        print_note(
+            f"on the {score.rows} rows with a label: {format_named_test_score_with_interval(score, objective.metric)}"
+        )
         if seen := share_of_fitted_rows(rows, objective.dataset):
             print_note(f"the pipeline was fitted to {100 * seen:.0f} % of these rows, so this score is optimistic")
     print_provenance(finished, provenance(finished, chosen, found)[:-1])  # `show` and `export` list the versions

@@ -30,6 +30,6 @@ def command(
         import_optional("pygls")
     except MissingLibraryError as error:
         fail(error.message, error.help)
-    from spacelang.language_server.server import start
+    from spacelang.language_server.server import start_server
 
-    start(parse_bindings(options.bind), options.allow or (), __version__)
+    start_server(parse_bindings(options.bind), options.allow or (), __version__)

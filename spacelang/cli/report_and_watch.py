@@ -35,7 +35,7 @@ def report_command(
     Example: `spacelang report runs/credit-20260131-120000.db -o report.html`
     """
     from spacelang.report.page.rendering import render_page
-    from spacelang.runtime.storage.runs import list_runs
+    from spacelang.runtime.storage.run_listing import list_runs
     from spacelang.runtime.storage.store import Store
     from spacelang.runtime.storage.store_errors import StoreError
 
@@ -73,12 +73,12 @@ def watch_command(
 
     Example: `spacelang watch runs/credit-20260131-120000.db --no-browser`
     """
-    from spacelang.report.page.watch_server import WatchedPage, WatchServer, new_token
+    from spacelang.report.page.watch_server import WatchedPage, WatchServer, new_access_token
 
     watched = WatchedPage(run)
     watched.page()  # raises StoreError
     try:
-        server = WatchServer(watched, new_token(), port)
+        server = WatchServer(watched, new_access_token(), port)
     except OSError as error:
         fail(f"port {port} cannot be used: {os_error_text(error)}", "name another port, or leave `--port` out")
     typer.echo(f"{run} is shown at {server.address}")

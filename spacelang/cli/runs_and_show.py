@@ -12,7 +12,7 @@ from spacelang.ir.trial import LossName
 from spacelang.text import pad_table_columns
 
 if TYPE_CHECKING:
-    from spacelang.runtime.storage.runs import RunListing, RunSummary
+    from spacelang.runtime.storage.run_listing import RunListing, RunSummary
 
 GROUP = ("Use a run", 1)
 
@@ -44,24 +44,24 @@ def runs_command(
 
     Example: `spacelang runs runs old/*.db`
     """
-    from spacelang.runtime.storage.runs import DEFAULT_FOLDER, list_runs
+    from spacelang.runtime.storage.run_listing import DEFAULT_FOLDER, list_runs
 
     found = places or [Path(DEFAULT_FOLDER)]
     if (export is not None or tree is not None) and len(found) > 1:
         fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
     if export is not None:
-        from spacelang.runtime.storage.runs import export_table
+        from spacelang.runtime.storage.run_listing import export_trials
         from spacelang.runtime.storage.store import Store
 
         with Store.read(found[0]) as run:
-            export_table(run, export)
+            export_trials(run, export)
     if tree is not None:
         _write_tree(found[0], tree)
     if export is not None or tree is not None:
         return
     listing = list_runs(*found)
     if json:
-        from spacelang.report.stored_runs import run_summary_document
+        from spacelang.report.stored_run_output import run_summary_document
 
         print_json([run_summary_document(run) for run in listing.runs])
     else:
@@ -69,13 +69,13 @@ def runs_command(
 
 
 def _write_tree(store: Path, picture: Path) -> None:
-    from spacelang.report.page.structure_tree import search_tree_of_run
+    from spacelang.report.page.tree_tables import search_tree_listing
     from spacelang.runtime.storage.store import Store
 
     if str(picture) != "-" and picture.suffix not in (".svg", ".txt"):
         fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
     with Store.read(store) as run:
-        found = search_tree_of_run(run)
+        found = search_tree_listing(run)
     text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
     if str(picture) == "-":
         typer.echo(text)
@@ -119,11 +119,11 @@ def show_command(
 
     Example: `spacelang show runs/credit-20260131-120000.db --top 5`
     """
-    from spacelang.report.stored_runs import document, text
+    from spacelang.report.stored_run_output import stored_run_document, stored_run_text
     from spacelang.runtime.storage.store import Store
 
     with Store.read(run) as found:
         if json:
-            print_json(document(found, top))
+            print_json(stored_run_document(found, top))
         else:
-            typer.echo(text(found, top))
+            typer.echo(stored_run_text(found, top))

@@ -91,10 +91,10 @@ def resume_table(found: "ResumableRun", data: str | None, output: Path, given: R
 def _stored_search(found: "ResumableRun") -> "TabulationSearch":
     """Return the search of a stored tabulation; raises StoreError if the rungs in the store are invalid."""
     from spacelang.bench.tables import TabulationSearch
-    from spacelang.report.stored_runs import parse_options
+    from spacelang.report.stored_run_output import parse_optimizer_options
     from spacelang.runtime.storage.store_errors import StoreError
 
-    options = parse_options(found.header.options)
+    options = parse_optimizer_options(found.header.options)
     sizes = options.get("sizes")
     if not isinstance(sizes, list) or not sizes or not all(type(each) is int and each > 0 for each in sizes):
         raise StoreError(f"`{found.store}` has invalid rungs", "start again with `spacelang tabulate`")
@@ -169,16 +169,16 @@ def _table(
         message = f"{table:,} of {len(outcome.records) + table:,} trials are missing, so no table was written"
         fail(message, f"continue with `spacelang resume {place} -o {output}`", status=INTERRUPTED)
     if outcome.best is None:
-        from spacelang.report.trial_results import count_failures_by_reason, most_frequent
+        from spacelang.report.trial_results import count_failures_by_reason, most_frequent_failure_reasons
 
-        shown, _ = most_frequent(count_failures_by_reason(outcome.records))
+        shown, _ = most_frequent_failure_reasons(count_failures_by_reason(outcome.records))
         notes, see = (f"{count} x {reason}" for reason, count in shown), f"see why: `spacelang show {place}`"
         fail("every trial failed, so no table was written", see, status=NOTHING_SUCCEEDED, notes=notes)
     return table
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
-    from spacelang.report.trial_results import count_failures_by_status, describe_counts
+    from spacelang.report.trial_results import count_failures_by_status, describe_failure_counts
 
     rows, rungs = table.loss.shape
     if as_json:
@@ -201,6 +201,6 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     sizes = ", ".join(f"{size:,}" for size in table.sizes)
     print(f"{output}: {table.metadata.formula} of {rows:,} configurations on {sizes} training rows")
     if outcome.failed:
-        failures = describe_counts(count_failures_by_status(outcome.records))
+        failures = describe_failure_counts(count_failures_by_status(outcome.records))
         print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({failures})")
     print(f"the trials took {float(table.cost.sum()):,.1f} s of work in {outcome.seconds:,.1f} s; stored in {place}")

@@ -16,7 +16,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble_configuration, walk_reached_variables
 from spacelang.sampling import value_codes
-from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch, SparseColumn
 from spacelang.sampling.unit_scale import UnitScale, unit_scale
 from spacelang.sampling.value_codes import Array, ValueCodes
 
@@ -118,9 +118,9 @@ class RowEncoding:
         """The number of columns."""
         return self.fields[-1].end if self.fields else 0
 
-    def encode(self, members: Sequence[Configuration] | Batch) -> EncodedRows:
+    def encode(self, members: Sequence[Configuration] | ConfigurationBatch) -> EncodedRows:
         """Return the rows of configurations, shape (n, width)."""
-        columns = members if isinstance(members, Batch) else self._batch_builder.build(members)
+        columns = members if isinstance(members, ConfigurationBatch) else self._batch_builder.build(members)
         found = np.full((len(columns), self.width), self.missing, order="F")
         for field in self.fields:
             drawn = _column_of(columns, field.variable)
@@ -131,10 +131,10 @@ class RowEncoding:
             found[rows, field.start : field.end] = field.coding.encode(drawn.values)
         return found
 
-    def decode(self, rows: EncodedRows) -> Batch:
+    def decode(self, rows: EncodedRows) -> ConfigurationBatch:
         """Return the batch of configurations; raise ValueError with the variable whose number stands for no value."""
         decisions: dict[str, Array] = {}
-        hyperparameters: dict[str, Column] = {}
+        hyperparameters: dict[str, SparseColumn] = {}
         for field in self.fields:
             at = np.flatnonzero(self.is_active(field, rows))
             if not len(at) and isinstance(field.variable.node, Hyperparameter):
@@ -147,8 +147,8 @@ class RowEncoding:
                 decisions[field.variable.address] = np.full(len(rows), -1, np.int32)
                 decisions[field.variable.address][at] = values.codes
             else:
-                hyperparameters[field.variable.address] = Column(at, values)
-        return Batch(self.space, len(rows), decisions, hyperparameters)
+                hyperparameters[field.variable.address] = SparseColumn(at, values)
+        return ConfigurationBatch(self.space, len(rows), decisions, hyperparameters)
 
     def is_valid_row(self, row: EncodedRows) -> bool:
         """Return True if a row of shape (width,) is the encoding of a valid configuration of the space."""
@@ -176,14 +176,14 @@ def domain_of(variable: Variable) -> Domain:
     return Categorical(tuple(node.branch_indices)) if isinstance(node, Choice) else node.domain
 
 
-def _column_of(columns: Batch, variable: Variable) -> Column | None:
+def _column_of(columns: ConfigurationBatch, variable: Variable) -> SparseColumn | None:
     if not isinstance(variable.node, Choice):
         return columns.hyperparameters.get(variable.address)
     places = columns.decisions.get(variable.address)
     if places is None:
         return None
     rows = np.flatnonzero(places >= 0)
-    return Column(rows, ValueCodes(places[rows]))
+    return SparseColumn(rows, ValueCodes(places[rows]))
 
 
 class VectorEncoding:

@@ -21,7 +21,7 @@ from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import literal, parts, spell_parameter_name
 from spacelang.ir.space import Choice, Variable
 from spacelang.ir.validation import KINDS as VALIDATIONS
-from spacelang.language_server.cursor import CursorContext, OpenBrace, find_cursor
+from spacelang.language_server.cursor import CursorContext, OpenBrace, find_cursor_context
 from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.hovers import describe_parameter
 from spacelang.syntax import ast
@@ -42,7 +42,7 @@ _WORDS_AFTER: Final = {
 def complete(document: Document, position: types.Position, encoding: PositionEncoding) -> list[types.CompletionItem]:
     """Return the words that are valid at a position; the editor filters them by the word that is being typed."""
     source = document.source
-    offset = encoding.offset(source, position)
+    offset = encoding.to_offset(source, position)
     line = source.text[source.text.rfind("\n", 0, offset) + 1 : offset]
     imported = _IMPORTED_PATH.search(line)
     if imported:
@@ -54,10 +54,10 @@ def complete(document: Document, position: types.Position, encoding: PositionEnc
         return []
     annotation = _STARTED_ANNOTATION.search(line)
     if annotation is not None:
-        cursor = find_cursor(source, offset - len(annotation[0]))
+        cursor = find_cursor_context(source, offset - len(annotation[0]))
         return [*_annotations()] if "AT" in cursor.expected else []
-    cursor = find_cursor(source, offset)
-    names = document.last_readable.names
+    cursor = find_cursor_context(source, offset)
+    names = document.last_checked_version.names
     found = chain(_Completer(cursor, names).items() if names is not None else (), _keywords(cursor))
     unique: dict[str, types.CompletionItem] = {}
     for item in found:
@@ -73,7 +73,7 @@ def _item(
 
 def _keywords(cursor: CursorContext) -> Iterator[types.CompletionItem]:
     for word, terminal in _keyword_terminals().items():
-        if terminal in cursor.expected and cursor.previous != "DOT":
+        if terminal in cursor.expected and cursor.previous_terminal != "DOT":
             yield _item("subject to" if word == "subject" else word, types.CompletionItemKind.Keyword, order=7)
 
 
@@ -100,7 +100,7 @@ class _Completer:
     def items(self) -> Iterator[types.CompletionItem]:
         """Yield all completions that are names or values; `complete` adds the keywords."""
         cursor = self._cursor
-        match cursor.previous:
+        match cursor.previous_terminal:
             case "USE" | "TASK" | "VALIDATE" | "LIMIT" as keyword:
                 detail, words = _WORDS_AFTER[keyword]
                 yield from (_item(word, types.CompletionItemKind.Keyword, detail) for word in words)
@@ -112,7 +112,7 @@ class _Completer:
                 yield from self._scores()
             case "SIMPLEX":
                 yield from self._parameters()
-            case "LPAR" if cursor.opener == "REPEAT":
+            case "LPAR" if cursor.terminal_before_bracket == "REPEAT":
                 yield from self._stages()
             case "DOT":
                 yield from self._path()
@@ -131,12 +131,12 @@ class _Completer:
             yield from self._domains()
         if "TRUE" in expected and cursor.compared_path:
             yield from self._values_of(cursor.compared_path)
-        elif "TRUE" in expected and cursor.member and not {"NOT", "COMPARE"} & expected:
+        elif "TRUE" in expected and cursor.member_name and not {"NOT", "COMPARE"} & expected:
             yield from self._values()
-        if "NOT" in expected or ("QUANTITY" in expected and not cursor.member):
+        if "NOT" in expected or ("QUANTITY" in expected and not cursor.member_name):
             yield from self._expression_names()
-        elif "QUANTITY" in expected or cursor.previous in ("LSQB", "LPAR"):
-            if cursor.opener in ("FLOAT", "INT"):
+        elif "QUANTITY" in expected or cursor.previous_terminal in ("LSQB", "LPAR"):
+            if cursor.terminal_before_bracket in ("FLOAT", "INT"):
                 yield from self._siblings()
             yield from self._sizes()
 
@@ -156,7 +156,7 @@ class _Completer:
 
     def _legal_operators(self) -> Iterator[types.CompletionItem]:
         """Yield the operators that can be the value, or a member of the list, of the parameter around the cursor."""
-        owner, parameter = self._catalogues.get(self._cursor.owner), self._parameter
+        owner, parameter = self._catalogues.get(self._cursor.body_owner), self._parameter
         if owner is not None and parameter is not None and (parameter.takes_operators or parameter.takes_operator_list):
             yield from self._operators(lambda entry: owner.check_operator(parameter, entry) is None, order=3)
 
@@ -173,7 +173,7 @@ class _Completer:
             yield from self._groups(other, f"{called}.")
 
     def _parameters(self) -> Iterator[types.CompletionItem]:
-        owner = self._cursor.owner
+        owner = self._cursor.body_owner
         given = next((brace.members for brace in reversed(self._cursor.braces) if not brace.is_set), ())
         entry = self._catalogues.get(owner)
         for parameter in entry.parameters.values() if entry is not None else ():
@@ -195,8 +195,8 @@ class _Completer:
 
     @property
     def _parameter(self) -> Parameter | None:
-        entry = self._catalogues.get(self._cursor.owner)
-        return None if entry is None else entry.parameters.get(self._cursor.member)
+        entry = self._catalogues.get(self._cursor.body_owner)
+        return None if entry is None else entry.parameters.get(self._cursor.member_name)
 
     def _domains(self) -> Iterator[types.CompletionItem]:
         parameter = self._parameter
@@ -215,7 +215,7 @@ class _Completer:
         for value in known:
             yield _item(literal(value), types.CompletionItemKind.Value, "legal value", order=1)
         yield from self._legal_operators()
-        yield from self._values_of((self._cursor.owner, self._cursor.member))
+        yield from self._values_of((self._cursor.body_owner, self._cursor.member_name))
 
     def _values_of(self, path: Sequence[str]) -> Iterator[types.CompletionItem]:
         """Yield the values of the hyperparameter, or the alternatives of the decision, that a path names."""
@@ -236,7 +236,7 @@ class _Completer:
 
     def _find(self, path: Sequence[str]) -> list[Variable]:
         """Return the variables that a path may name; for a single word in a body, variables of this body come first."""
-        own = ".".join((self._cursor.owner.rpartition(".")[2], *path)) if self._cursor.owner else ""
+        own = ".".join((self._cursor.body_owner.rpartition(".")[2], *path)) if self._cursor.body_owner else ""
         for wanted in (own, ".".join(path)):
             found = [v for a, v in self._variables.items() if wanted and (a == wanted or a.endswith(f".{wanted}"))]
             if found:
@@ -250,7 +250,7 @@ class _Completer:
     def _siblings(self) -> Iterator[types.CompletionItem]:
         """Yield the names in the body around the cursor, except that of the member that contains the cursor."""
         given = self._body.members if self._body is not None else ()
-        owner = self._cursor.owner.rpartition(".")[2]
+        owner = self._cursor.body_owner.rpartition(".")[2]
         known = [address.split(".") for address in self._variables]
         own = [words[-1] for words in known if owner and words[-2:-1] == [owner]]
         for name in (*given, *own):
@@ -275,7 +275,7 @@ class _Completer:
 
     def _path(self) -> Iterator[types.CompletionItem]:
         """Yield the words that can follow a dot: names of an import, operators of a package, parts of an address."""
-        path = self._cursor.path
+        path = self._cursor.path_before_word
         home = self._module
         for word in path:
             if word not in home.imports:

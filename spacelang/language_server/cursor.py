@@ -41,14 +41,14 @@ class CursorContext:
     braces: tuple[OpenBrace, ...]
 
     @property
-    def previous(self) -> str:
+    def previous_terminal(self) -> str:
         """The last terminal before the word that is being typed; an empty string at the beginning of an item."""
         return self.tokens[-1].type if self.tokens else ""
 
     @property
-    def path(self) -> tuple[str, ...]:
+    def path_before_word(self) -> tuple[str, ...]:
         """The words of a path before the one that is being typed: `a` and `b` in `a.b.c`."""
-        return _path_before(self.tokens) if self.previous == "DOT" else ()
+        return _path_before(self.tokens) if self.previous_terminal == "DOT" else ()
 
     @property
     def before_path(self) -> str:
@@ -70,7 +70,7 @@ class CursorContext:
         return ()
 
     @property
-    def opener(self) -> str:
+    def terminal_before_bracket(self) -> str:
         """The terminal before the innermost open round or square bracket, such as that of `float` or `repeat`."""
         depth = 0
         for place in range(len(self.tokens) - 1, 0, -1):
@@ -81,7 +81,7 @@ class CursorContext:
         return ""
 
     @property
-    def member(self) -> str:
+    def member_name(self) -> str:
         """The name of the member whose domain or value contains the cursor; an empty string outside of one."""
         name, in_expression = self._member_and_place
         return "" if in_expression else name
@@ -108,12 +108,12 @@ class CursorContext:
         return "", False
 
     @property
-    def owner(self) -> str:
+    def body_owner(self) -> str:
         """The operator whose body contains the cursor, or a keyword such as `task`; empty outside of bodies."""
         return next((brace.owner for brace in reversed(self.braces) if not brace.is_set), "")
 
 
-def find_cursor(source: Source, offset: int) -> CursorContext:
+def find_cursor_context(source: Source, offset: int) -> CursorContext:
     """Return the context of the cursor at an offset. Mistakes before the cursor are skipped."""
     started = _STARTED_WORD.search(source.text, 0, offset)
     start = started.start() if started else offset

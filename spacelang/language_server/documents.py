@@ -14,7 +14,7 @@ from pygls import uris
 from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNameIndex, check
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.frozen import frozen
-from spacelang.language_server.names import NameIndex, index_names
+from spacelang.language_server.name_index import NameIndex, build_name_index
 from spacelang.serialization.json_documents import is_compiled_space
 from spacelang.solver.counting import Structures
 from spacelang.syntax.parser import ParseResult, parse
@@ -31,13 +31,13 @@ class PositionEncoding:
 
     name: str = "utf-16"
 
-    def units(self, text: str) -> int:
+    def length_in_units(self, text: str) -> int:
         """Return the length of a text in units."""
         if self.name not in _CODECS or text.isascii():
             return len(text)
         return len(text.encode(_CODECS[self.name], "surrogatepass")) // _UNIT_BYTES[self.name]
 
-    def characters(self, line: str, column: int) -> int:
+    def characters_before_column(self, line: str, column: int) -> int:
         """Return the number of characters before a column; a column after the end of the line means its end."""
         if self.name not in _CODECS or line.isascii():
             return min(column, len(line))
@@ -45,24 +45,24 @@ class PositionEncoding:
         for place, character in enumerate(line):
             if before >= column:
                 return place
-            before += self.units(character)
+            before += self.length_in_units(character)
         return len(line)
 
-    def offset(self, source: Source, position: types.Position) -> int:
+    def to_offset(self, source: Source, position: types.Position) -> int:
         """Return the offset of a position; positions after the end of the text mean its end."""
         if position.line >= len(source.line_starts):
             return len(source.text)
         line = source.line_text(position.line + 1)
-        return source.line_starts[position.line] + self.characters(line, position.character)
+        return source.line_starts[position.line] + self.characters_before_column(line, position.character)
 
-    def position(self, source: Source, offset: int) -> types.Position:
+    def to_position(self, source: Source, offset: int) -> types.Position:
         """Return the position of an offset."""
         line = bisect_right(source.line_starts, offset) - 1
-        return types.Position(line, self.units(source.text[source.line_starts[line] : offset]))
+        return types.Position(line, self.length_in_units(source.text[source.line_starts[line] : offset]))
 
-    def range(self, span: Span) -> types.Range:
+    def to_range(self, span: Span) -> types.Range:
         """Return the range of a span."""
-        return types.Range(self.position(span.source, span.start), self.position(span.source, span.end))
+        return types.Range(self.to_position(span.source, span.start), self.to_position(span.source, span.end))
 
 
 @dataclass(eq=False)
@@ -79,7 +79,7 @@ class Document:
     previous: "Document | None" = None
 
     @cached_property
-    def parsed(self) -> ParseResult:
+    def parse_result(self) -> ParseResult:
         """The syntax tree and the syntax errors of the text."""
         return parse(self.source)
 
@@ -89,40 +89,40 @@ class Document:
         return is_compiled_space(self.source.text)
 
     @cached_property
-    def checked(self) -> CheckResult:
+    def check_result(self) -> CheckResult:
         """The result of checking the text and everything that it imports."""
         return check(self.source, self.context)
 
     @property
     def is_checked(self) -> bool:
         """True if the result of the check is known already."""
-        return "checked" in self.__dict__
+        return "check_result" in self.__dict__
 
     @property
     def names(self) -> TextNameIndex | None:
         """The files, catalogues and variables of the text; None for a JSON document."""
-        return self.checked.names
+        return self.check_result.names
 
     @cached_property
-    def index(self) -> NameIndex:
+    def name_index(self) -> NameIndex:
         """The index of the names in the text and in the files that it imports."""
-        return NameIndex(()) if self.names is None else index_names(self.names)
+        return NameIndex(()) if self.names is None else build_name_index(self.names)
 
     @property
     def structures(self) -> Structures | None:
         """The structures of the space; None if the text has errors."""
-        return self.checked.structures
+        return self.check_result.structures
 
     @property
-    def last_readable(self) -> "Document":
+    def last_checked_version(self) -> "Document":
         """The newest version whose names are known from a check: this version, or one before a syntax error."""
         if self.previous is None or (self.is_checked and self.names is not None and not self.names.module.is_torn):
             return self
         return self.previous
 
-    def successor(self, version: int | None, text: str) -> "Document":
+    def next_version(self, version: int | None, text: str) -> "Document":
         """Return the next version of the document."""
-        previous = self.last_readable
+        previous = self.last_checked_version
         previous.previous = None  # one earlier version is enough
         source = Source(self.source.name, text, self.source.origin)
         return Document(self.uri, version, source, self.context, previous)
@@ -131,7 +131,7 @@ class Document:
         """Return the same version without cached results, because an imported file has changed."""
         return Document(self.uri, self.version, self.source, self.context, self.previous)
 
-    def imports(self, path: Path) -> bool:
+    def imports_file(self, path: Path) -> bool:
         """Return True if the checked text imports a file, directly or through other files."""
         return self.is_checked and path in imported_paths(self.names)
 
@@ -150,7 +150,7 @@ def imported_paths(names: TextNameIndex | None) -> set[Path]:
 
 
 @dataclass(eq=False)
-class Documents(FileReader):
+class OpenDocuments(FileReader):
     """All open documents by address, and the parsed files that they import."""
 
     bindings: Mapping[str, int] = field(default_factory=dict)
@@ -175,7 +175,7 @@ class Documents(FileReader):
 
     def open(self, uri: str, version: int | None, text: str) -> Document:
         """Store a document that was opened in the editor, and return it."""
-        self._open[uri] = Document(uri, version, source_of(uri, text), self.context)
+        self._open[uri] = Document(uri, version, document_source(uri, text), self.context)
         self.refresh_importers(uri)
         return self._open[uri]
 
@@ -187,7 +187,7 @@ class Documents(FileReader):
         if known.source.text == text:
             known.version = version
             return known
-        self._open[uri] = known.successor(version, text)
+        self._open[uri] = known.next_version(version, text)
         self.refresh_importers(uri)
         return self._open[uri]
 
@@ -199,14 +199,14 @@ class Documents(FileReader):
     def refresh_importers(self, uri: str) -> list[Document]:
         """Discard cached results of the open documents that import a changed file; return these documents."""
         path = _real_path(uri)
-        stale = [] if path is None else [document for document in self if document.imports(path)]
+        stale = [] if path is None else [document for document in self if document.imports_file(path)]
         for document in stale:
             self._open[document.uri] = document.without_cache()
         return [self._open[document.uri] for document in stale]
 
     def with_texts(self, texts: Mapping[str, str]) -> list[Document]:
         """Return documents with other texts, by address, whose imports see these texts and those of open documents."""
-        others = Documents(self.bindings, self.allowed)
+        others = OpenDocuments(self.bindings, self.allowed)
         for uri, text in ({document.uri: document.source.text for document in self} | dict(texts)).items():
             others.open(uri, None, text)
         return [others._open[uri] for uri in texts]
@@ -249,7 +249,7 @@ class Documents(FileReader):
         """Return the syntax tree of a document or of an imported file, parsed once for each of its versions."""
         for document in self._open.values():
             if document.source is source:
-                return document.parsed
+                return document.parse_result
         if source.origin is None:
             return parse(source)
         key = source.origin.path, source.name
@@ -277,7 +277,7 @@ MAX_WORKSPACE_FILES = 500  # The maximum number of spaces that references and sy
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 
-def source_of(uri: str, text: str) -> Source:
+def document_source(uri: str, text: str) -> Source:
     """Return the source of a document; it has no origin if the document was never saved."""
     path = _real_path(uri)
     if path is None:
@@ -285,7 +285,7 @@ def source_of(uri: str, text: str) -> Source:
     return Source(path.name, text, SourceFileLocation(path, path.parent))
 
 
-def uri_of(source: Source) -> str | None:
+def source_uri(source: Source) -> str | None:
     """Return the address of the file that a source was read from, or None if it was not read from a file."""
     return None if source.origin is None else uris.from_fs_path(str(source.origin.path))
 

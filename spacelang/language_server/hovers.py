@@ -17,8 +17,8 @@ from spacelang.ir.space import Choice
 from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.language_server.cursor import token_at
 from spacelang.language_server.documents import Document, PositionEncoding
-from spacelang.language_server.names import Occurrence, SymbolKind, syntax_nodes
-from spacelang.solver.network import TooManyConnectedVariablesError
+from spacelang.language_server.name_index import Occurrence, SymbolKind, syntax_nodes
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_domain, spell_expression
 from spacelang.text import Span, count_with_noun
@@ -26,13 +26,13 @@ from spacelang.text import Span, count_with_noun
 
 def hover(document: Document, position: types.Position, encoding: PositionEncoding) -> types.Hover | None:
     """Return a description of the symbol at a position, or None."""
-    names, offset = document.names, encoding.offset(document.source, position)
-    found = document.index.at(document.source, offset)
+    names, offset = document.names, encoding.to_offset(document.source, position)
+    found = document.name_index.occurrences_at(document.source, offset)
     if names is None or not found:
         return _hover_on_keyword(document, offset, encoding)
     texts = dict.fromkeys(text for each in found for text in _describe(each, document, names) if text)
     content = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(texts))
-    return types.Hover(content, encoding.range(found[0].span))
+    return types.Hover(content, encoding.to_range(found[0].span))
 
 
 _FORMS: Final = {
@@ -67,7 +67,7 @@ def _hover_on_keyword(document: Document, offset: int, encoding: PositionEncodin
     while start and re.match(r"\w", document.source.text[start - 1]):
         start -= 1
     span = Span(document.source, start, start + len(token))
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), encoding.range(span))
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), encoding.to_range(span))
 
 
 def _describe(each: Occurrence, document: Document, names: TextNameIndex) -> Iterator[str]:
@@ -144,9 +144,9 @@ def _variables(definition: Span, document: Document, names: TextNameIndex) -> It
             return
         case _:
             pass
-    space = document.checked.space
+    space = document.check_result.space
     checked = {} if space is None else space.variables
-    decisions = [*decisions_by_use(document)]
+    decisions = [*group_decisions_by_stage_use(document)]
     for address, variable in names.variables.items():
         node = checked.get(address, variable).node  # with its condition, if the text has no errors
         if isinstance(node, Choice):
@@ -183,7 +183,7 @@ def _counted_decisions(decisions: Iterable[list[Choice]], definition: Span, docu
         places = [branch for branch in first.branches if branch.span == definition]
         if first.span != definition and not places:
             continue
-        counts = branch_counts(document, choices)
+        counts = count_structures_by_branch(document, choices)
         if first.span == definition:
             yield _decision(first)
             if counts:
@@ -192,13 +192,13 @@ def _counted_decisions(decisions: Iterable[list[Choice]], definition: Span, docu
             if branch.name in counts:
                 numbers.setdefault(f"alternative of `{first.name}` in", []).append(counts[branch.name])
     for text, several in numbers.items():
-        yield f"{text} {describe_counts(several)}"
+        yield f"{text} {describe_structure_counts(several)}"
 
 
 MAX_COUNTED_DECISIONS = 50  # The maximum number of decisions that are counted for hints; further ones have none
 
 
-def branch_counts(document: Document, choices: Iterable[Choice]) -> Counter[str]:
+def count_structures_by_branch(document: Document, choices: Iterable[Choice]) -> Counter[str]:
     """Return the number of structures with each branch of a decision, given all its occurrences in the space.
 
     The use `step[1]` of a chain is a decision in each number of uses. The counter is empty if the text has errors.
@@ -214,13 +214,13 @@ def branch_counts(document: Document, choices: Iterable[Choice]) -> Counter[str]
     return found
 
 
-def decisions_by_use(document: Document) -> Iterable[list[Choice]]:
+def group_decisions_by_stage_use(document: Document) -> Iterable[list[Choice]]:
     """Return the decisions of a space without errors, those of the same use of a stage together."""
     decisions = () if document.structures is None else document.structures.space.decisions
     return group_by_key(((choice.key, choice.span), choice) for choice in decisions).values()
 
 
-def describe_counts(numbers: Sequence[int]) -> str:
+def describe_structure_counts(numbers: Sequence[int]) -> str:
     """Return numbers of structures as text: one number, or one for each use of the stage."""
     *first, last = numbers
     return "".join(f"{number:,} | " for number in first) + count_with_noun(last, "structure")
@@ -236,19 +236,19 @@ def inlay_hints(document: Document, shown: types.Range, encoding: PositionEncodi
     if structures is None or document.is_compiled_document:
         return []
     source, found = document.source, dict[tuple[int, Span], list[int]]()
-    start, end = encoding.offset(source, shown.start), encoding.offset(source, shown.end)
-    for item in document.parsed.file.items:
+    start, end = encoding.to_offset(source, shown.start), encoding.to_offset(source, shown.end)
+    for item in document.parse_result.file.items:
         if isinstance(item, ast.Pipeline):
             found[item.span.start + len("pipeline"), item.span] = [structures.count]
-    for choices in islice(decisions_by_use(document), MAX_COUNTED_DECISIONS):
+    for choices in islice(group_decisions_by_stage_use(document), MAX_COUNTED_DECISIONS):
         branches = choices[0].branches
         if any(branch.span.source is source and start <= branch.span.end <= end for branch in branches):
-            counts = branch_counts(document, choices)
+            counts = count_structures_by_branch(document, choices)
             for branch in branches:
                 if branch.name in counts and branch.span.source is source:
                     found.setdefault((branch.span.end, choices[0].span), []).append(counts[branch.name])
     return [
-        types.InlayHint(encoding.position(source, offset), f" {describe_counts(numbers)}")
+        types.InlayHint(encoding.to_position(source, offset), f" {describe_structure_counts(numbers)}")
         for (offset, _), numbers in found.items()
         if start <= offset <= end
     ]

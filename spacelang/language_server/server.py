@@ -14,8 +14,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from spacelang.analysis.diagnostic_collector import BindingError, check_bindings
-from spacelang.language_server import completions, hovers, navigation, problems, whole_document
-from spacelang.language_server.documents import Document, Documents, PositionEncoding
+from spacelang.language_server import completions, diagnostics_and_fixes, hovers, navigation, whole_document
+from spacelang.language_server.documents import Document, OpenDocuments, PositionEncoding
 
 QUIET_SECONDS: Final = 0.005
 """The delay between a change and the check of the text; requests that follow the change are answered first."""
@@ -28,7 +28,7 @@ class SpaceLanguageServer(LanguageServer):
     def __init__(self, bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> None:
         """Create the server; `bindings` and `allowed` are the options `--bind` and `--allow`."""
         super().__init__("spacelang", version, types.TextDocumentSyncKind.Full)
-        self.documents = Documents(bindings, frozenset(allowed))
+        self.documents = OpenDocuments(bindings, frozenset(allowed))
         self._waiting: dict[str, asyncio.TimerHandle] = {}
 
     @property
@@ -36,7 +36,7 @@ class SpaceLanguageServer(LanguageServer):
         """The unit of columns that was agreed with the client."""
         return PositionEncoding(str(getattr(self.workspace.position_encoding, "value", "utf-16")))
 
-    def document(self, identifier: types.TextDocumentIdentifier) -> Document:
+    def get_document(self, identifier: types.TextDocumentIdentifier) -> Document:
         """Return an open document; raise JsonRpcInvalidParams if it is not open."""
         found = self.documents.get(identifier.uri)
         if found is None:
@@ -59,7 +59,7 @@ class SpaceLanguageServer(LanguageServer):
         self._waiting.pop(uri, None)
         document = self.documents.get(uri)
         if document is not None:
-            found = problems.diagnostics(document, self.encoding)
+            found = diagnostics_and_fixes.diagnostics(document, self.encoding)
             parameters = types.PublishDiagnosticsParams(uri, found, document.version)
             self.text_document_publish_diagnostics(parameters)
 
@@ -93,7 +93,7 @@ def make_server(bindings: Mapping[str, int], allowed: Iterable[str], version: st
     return server
 
 
-def start(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> None:
+def start_server(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> None:
     """Serve one client on standard input and output, until it disconnects."""
     server = make_server(bindings, allowed, version)
     gc.collect()
@@ -155,7 +155,7 @@ OPTIONS: Final[Mapping[str, object]] = {
 """The options of features, which clients are told, by method."""
 
 
-def _answers(documents: Documents) -> dict[str, Answer]:
+def _answers(documents: OpenDocuments) -> dict[str, Answer]:
     """Return the functions that answer requests about an open document, by method; `given` are the parameters."""
 
     def rename(document: Document, given: types.RenameParams, unit: PositionEncoding) -> types.WorkspaceEdit:
@@ -166,7 +166,7 @@ def _answers(documents: Documents) -> dict[str, Answer]:
 
     def renamed_range(document: Document, given: types.PrepareRenameParams, unit: PositionEncoding) -> object:
         try:
-            return navigation.renamed_range(document, given.position, unit)
+            return navigation.range_to_rename(document, given.position, unit)
         except navigation.RenameError:
             return None
 
@@ -182,7 +182,9 @@ def _answers(documents: Documents) -> dict[str, Answer]:
         ),
         types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: lambda each, _, unit: whole_document.document_symbols(each, unit),
         types.TEXT_DOCUMENT_FORMATTING: lambda each, _, __: whole_document.formatting(each),
-        types.TEXT_DOCUMENT_CODE_ACTION: lambda each, given, unit: problems.quick_fixes(each, given.range, unit),
+        types.TEXT_DOCUMENT_CODE_ACTION: lambda each, given, unit: diagnostics_and_fixes.quick_fixes(
+            each, given.range, unit
+        ),
         types.TEXT_DOCUMENT_PREPARE_RENAME: renamed_range,
         types.TEXT_DOCUMENT_RENAME: rename,
         types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lambda each, _, unit: types.SemanticTokens(
@@ -197,7 +199,7 @@ def _add_answers(server: SpaceLanguageServer) -> None:
     for method, answer in _answers(server.documents).items():
 
         def respond(parameters: Any, answer: Answer = answer) -> object:
-            return answer(server.document(parameters.text_document), parameters, server.encoding)
+            return answer(server.get_document(parameters.text_document), parameters, server.encoding)
 
         server.feature(method, OPTIONS.get(method))(respond)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from lsprotocol import types
 
 from spacelang.analysis.alternatives import mentioned_operators
-from spacelang.language_server.documents import Document, Documents, PositionEncoding
-from spacelang.language_server.names import SymbolKind, syntax_nodes
+from spacelang.language_server.documents import Document, OpenDocuments, PositionEncoding
+from spacelang.language_server.name_index import SymbolKind, syntax_nodes
 from spacelang.syntax import ast
 from spacelang.syntax.parser_tables import highlight
 from spacelang.syntax.printer import format_text
@@ -16,7 +16,7 @@ from spacelang.text import Span
 
 def formatting(document: Document) -> list[types.TextEdit]:
     """Return the smallest edit of whole lines to the layout of `spacelang fmt`; none for a text with syntax errors."""
-    if document.is_compiled_document or document.parsed.diagnostics:
+    if document.is_compiled_document or document.parse_result.diagnostics:
         return []
     old = document.source.text.splitlines(keepends=True)
     new = format_text(document.source.text).splitlines(keepends=True)
@@ -37,10 +37,10 @@ _COMMENT_LINE = re.compile(r"[ \t]*#")
 
 def document_symbols(document: Document, encoding: PositionEncoding) -> list[types.DocumentSymbol]:
     """Return the items of a document, with the operators of stages and the parameters in bodies below them."""
-    return [symbol for item in document.parsed.file.items if (symbol := _item(item, encoding)) is not None]
+    return [symbol for item in document.parse_result.file.items if (symbol := _item(item, encoding)) is not None]
 
 
-def workspace_symbols(documents: Documents, query: str, encoding: PositionEncoding) -> list[types.WorkspaceSymbol]:
+def workspace_symbols(documents: OpenDocuments, query: str, encoding: PositionEncoding) -> list[types.WorkspaceSymbol]:
     """Return the stages, groups, abstract operators and values in the workspace whose name contains `query`."""
     return [
         types.WorkspaceSymbol(
@@ -113,15 +113,15 @@ def _symbol(
     children: list[types.DocumentSymbol] | None = None,
 ) -> types.DocumentSymbol:
     whole = Span(span.source, min(span.start, word.span.start), max(span.end, word.span.end))
-    place = encoding.range(word.span)
-    return types.DocumentSymbol(word.text or "?", kind, encoding.range(whole), place, children=children)
+    place = encoding.to_range(word.span)
+    return types.DocumentSymbol(word.text or "?", kind, encoding.to_range(whole), place, children=children)
 
 
 def folding_ranges(document: Document) -> list[types.FoldingRange]:
     """Return the ranges of lines that can be folded: items, bodies, and comments of several lines."""
     source = document.source
-    spans = {(item.span.start, item.span.end) for item in document.parsed.file.items}
-    bodies = (node for node in syntax_nodes(document.parsed.file.items) if isinstance(node, ast.Body))
+    spans = {(item.span.start, item.span.end) for item in document.parse_result.file.items}
+    bodies = (node for node in syntax_nodes(document.parse_result.file.items) if isinstance(node, ast.Body))
     spans |= {(body.span.start, body.span.end) for body in bodies}
     lines = {
         (source.line_and_column(start)[0] - 1, source.line_and_column(max(start, end - 1))[0] - 1)
@@ -169,9 +169,9 @@ def semantic_tokens(document: Document, encoding: PositionEncoding) -> list[int]
     """Return the tokens in the encoding of the protocol: five integers for each, relative to the previous token."""
     source, data, before = document.source, list[int](), types.Position(0, 0)
     for start, end, kind, modifiers in _tokens(document):
-        place = encoding.position(source, start)
+        place = encoding.to_position(source, start)
         column = place.character - before.character if place.line == before.line else place.character
-        data += [place.line - before.line, column, encoding.units(source.text[start:end]), kind, modifiers]
+        data += [place.line - before.line, column, encoding.length_in_units(source.text[start:end]), kind, modifiers]
         before = place
     return data
 
@@ -191,7 +191,7 @@ def _tokens(document: Document) -> Iterator[tuple[int, int, int, int]]:
 def _names(document: Document) -> dict[int, tuple[int, int, int]]:
     """Return the end, the type and the modifiers of the words of names, by their offsets."""
     found: dict[int, tuple[int, int, int]] = {}
-    occurrences = document.index.occurrences_in_file(document.source)
+    occurrences = document.name_index.occurrences_in_file(document.source)
     for each in sorted(occurrences, key=lambda each: -_PRIORITY.index(each.symbol.kind)):
         kind = LEGEND.token_types.index(_OF_SYMBOLS[each.symbol.kind])
         is_library = each.symbol.kind in (SymbolKind.OPERATOR, SymbolKind.FUNCTION, SymbolKind.DATA_SIZE)

@@ -21,7 +21,7 @@ from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import INACTIVE, StructuralTree
 
 if TYPE_CHECKING:
-    from spacelang.sampling.batch_builder import Batch
+    from spacelang.sampling.batch_builder import ConfigurationBatch
     from spacelang.surrogates.gaussian_process import StandardisedGaussianProcess
 
 ModelKind: TypeAlias = Literal["chosen", "forest", "gp", "none"]
@@ -181,7 +181,7 @@ class ImprovementPerSecondModel:
         model = IncrementalGaussianProcess().fit(coded, clip_losses(losses), np.empty((0, coded.shape[1])))
         return _GaussianPosterior(encode, model)
 
-    def _draws(self, rng: Generator) -> "Batch | list[Configuration]":
+    def _draws(self, rng: Generator) -> "ConfigurationBatch | list[Configuration]":
         try:
             return self.tree.sample((), DRAWS, rng)
         except SamplingFailedError:

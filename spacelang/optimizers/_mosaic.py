@@ -14,7 +14,7 @@ from numpy.random import Generator, default_rng
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request, Trial
-from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.forest import FittedForest, Forest
@@ -155,7 +155,7 @@ class PlayoutCandidates:
         order = order_by_expected_improvement(
             self.surrogate.best_reward, *self.surrogate.posterior(np.vstack(features))
         )
-        found = [*(draws.configurations() if isinstance(draws, Batch) else draws), *neighbours]
+        found = [*(draws.configurations() if isinstance(draws, ConfigurationBatch) else draws), *neighbours]
         return (found[place] for place in order)
 
 
@@ -176,7 +176,7 @@ FOREST_STREAM, NODE_STREAM = 0, 1  # Seed words that separate the random streams
 
 def draw_below_prefix(
     tree: StructuralTree, prefix: Prefix, count: int, rng: Generator
-) -> "Batch | list[Configuration]":
+) -> "ConfigurationBatch | list[Configuration]":
     """Draw `count` configurations below a prefix; its default alone if valid values are too rare to be drawn."""
     try:
         return tree.sample(prefix, count, rng)

@@ -13,7 +13,7 @@ from spacelang.optimizers._draws import NoveltyTracker, UniqueConfigurations
 from spacelang.optimizers._scheduling import make_lazy_request, run_requests
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets.blds import DiscrepancyTree
 
 PartKey = TypeVar("PartKey", bound=Hashable)
@@ -100,7 +100,7 @@ class ProposerPart(Generic[PartKey]):
     def _final_configuration(self) -> Configuration:
         """The configuration of the last request: the first of the history, else the default configuration."""
         known = next(iter(self._history), None)
-        return nearest_to_default(self._structures)[1] if known is None else known
+        return member_nearest_to_default(self._structures)[1] if known is None else known
 
 
 def search_with_proposer(proposer: Proposer, problem: Problem, structures: Structures) -> Search:

@@ -11,7 +11,7 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers._scheduling import run_requests
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.boasf import ArmSpaces, Boasf, Pull
 
@@ -38,5 +38,5 @@ class SelectBest:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        requests = (Request(nearest_to_default(arm.structures)[1]) for arm in self.form(structures).form.arms)
+        requests = (Request(member_nearest_to_default(arm.structures)[1]) for arm in self.form(structures).form.arms)
         yield from run_requests(requests, lambda *_: None)

@@ -24,7 +24,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.solver.domain_cells import atoms_of, can_be_cut, distinguished_cells, is_multivariate, join_pieces
+from spacelang.solver.domain_cells import can_be_cut, cut_at_atoms, hyperparameter_atoms, is_multivariate, join_cells
 
 MAX_ALTERNATIVES: Final = 256  # The maximum number of alternatives to which one branch of a stage is flattened
 
@@ -133,7 +133,7 @@ class _Flattening:
             isinstance(n, ActivityTest) for n in nodes(condition)
         ):
             return False
-        for atom in atoms_of(condition):
+        for atom in hyperparameter_atoms(condition):
             if is_multivariate(atom) or not can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom):
                 return False
         return True
@@ -196,7 +196,9 @@ class _Flattening:
                 label = f"{name}={branch}" if len(node.branches) > 1 else ""
                 yield _VariableState(branch, branch=branch, label=label)
             return
-        every = dict.fromkeys(atom for condition in self._conditions.values() for atom in atoms_of(condition))
+        every = dict.fromkeys(
+            atom for condition in self._conditions.values() for atom in hyperparameter_atoms(condition)
+        )
         found = [*_distinguished_pieces(node, [atom for atom in every if references(atom) == (node.address,)])]
         for domain, worth in found:
             label = f"{name}={literal(worth)}" if domain.size == 1 else f"{name} in {describe(domain)}"
@@ -228,6 +230,6 @@ def _distinguished_pieces(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterat
     def signature(value: Value) -> tuple[bool, ...]:
         return tuple(is_true(atom, lambda _: value) for atom in atoms)
 
-    cells = distinguished_cells(node.domain, atoms)
+    cells = cut_at_atoms(node.domain, atoms)
     for mine in group_by_key((signature(cell.representative), cell) for cell in cells).values():
-        yield join_pieces(node.domain, mine), mine[0].representative
+        yield join_cells(node.domain, mine), mine[0].representative

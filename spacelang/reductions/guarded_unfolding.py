@@ -28,11 +28,11 @@ from spacelang.reductions.unfolding import (
     all_parts,
 )
 from spacelang.solver.constraint_contexts import common_context
+from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
-from spacelang.solver.network import Network
+from spacelang.solver.model import SolverModel, SolverWeights, WeightedModelSolver
 
-Item: TypeAlias = Network | str
+Item: TypeAlias = ConstraintNetwork | str
 """Variables that are chosen in one step: a network, or a single hyperparameter, given by its address."""
 
 
@@ -106,7 +106,7 @@ def _model_without(
     variables = structures.space.variables
     freed = {n.address: replace(variables[n.address], node=replace(n, condition=None)) for n in conditional}
     model = SolverModel({**variables, **freed}, structures.space.constraints, structures.model)
-    return model, WeightedModelSolver(model, Weights())
+    return model, WeightedModelSolver(model, SolverWeights())
 
 
 class _GuardedUnfolding(Unfolding):
@@ -130,7 +130,7 @@ class _GuardedUnfolding(Unfolding):
     def _parts_in_order(self, context: Context) -> Iterator[tuple[Expr | None, Parts]]:
         """Yield, for each item of a context in order, the condition of its guard (None: no guard) and its parts."""
         for item in self._order.items_by_context.get(context, ()):
-            if isinstance(item, Network):
+            if isinstance(item, ConstraintNetwork):
                 yield None, self.parts_of_network(item)
             else:
                 node = self._variables[item].hyperparameter
@@ -178,7 +178,7 @@ class _ChoiceOrder:
                     return found
 
     @cached_property
-    def _networks(self) -> dict[str, Network]:
+    def _networks(self) -> dict[str, ConstraintNetwork]:
         """The network of each variable that is not chosen inside a guard."""
         several = (network for networks in self.model.by_context.values() for network in networks)
         return {m.address: each for each in several for m in each.members if m.address not in self.conditional}

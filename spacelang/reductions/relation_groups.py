@@ -11,9 +11,9 @@ from functools import cached_property
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import And, Compare, Expr, Not, Or, mentioned_addresses
 from spacelang.ir.space import Constraint, Space, Variable
+from spacelang.solver.bucket_elimination import UnionFind
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import UnionFind
-from spacelang.solver.linear import Inequality, difference, inequalities_for
+from spacelang.solver.linear_inequalities import Inequality, inequalities_for, linear_difference
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def inequalities_of(rule: Constraint, space: Space) -> tuple[Inequality, ...] | 
         return None
     found: list[Inequality] = []
     for atom, truth in _conjunction(rule.expression, is_true=not rule.forbidden):
-        form = difference(atom) if isinstance(atom, Compare) else None
+        form = linear_difference(atom) if isinstance(atom, Compare) else None
         if not isinstance(atom, Compare) or form is None:
             return None
         systems = inequalities_for(atom.relation, form, truth)

@@ -35,7 +35,7 @@ from spacelang.reductions.domains import (
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, UnfoldedPart, ValueSwitch
 from spacelang.reductions.varying_bounds import BoundedParts
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.text import unique_name
 
 
@@ -181,7 +181,7 @@ class Questions:
     @cached_property
     def default(self) -> Configuration:
         """The default configuration of the space, or the nearest valid one if a constraint excludes it."""
-        return nearest_to_default(self.structures)[1]
+        return member_nearest_to_default(self.structures)[1]
 
     def base_name(self, part: Fork | FreeHyperparameter) -> str:
         """Return the name of a part before it is made unique: a key, or an address if two variables share the key."""

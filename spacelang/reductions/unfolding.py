@@ -15,11 +15,11 @@ from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.ir.walk import activity_depths
+from spacelang.solver.bucket_elimination import EXISTS, Bucket, Factor, State, Table, eliminate
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork
 from spacelang.solver.counting import Structures
-from spacelang.solver.domain_cells import join_pieces
-from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
+from spacelang.solver.domain_cells import join_cells
 from spacelang.solver.model import SolverModel, WeightedModelSolver, context_below
-from spacelang.solver.network import UNREACHED, Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ def unfold(structures: Structures) -> Parts:
     return Unfolding(structures.model, structures.existence_solver).parts_below(())
 
 
-def network_unfolder(structures: Structures) -> Callable[[Network], Parts]:
+def network_unfolder(structures: Structures) -> Callable[[ConstraintNetwork], Parts]:
     """Return a function that unfolds one network (connected variables) and everything below it.
 
     The function may raise TooManyConnectedVariablesError.
@@ -249,7 +249,7 @@ class Unfolding:
         """Return the fork, the same object for the same content."""
         return self._interned.setdefault(("fork", address, _case_keys(cases)), Fork(node, cases))  # type: ignore[return-value]
 
-    def parts_of_network(self, network: Network) -> Parts:
+    def parts_of_network(self, network: ConstraintNetwork) -> Parts:
         """Return the parts of one network, with everything below it."""
         if network.has_only_free_hyperparameters:
             nodes = (member.node for member in network.members)
@@ -264,7 +264,7 @@ def _case_keys(cases: Sequence[Case]) -> tuple[object, ...]:
 class _EliminatedNetwork:
     """One network with the buckets of its elimination, read from the variables that determine most to the others."""
 
-    def __init__(self, unfolding: Unfolding, network: Network) -> None:
+    def __init__(self, unfolding: Unfolding, network: ConstraintNetwork) -> None:
         self._unfolding, self._network = unfolding, network
         self._members = {member.address: member for member in network.members}
         self._depths = activity_depths(self._members)
@@ -369,14 +369,14 @@ class _EliminatedNetwork:
             if state != UNREACHED:
                 pieces, _ = together.setdefault(tuple(map(id, parts)), ([], parts))
                 pieces.append(self._network.cells[node.address][state])
-        found = [(join_pieces(node.domain, pieces), parts) for pieces, parts in together.values()]
+        found = [(join_cells(node.domain, pieces), parts) for pieces, parts in together.values()]
         if not found:
             return inactive[0]
         if len(found) == 1 and not inactive:
             ((domain, parts),) = found
             return (self._unfolding.intern_free(node, domain), *parts)
         if self._unfolding.values_first and not inactive:
-            whole = join_pieces(node.domain, [piece for pieces, _ in together.values() for piece in pieces])
+            whole = join_cells(node.domain, [piece for pieces, _ in together.values() for piece in pieces])
             values = tuple(Case(None, domain, parts) for domain, parts in found)
             return self._unfolding.intern_free(node, whole), self._unfolding.intern_switch(node, values)
         cases = [Case(None, domain, (self._unfolding.intern_free(node, domain), *parts)) for domain, parts in found]

@@ -18,7 +18,7 @@ from spacelang.ir.value import to_fraction
 from spacelang.reductions.relation_groups import RelationGroup, range_of_variable, relation_groups, without_constraints
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, ValueSwitch, all_parts, inner_parts
 from spacelang.solver.counting import Structures
-from spacelang.solver.linear import Inequality, eliminate_variable, normalized
+from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def inequality_of_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequal
     """Return an inequality of members of grids as one of their indices, with coprime integers."""
     constant = row.constant + sum(factor * to_fraction(grids[a].lower) for a, factor in row.factors.items())
     factors = {a: factor * to_fraction(grids[a].step) for a, factor in row.factors.items()}
-    return normalized(Inequality(factors, constant, row.strict), frozenset(grids))
+    return normalize_inequality(Inequality(factors, constant, row.strict), frozenset(grids))
 
 
 def _in_values(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:

@@ -19,7 +19,7 @@ from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import is_vote_of_one_classifier, needs_label_codes
-from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, catalogue
+from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, load_catalogue
 from spacelang.runtime.pipelines.columns import EachColumn, StringColumnSelector
 
 WIDTH: Final = 100  # The maximum line length, exceeded only by expressions that cannot be broken
@@ -28,7 +28,7 @@ SKLEARN: Final = "sklearn"
 NEEDS_DATA: Final = "a pipeline that reads text cannot be written as code before it is known which columns hold text"
 
 
-def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
+def pipeline_module_source(pipeline: Any, name: str = "pipeline") -> str:
     """Return a Python module that defines the unfitted pipeline, or vote of pipelines, under the given name.
 
     The module needs only the libraries of the steps. The expression evaluates to an equal pipeline, and has only the
@@ -36,7 +36,7 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
     code, and BuildError for a step that finds columns of text only when it is fitted.
     """
     writer = CodeWriter([each[0] for each in _member_pipelines(pipeline)])
-    text = writer.expression(pipeline, "")
+    text = writer.multiline_expression(pipeline, "")
     codes_only = " and ".join(sorted(CODES_ONLY & {name for _, name in writer.members.values()}))
     note = ""
     if needs_label_codes(pipeline):
@@ -44,8 +44,8 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
     elif writer.votes:
         names = " and ".join(sorted({type(vote.estimators[0][1]).__name__ for vote in writer.votes}))
         note = f"# A vote of one member encodes the labels, because {names} does not accept them as they are.\n"
-    copied = [f"{module_code(one_hot_probability_classifier)}\n"] if writer.hard_votes else []
-    return "\n\n".join([writer.imports, *copied, f"{note}{name} = {text}"]) + "\n"
+    copied = [f"{module_source_to_copy(one_hot_probability_classifier)}\n"] if writer.hard_votes else []
+    return "\n\n".join([writer.import_statements, *copied, f"{note}{name} = {text}"]) + "\n"
 
 
 def fit_statement(
@@ -71,7 +71,7 @@ def _quoted_columns(names: Sequence[str]) -> str:
 
 def literal_expression(value: object) -> str:
     """Return the expression that evaluates to a plain value: a number, a string, or a list of them."""
-    return CodeWriter([]).expression(value, "")
+    return CodeWriter([]).multiline_expression(value, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,48 +89,52 @@ class CodeWriter:
     hard_votes: list[Any] = field(default_factory=list)
 
     @property
-    def imports(self) -> str:
+    def import_statements(self) -> str:
         """The import statements by module; those that enable experimental classes of scikit-learn come first."""
         members = self.members.items()
         names = group_by_key((path, name if here == name else f"{name} as {here}") for here, (path, name) in members)
-        entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
+        entries = (
+            load_catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN)
+        )
         enabling = {entry.enabled_by for entry in entries if entry is not None and entry.enabled_by is not None}
         first = ["from {} import {}  # noqa: F401".format(*path.rsplit(".", 1)) for path in sorted(enabling)]
         others = (f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names))
         return "\n".join([*first, *others])
 
-    def expression(self, value: Any, indent: str) -> str:
+    def multiline_expression(self, value: Any, indent: str) -> str:
         """Return the expression for a value; if it is long, in lines that begin with `indent` after the first."""
-        line = self.one_line(value)
+        line = self.one_line_expression(value)
         # Leave room for what surrounds the expression: a name before it, brackets after it.
         if len(indent) + len(line) <= WIDTH - 16:
             return line
         match value:
             case tuple() | list() if all(isinstance(item, str) for item in value):
-                filled = _fill_lines([self.one_line(item) for item in value], indent + INDENT)
+                filled = _fill_lines([self.one_line_expression(item) for item in value], indent + INDENT)
                 return f"{line[0]}\n{filled}\n{indent}{line[-1]}"
             case tuple() | list():
-                return _lines(line[0], [self.expression(item, indent + INDENT) for item in value], line[-1], indent)
+                return _lines(
+                    line[0], [self.multiline_expression(item, indent + INDENT) for item in value], line[-1], indent
+                )
             case _ if hasattr(value, "get_params"):
                 return self.multiline_call(value, indent)
             case _:
                 return line
 
-    def one_line(self, value: Any) -> str:
+    def one_line_expression(self, value: Any) -> str:
         """Return the expression that evaluates to a value, on one line."""
         match value:
             case np.generic():
-                return self.one_line(value.item())
+                return self.one_line_expression(value.item())
             case None | bool() | int() | float() | str():
                 return _literal(value)
             case list():
-                return f"[{', '.join(map(self.one_line, value))}]"
+                return f"[{', '.join(map(self.one_line_expression, value))}]"
             case tuple():
-                return f"({', '.join(map(self.one_line, value))}{',' if len(value) == 1 else ''})"
+                return f"({', '.join(map(self.one_line_expression, value))}{',' if len(value) == 1 else ''})"
             case slice():
-                return f"slice({self.one_line(value.stop)})"
+                return f"slice({self.one_line_expression(value.stop)})"
             case _ if inspect.isroutine(value) or inspect.isclass(value):
-                return self.import_name(value.__name__, value)
+                return self.import_member(value.__name__, value)
             case _:
                 return self.one_line_call(value)
 
@@ -144,30 +148,30 @@ class CodeWriter:
 
         if isinstance(value, make_column_selector):
             given = ((name, argument) for name, argument in vars(value).items() if argument is not None)
-            texts = (f"{name}={self.one_line(argument)}" for name, argument in given)
-            return f"{self.class_name(value)}({', '.join(texts)})"
+            texts = (f"{name}={self.one_line_expression(argument)}" for name, argument in given)
+            return f"{self.import_class(value)}({', '.join(texts)})"
         if isinstance(value, StringColumnSelector | EachColumn):
             raise BuildError(NEEDS_DATA, "run the space on data")
         if not hasattr(value, "get_params"):
             raise TypeError(f"an object of the type {type(value).__name__} cannot be written as code")
         if is_vote_of_one_classifier(value):
             self.votes.append(value)
-        arguments = [f"{lead}{self.one_line(argument)}" for lead, argument in _arguments(value)]
-        return f"{self.class_name(value)}({', '.join(arguments)}){self.set_output_call(value)}"
+        arguments = [f"{lead}{self.one_line_expression(argument)}" for lead, argument in _arguments(value)]
+        return f"{self.import_class(value)}({', '.join(arguments)}){self.set_output_call(value)}"
 
     def multiline_call(self, estimator: Any, indent: str) -> str:
         """Return the call of a constructor on several lines; a pipeline's list of steps opens on the first line."""
-        name, given = self.class_name(estimator), _arguments(estimator)
+        name, given = self.import_class(estimator), _arguments(estimator)
         if len(given) == 1 and isinstance(given[0][1], list):
             lead, argument = given[0]
-            return f"{name}({lead}{self.expression(argument, indent)}){self.set_output_call(estimator)}"
-        items = [f"{lead}{self.expression(argument, indent + INDENT)}" for lead, argument in given]
+            return f"{name}({lead}{self.multiline_expression(argument, indent)}){self.set_output_call(estimator)}"
+        items = [f"{lead}{self.multiline_expression(argument, indent + INDENT)}" for lead, argument in given]
         return _lines(f"{name}(", items, f"){self.set_output_call(estimator)}", indent)
 
-    def class_name(self, estimator: Any) -> str:
+    def import_class(self, estimator: Any) -> str:
         """Return the name of a class, and import it; `OneHotProbabilityClassifier` is copied instead."""
         if not isinstance(estimator, OneHotProbabilityClassifier):
-            return self.import_name(type(estimator).__name__, type(estimator))
+            return self.import_member(type(estimator).__name__, type(estimator))
         self.hard_votes.append(estimator)
         return str(OneHotProbabilityClassifier.__name__)
 
@@ -176,7 +180,7 @@ class CodeWriter:
         is_asked = any(estimator is each for each in self.firsts) and "_sklearn_output_config" in vars(estimator)
         return '.set_output(transform="pandas")' if is_asked else ""
 
-    def import_name(self, name: str, member: Any) -> str:
+    def import_member(self, name: str, member: Any) -> str:
         """Return the name of a public member, and import it; if the name is taken, its package is put before it."""
         wanted = _public_module(member.__module__, name), name
         package = wanted[0].partition(".")[0].title().replace("_", "")
@@ -191,13 +195,13 @@ def _member_pipelines(estimator: Any) -> list[Any]:
     return [each.estimator if isinstance(each, OneHotProbabilityClassifier) else each for each in members]
 
 
-def module_code(module: ModuleType) -> str:
+def module_source_to_copy(module: ModuleType) -> str:
     """Return the source code of a module for copying into another one, without its docstring and tool comments."""
     code = inspect.getsource(module).split('"""', 2)[2]
     return re.sub("  # type: ignore.*|\n*.*make_module_getattr.*", "", code).strip()
 
 
-def used_definitions(module: ModuleType, callers: str) -> tuple[str, dict[str, set[str]]]:
+def definitions_used_by(module: ModuleType, callers: str) -> tuple[str, dict[str, set[str]]]:
     """Return the definitions of a module that other code needs, and the names that they import from each module.
 
     `callers` is the other code. The module must define everything before it uses it. A module that is imported itself

@@ -11,24 +11,24 @@ from spacelang.ir.task import FunctionBound, parse_bound
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import parse_duration, round_duration
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.header import WEIGHTS_SETTING, stored_objective_names
 from spacelang.runtime.storage.records import LIMIT_FLAGS, RunState
+from spacelang.runtime.storage.run_header import WEIGHTS_SETTING, stored_objective_names
 from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
-    arguments_to_repeat,
     data_reference,
     has_test_file,
-    is_held_by_program,
+    python_arguments_to_repeat,
     readable_data,
     readable_test_file,
     scorer_argument,
     scorer_package,
     stored_data_options,
+    was_data_passed_by_program,
 )
 from spacelang.text import count_with_noun, quote_for_shell, unique_name
 
 if TYPE_CHECKING:
-    from spacelang.runtime.storage.header import RunHeader
+    from spacelang.runtime.storage.run_header import RunHeader
     from spacelang.runtime.storage.stored_run import StoredRun
 
 LIMITS: Final = ("time", "search_time", "trials")  # The names of the options with the flags `LIMIT_FLAGS`
@@ -51,7 +51,7 @@ class RunLimits:
         """Return True if the run cannot continue without a larger limit."""
         return self._has_all_trials(run) or (self.seconds is not None and run.seconds >= self.seconds)
 
-    def doubled(self, run: "StoredRun") -> str:
+    def options_with_doubled_limits(self, run: "StoredRun") -> str:
         """Return the options that resume the run with at least twice the limits that it has used up."""
         found = [f"--trials {TIMES * max(self.trials or 0, run.count)}"] if self._has_all_trials(run) else []
         if not found or (self.seconds is not None and run.seconds >= self.seconds):
@@ -116,7 +116,7 @@ class NextStep:
     line: str
 
 
-def next_steps(
+def suggest_next_steps(
     run: "StoredRun", *, has_best: bool, budget: str = "", data: str | None = None, trusted: Collection[str] = ()
 ) -> Iterator[NextStep]:
     """Yield the next steps for a run: to export, predict, report, and resume it.
@@ -134,11 +134,13 @@ def next_steps(
         yield NextStep("watch", f"spacelang watch {store}")
     elif (call := resume_call_in_python(run, budget, data)) is not None:
         yield NextStep("continue", f"in Python: {call}")
-    elif not is_exhausted(run):
-        yield NextStep("continue", resume_command(run, budget, data, trusted))
+    elif not has_tried_whole_space(run):
+        yield NextStep("continue", resume_command_line(run, budget, data, trusted))
 
 
-def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None, trusted: Collection[str] = ()) -> str:
+def resume_command_line(
+    run: "StoredRun", budget: str = "", moved: str | None = None, trusted: Collection[str] = ()
+) -> str:
     """Return the command that resumes a run: with a larger budget if the run has used up its own."""
     header = run.header
     output = " -o TABLE.npz" if header.optimizer == TABULATE else ""
@@ -161,7 +163,7 @@ def resume_call_in_python(run: "StoredRun", budget: str = "", moved: str | None 
     header = run.header
     if (function := _function_to_repeat(header)) is not None:
         return f"the same call of `{function}` with `store={str(run.path)!r}, resume=True`"
-    again, is_held = arguments_to_repeat(header), moved is None and is_held_by_program(header)
+    again, is_held = python_arguments_to_repeat(header), moved is None and was_data_passed_by_program(header)
     if not again and not is_held:
         return None
     if scorer_package(header) is not None:
@@ -176,10 +178,10 @@ def _larger_budget(run: "StoredRun", budget: str) -> str:
     """Return the options with which a run continues that has used up its limits: `budget`, by default the double."""
     limits = read_run_limits(run)
     is_used_up = run.state is RunState.FINISHED or limits.are_used_up_by(run)
-    return (budget or limits.doubled(run)) if is_used_up else ""
+    return (budget or limits.options_with_doubled_limits(run)) if is_used_up else ""
 
 
-def allow_options(header: "RunHeader", trusted: Collection[str] = ()) -> str:
+def format_allow_options(header: "RunHeader", trusted: Collection[str] = ()) -> str:
     """Return the options `--allow` of a run, each with a space before it.
 
     The store may be foreign, so it must not decide what a pasted command imports. Only packages
@@ -223,7 +225,7 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
         return  # only the program has the weights with which pipelines are fitted
     ranked = " --rank 1" if stored_objective_names(header) else ""
     on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))
-    allowed = allow_options(header, trusted)
+    allowed = format_allow_options(header, trusted)
     yield NextStep("export", f"spacelang export {store}{on}{allowed}{ranked} -o {_new_file('pipeline', '.py')}")
     if run.requested_ensemble_votes and _has_ensemble(run):
         file = _new_file("ensemble", ".py")
@@ -235,21 +237,21 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
 
 def _has_ensemble(run: "StoredRun") -> bool:
     """Return True if a trial can be a member of an ensemble: the best one succeeded on all rows within all bounds."""
-    size, records = run.header.training_size, (run.record(number) for number in run.ranked(1))
+    size, records = run.header.training_size, (run.record(number) for number in run.best_trial_numbers(1))
     trials = [each.trial for each in records if each is not None]
     return any(each.is_feasible and (each.request.fidelity or size) >= size for each in trials)
 
 
 def _data(header: "RunHeader", moved: str | None) -> str:
     """Return the path of the data of a run: `moved` if the user gave one, because the original is not found."""
-    if is_held_by_program(header):
+    if was_data_passed_by_program(header):
         return moved or FILE
     return readable_data(header) or moved or data_reference(header)
 
 
 def _data_option(header: "RunHeader", option: str, moved: str | None) -> str:
     """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
-    is_found = readable_data(header) is not None and not is_held_by_program(header)
+    is_found = readable_data(header) is not None and not was_data_passed_by_program(header)
     return "" if is_found else f" {option} {quote_for_shell(_data(header, moved))}"
 
 
@@ -259,7 +261,7 @@ def _new_file(stem: str, suffix: str) -> str:
     return f"{unique_name(stem, taken)}{suffix}"
 
 
-def is_exhausted(run: "StoredRun") -> bool:
+def has_tried_whole_space(run: "StoredRun") -> bool:
     """Return True if the run has tried its whole space."""
     sessions = run.sessions
     return bool(sessions) and sessions[-1].ending == EXHAUSTED and run.header.optimizer != TABULATE

@@ -17,12 +17,12 @@ from spacelang.ir.domain import Categorical, Grid, Real, parts
 from spacelang.ir.expr import Reference
 from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value
-from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, used_definitions
-from spacelang.report.computed_code import ComputedParameterCode
+from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, definitions_used_by
+from spacelang.report.computed_parameter_code import ComputedParameterCodeWriter
 from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
 from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import PipelineWalk
-from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, class_of, runtime_arguments
+from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, import_operator_class, runtime_arguments
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
 from spacelang.targets._exports.python_nodes import (
     CallNode,
@@ -46,7 +46,7 @@ TRANSFORMER_FUNCTION: Final = columns.transformer_of.__name__
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineCode(PipelineWalk):
+class PipelineCodeWriter(PipelineWalk):
     """A writer of expressions and of the functions of decisions, which collects their imports and helpers."""
 
     space: ir.Space
@@ -58,7 +58,7 @@ class PipelineCode(PipelineWalk):
     imports_of_computed: dict[str, set[str]] = field(default_factory=dict)
 
     @property
-    def imports(self) -> str:
+    def import_statements(self) -> str:
         """The import statements."""
         named = {"collections.abc": {"Iterable", "Mapping", "Sequence"}, "typing": {"Any"}}
         named |= {"dataclasses": {"dataclass"}} if self.detects_text_columns else {}
@@ -67,49 +67,49 @@ class PipelineCode(PipelineWalk):
             named[module] = named.get(module, set()) | names
         whole = [f"import {module}" for module, names in sorted(named.items()) if not names]
         parts = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(named.items()) if names]
-        return "\n".join([*whole, *parts, "", self.writer.imports])
+        return "\n".join([*whole, *parts, "", self.writer.import_statements])
 
     @property
     def detects_text_columns(self) -> bool:
         """True if the code finds columns of text when a pipeline is fitted."""
         return bool(self.used & {STRINGS_CLASS, TRANSFORMER_FUNCTION})
 
-    def helpers(self, space: ir.Space, steps: str) -> Iterator[str]:
+    def helper_functions(self, space: ir.Space, steps: str) -> Iterator[str]:
         """Yield the helper functions that the code of decisions and of the `steps` needs."""
         operators = [each for each in ir.subtree(space.root) if isinstance(each, ir.Operator)]
-        resamples = any(hasattr(class_of(each), "fit_resample") for each in operators)
-        self.writer.import_name("Pipeline", Pipeline)
+        resamples = any(hasattr(import_operator_class(each), "fit_resample") for each in operators)
+        self.writer.import_member("Pipeline", Pipeline)
         if "union" in self.used:
-            self.writer.import_name("FeatureUnion", FeatureUnion)
+            self.writer.import_member("FeatureUnion", FeatureUnion)
         yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(literal_source, sorted(columns.TAKEN)))}}}"
         before = [columns.pipeline_class, columns.flatten_for_resampling] if resamples else []
-        after = [columns.expand_nested_pipelines, columns.resamples] if resamples else []
+        after = [columns.expand_nested_pipelines, columns.resamples_rows] if resamples else []
         yield from map(inspect.getsource, [*before, columns.with_distinct_names, *after])
         yield from (THERE, UNKNOWN, RESAMPLING if resamples else PIPELINE)
         yield from (found for name, found in USES.items() if name in self.used)
         if self.detects_text_columns:
             yield from self.text_column_helpers()
         if "computed" in self.used:
-            code, imports = used_definitions(standalone_arithmetic, "\n".join([*self.functions, steps]))
+            code, imports = definitions_used_by(standalone_arithmetic, "\n".join([*self.functions, steps]))
             self.imports_of_computed.update(imports)
             yield code
 
     def text_column_helpers(self) -> Iterator[str]:
         """Yield the source of the classes and functions that find columns of text, copied from `columns.py`."""
-        self.writer.import_name("FeatureUnion", FeatureUnion)
+        self.writer.import_member("FeatureUnion", FeatureUnion)
         for each in (BaseEstimator, TransformerMixin, clone, make_column_selector):
-            self.writer.import_name(each.__name__, each)
+            self.writer.import_member(each.__name__, each)
         yield f"TEXT_VALUES = {TEXT_VALUES}\nSTRINGS = {STRINGS}\nREADERS = {literal_source(READERS)}"
         tests = (is_mostly_different, is_free_text)
         readers = (
             columns.columns_with_missing_as_empty_text,
             columns.EachColumn,
-            columns.reads_text,
+            columns.reads_text_column,
             columns.transformer_of,
         )
-        yield from map(source_code_of, (*tests, columns.StringColumnSelector, *readers))
+        yield from map(source_without_type_comments, (*tests, columns.StringColumnSelector, *readers))
 
-    def call_helper(self, helper: str, *arguments: Code) -> CallNode:
+    def helper_call(self, helper: str, *arguments: Code) -> CallNode:
         """Return a call of a helper function, which is then written into the module."""
         self.used.add(helper)
         return CallNode(helper, arguments)
@@ -121,7 +121,7 @@ class PipelineCode(PipelineWalk):
         """Return the steps of a permutation, to be unpacked into the surrounding list."""
         _, *steps = node.children
         several = ((label, ListNode(tuple(self.steps(step)))) for label, step in zip(node.labels, steps, strict=True))
-        found = self.call_helper("ordered", _configuration_item(order.key), DictNode(tuple(several)))
+        found = self.helper_call("ordered", _configuration_item(order.key), DictNode(tuple(several)))
         return [NameNode(f"*{expression_source(found, 4)}")]
 
     def _uses_of_chain(self, chain: ir.Choice) -> list[Code]:
@@ -130,7 +130,7 @@ class PipelineCode(PipelineWalk):
 
     def _decision(self, decision: ir.Choice, operator: ir.Operator | None = None) -> Code:
         found = self._call_of_decision(decision, operator)
-        return self.call_helper("chain", found) if decision.repeats else found
+        return self.helper_call("chain", found) if decision.repeats else found
 
     def _call_of_decision(self, decision: ir.Choice, operator: ir.Operator | None = None) -> Code:
         return CallNode(self.decision_function_name(decision, operator), (NameNode(GIVEN), NameNode(SEED)))
@@ -138,23 +138,23 @@ class PipelineCode(PipelineWalk):
     def _chain(self, node: ir.Product) -> Code:
         if node == ir.SKIPPED_STEP:
             return LiteralNode(None)
-        return self.call_helper("chain", ListNode(tuple(self.steps(node))))
+        return self.helper_call("chain", ListNode(tuple(self.steps(node))))
 
     def _union(self, steps: list[Code]) -> Code:
-        return self.call_helper("union", ListNode(tuple(steps)))
+        return self.helper_call("union", ListNode(tuple(steps)))
 
     def _operator_list(self, steps: list[Code]) -> Code:
         return call("with_distinct_names", call("there", ListNode(tuple(steps))))
 
     def _constant(self, value: Any) -> Code:
-        return NameNode(self.writer.one_line(value))
+        return NameNode(self.writer.one_line_expression(value))
 
     def _column_transformer(self, node: ir.Product) -> Code:
         """Return the `ColumnTransformer` that applies each part to the columns of its selector."""
         named: list[columns.Step] = []
         remainder: Code = LiteralNode("drop")
         for selector, child in zip(node.selectors, node.children, strict=True):
-            taken = self.call_helper(
+            taken = self.helper_call(
                 TRANSFORMER_FUNCTION if _reads_text(child) else "passed", self.make_single_part(child)
             )
             if selector.kind == "rest":
@@ -163,7 +163,7 @@ class PipelineCode(PipelineWalk):
                 named.append((selector.kind, (taken, self.column_selection(selector, node.selectors))))
         distinct = columns.with_distinct_names(named)
         entries = (ListNode((LiteralNode(name), *pair), is_tuple=True) for name, pair in distinct)
-        transformer = self.writer.import_name(ColumnTransformer.__name__, ColumnTransformer)
+        transformer = self.writer.import_member(ColumnTransformer.__name__, ColumnTransformer)
         return CallNode(transformer, (ListNode(tuple(entries)),), (("remainder", remainder),))
 
     def column_selection(self, selector: ir.ColumnSelector, others: tuple[ir.ColumnSelector, ...]) -> Code:
@@ -173,7 +173,7 @@ class PipelineCode(PipelineWalk):
         if selector.kind == "text" or (selector.kind == "categorical" and any(each.kind == "text" for each in others)):
             self.used.add(STRINGS_CLASS)
             return call(STRINGS_CLASS, text=selector.kind == "text")
-        name = self.writer.import_name("make_column_selector", make_column_selector)
+        name = self.writer.import_member("make_column_selector", make_column_selector)
         if selector.kind == "pattern":
             return call(name, pattern=selector.pattern)
         return call(name, dtype_include=ListNode(tuple(map(LiteralNode, DTYPES[selector.kind]))))
@@ -213,7 +213,7 @@ class PipelineCode(PipelineWalk):
 
     def _estimator(self, operator: ir.Operator) -> Code:
         """Return the call of an operator's class."""
-        found = class_of(operator)
+        found = import_operator_class(operator)
         usual = runtime_arguments(operator, n_jobs=1, random_state=0)
         arguments: dict[str, Code] = {
             n: _random_state(found) if n == SEED else LiteralNode(v) for n, v in usual.items()
@@ -235,7 +235,9 @@ class PipelineCode(PipelineWalk):
             if part is not None:
                 rest = f".get({literal_source(computed.name)}, {literal_source(part.default)})"
                 arguments[computed.name] = NameNode(f"{self.computed_arguments(operator, computed)}{rest}")
-            elif ComputedParameterCode.by_address(self.space)[computed.address].is_always_defined(computed):
+            elif ComputedParameterCodeWriter.writers_by_address(self.space)[computed.address].is_always_defined(
+                computed
+            ):
                 arguments[computed.name] = self.computed_value(operator, computed)
             else:
                 found_arguments = self.computed_arguments(operator, computed)
@@ -246,7 +248,7 @@ class PipelineCode(PipelineWalk):
         for parameter in operator.tuples:
             arguments |= self._tuple_argument(operator, parameter, conditional)
         whole = _assemble_tuples(operator, arguments)
-        return CallNode(self.writer.import_name(found.__name__, found), tuple(conditional), tuple(whole.items()))
+        return CallNode(self.writer.import_member(found.__name__, found), tuple(conditional), tuple(whole.items()))
 
     def computed_arguments(self, operator: ir.Operator, computed: ir.ComputedParameter) -> str:
         """Return the code of the arguments with a computed value, which are empty where the value does not exist."""
@@ -257,7 +259,9 @@ class PipelineCode(PipelineWalk):
     def computed_value(self, operator: ir.Operator, computed: ir.ComputedParameter) -> Code:
         """Return the code of a computed value, converted to what the library takes."""
         self.used.add("computed")
-        code = NameNode(ComputedParameterCode.by_address(self.space)[computed.address].value(computed.expression))
+        code = NameNode(
+            ComputedParameterCodeWriter.writers_by_address(self.space)[computed.address].value_code(computed.expression)
+        )
         if not isinstance(computed.expression, Reference):
             return code
         node = self.space.variables[computed.expression.address].hyperparameter
@@ -300,7 +304,7 @@ class PipelineCode(PipelineWalk):
                 pass
         key = self._node(parameter.length).key.removesuffix(length_name(""))
         known = catalogue_entry(operator).parameters.get(parameter.name)
-        found: Code = self.call_helper("tuple_of", NameNode(GIVEN), LiteralNode(key), *kind)
+        found: Code = self.helper_call("tuple_of", NameNode(GIVEN), LiteralNode(key), *kind)
         if known is not None and isinstance(known.to_python(()), list):
             found = CallNode("list", (found,))
         if other is None:
@@ -332,7 +336,9 @@ class PipelineCode(PipelineWalk):
         others = {each: code for each in values if (code := self.replacement(operator, node, each)) is not None}
         if not others:
             return found
-        items = ", ".join(f"{self.writer.one_line(each)}: {expression_source(code)}" for each, code in others.items())
+        items = ", ".join(
+            f"{self.writer.one_line_expression(each)}: {expression_source(code)}" for each, code in others.items()
+        )
         source = expression_source(found)
         return NameNode(f"{{{items}}}.get({source}, {source})")
 
@@ -351,7 +357,7 @@ def _reads_text(node: ir.Node) -> bool:
     return any(catalogue_entry(each).module == READERS for each in ir.subtree(node) if isinstance(each, ir.Operator))
 
 
-def source_code_of(found: Any) -> str:
+def source_without_type_comments(found: Any) -> str:
     """Return the source code of a function or class, without comments for type checkers."""
     return re.sub("  # type: ignore.*", "", inspect.getsource(found))
 

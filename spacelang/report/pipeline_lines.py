@@ -11,7 +11,7 @@ from spacelang.ir.task import BYTES, SECONDS, Cost
 from spacelang.ir.trial import SCORE_DIGITS, LossName
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.ir.value import Value
-from spacelang.report.trial_results import value_text
+from spacelang.report.trial_results import format_configuration_value
 from spacelang.runtime.history import objective_values
 from spacelang.text import count_with_noun, pad_table_columns
 
@@ -69,7 +69,7 @@ def _values_by_step(configuration: Configuration) -> dict[str, dict[str, Value]]
 
 def _cells(name: str, values: Mapping[str, Value], marks: Mapping[str, str]) -> Iterator[str]:
     yield name
-    yield value_text(values[name])
+    yield format_configuration_value(values[name])
     shown = _with_whole_tuples(values).items()
     texts = (f"{key.removeprefix(f'{name}.')}={_short_text(value)}" for key, value in shown if key != name)
     remarks = ", ".join(dict.fromkeys(marks[key] for key in values if key in marks))
@@ -89,7 +89,7 @@ def _with_whole_tuples(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _short_text(value: Value) -> str:
-    return format(value, DIGITS) if isinstance(value, float) else value_text(value)
+    return format(value, DIGITS) if isinstance(value, float) else format_configuration_value(value)
 
 
 MAX_ROWS: Final = 10  # The maximum number of trials of a front that are shown
@@ -118,11 +118,11 @@ def _suitable_unit(value: float, units: Mapping[str, Fraction]) -> tuple[str, fl
     return next(name for name, each in units.items() if float(each) == factor), factor
 
 
-def front_lines(
+def pareto_front_lines(
     front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], most: int = MAX_ROWS
 ) -> Iterator[str]:
     """Yield a headline and a table of the front, by rank; `order` has the keys of decisions in pipeline order."""
-    headline, rows, more = front_rows(front, names, order, most)
+    headline, rows, more = pareto_front_rows(front, names, order, most)
     yield headline
     if not front:
         return
@@ -135,7 +135,7 @@ def front_lines(
         yield f"  {more}"
 
 
-def front_rows(
+def pareto_front_rows(
     front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], most: int = MAX_ROWS
 ) -> tuple[str, list[tuple[str, ...]], str]:
     """Return a headline, the cells of a table with its header, and a line on omitted trials, which may be empty."""
@@ -154,7 +154,7 @@ def front_rows(
     return headline, rows, f"and {len(front) - most} more" if len(front) > most else ""
 
 
-def front_document(front: "Sequence[TrialRecord]", names: Sequence[LossName]) -> list[dict[str, object]]:
+def pareto_front_document(front: "Sequence[TrialRecord]", names: Sequence[LossName]) -> list[dict[str, object]]:
     """Return the front as JSON: of each trial its number, the values and scores of the objectives, and the seconds."""
     scores = score_names(names)
     return [

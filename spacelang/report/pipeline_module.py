@@ -14,10 +14,17 @@ import pandas as pd
 
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.space import Space
-from spacelang.report.code_writer import BUILD, ESTIMATOR, CodeWriter, literal_expression, module_code, pipeline_source
-from spacelang.report.pipeline_code import PipelineCode
+from spacelang.report.code_writer import (
+    BUILD,
+    ESTIMATOR,
+    CodeWriter,
+    literal_expression,
+    module_source_to_copy,
+    pipeline_module_source,
+)
+from spacelang.report.pipeline_code import PipelineCodeWriter
 from spacelang.runtime.errors import BuildError, InputError, describe_exception
-from spacelang.runtime.pipelines import configured
+from spacelang.runtime.pipelines import configuration_estimator
 from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, task_kind
 from spacelang.runtime.pipelines.input_conversion import columns_cast_to_float
 from spacelang.targets._exports.python_nodes import ListNode, expression_source, literal_source
@@ -81,8 +88,8 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     It defines `pipeline` (unfitted), `build()`, `take(table)` and `fit(table, labels)`, and the constants `FEATURES`,
     `LABEL` (a list for several targets), `SEED` and `CLASSES` (in the order of probabilities). After a run with sample
     weights, `fit` also takes those of its rows. The lines of
-    `provenance` become comments; they may contain foreign text. Raises TypeError and BuildError as `pipeline_source`
-    does.
+    `provenance` become comments; they may contain foreign text. Raises TypeError and BuildError as
+    `pipeline_module_source` does.
     """
     data = objective.dataset
     comments = "".join(f"# {replace_unprintable(line)}\n" for line in provenance)
@@ -109,7 +116,7 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     parts = (constants, BUILD_CLONE, take, FIT.format(arguments=arguments, labels=labels, weights=weights))
     given = {"weights": ", weights", "and_weights": ", and a weight for each row"}
     head = HEAD.format(**(given if data.weights is not None else dict.fromkeys(given, "")))
-    return f"{head}\n{comments}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
+    return f"{head}\n{comments}\n{IMPORTS}{pipeline_module_source(pipeline)}\n" + "\n".join(parts)
 
 
 AS_CODE = "write the pipeline as Python code, to a file that ends in `.py`"
@@ -122,7 +129,7 @@ def check_skops_installed() -> None:
         raise InputError(message, f"install `spacelang[skops]`, or {AS_CODE}")
 
 
-def dump_model(fitted: Any) -> tuple[bytes, list[str]]:
+def dump_skops_model(fitted: Any) -> tuple[bytes, list[str]]:
     """Return the content of a skops file (tested by reading) and the types to trust; raise BuildError without one."""
     from skops.io import dumps, get_untrusted_types, loads
 
@@ -174,7 +181,7 @@ def module_with_builder(form: str, space: Space, *, is_estimator: bool = False) 
 
 
 def _estimator_code(space: Space) -> tuple[str, str]:
-    base = module_code(configured)
+    base = module_source_to_copy(configuration_estimator)
     try:
         kind = task_kind(space.root)
     except BuildError:
@@ -184,14 +191,14 @@ def _estimator_code(space: Space) -> tuple[str, str]:
 
 def builder_code(space: Space, other_code: str = "") -> BuilderCode:
     """Return the code that builds pipelines, besides other code; raise BuildError for abstract or clashing names."""
-    writer = PipelineCode(space)
+    writer = PipelineCodeWriter(space)
     steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
-    functions = [*writer.helpers(space, steps), *writer.functions, BUILD.format(steps=steps)]
+    functions = [*writer.helper_functions(space, steps), *writer.functions, BUILD.format(steps=steps)]
     codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
     note = f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."
     text = "\n\n\n".join([*[note] * bool(codes), *(each.rstrip("\n") for each in functions)])
     _check_names(writer.writer, f"{other_code}\n\n{text}")
-    return BuilderCode(writer.imports, text)
+    return BuilderCode(writer.import_statements, text)
 
 
 def _check_names(writer: CodeWriter, code: str) -> None:

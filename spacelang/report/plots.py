@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.errors import import_optional
 from spacelang.ir.trial import LossName
-from spacelang.report.page.curves import curve_axes
 from spacelang.report.page.importance import MIN_TRIALS, compute_importances
-from spacelang.report.page.parallel_coordinates import VALUES_END, ParallelAxis, parallel_plot
-from spacelang.report.page.pareto_plot import pareto_front_view
+from spacelang.report.page.incumbent_curves import curve_axes
+from spacelang.report.page.parallel_coordinates import VALUES_END, ParallelAxis, make_parallel_plot
+from spacelang.report.page.pareto_plot import make_pareto_front_view
 from spacelang.report.page.run_data import RunData
 from spacelang.runtime.history import TrialRecord
 from spacelang.spelling_suggestions import format_suggestion
@@ -46,7 +46,7 @@ def _new_axes(width: float = SIZE[0], height: float = SIZE[1]) -> "Axes":
 
 def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
     """Draw the score of the incumbent over time, with all trials; the loss is on the right."""
-    if not run_data.succeeded:
+    if not run_data.successful_trials:
         raise ValueError("no trial succeeded, so there is no incumbent to plot: see `result.trials` for the reasons")
     axes = _new_axes() if axes is None else axes
     times, scores = curve_axes([run_data])
@@ -58,8 +58,8 @@ def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
             up = [metric.score(min(each.trial.loss or 0.0, losses.high)) for each in records]
             axes.plot(at, up, linestyle="none", label=label, **style)
 
-    beyond = [each for each in run_data.succeeded if not losses.contains(each.trial.loss or 0.0)]
-    inside = [each for each in run_data.succeeded if losses.contains(each.trial.loss or 0.0)]
+    beyond = [each for each in run_data.successful_trials if not losses.contains(each.trial.loss or 0.0)]
+    inside = [each for each in run_data.successful_trials if losses.contains(each.trial.loss or 0.0)]
     draw([each for each in inside if each.trial.is_feasible], "trial", marker="o", ms=3, color=QUIET)
     draw([each for each in inside if not each.trial.is_feasible], "infeasible trial", marker="x", ms=4, color=QUIET)
     outlier = {"marker": "^" if metric.is_score else "v", "ms": 5, "color": QUIET, "clip_on": False}
@@ -124,7 +124,7 @@ def _draw_importance(run_data: RunData, axes: "Axes | None") -> "Axes":
 
 def _draw_parallel(run_data: RunData, axes: "Axes | None") -> "Axes":
     """Draw trials as lines across the axes of variables; the last axis is the score."""
-    found = parallel_plot(run_data, compute_importances(run_data))
+    found = make_parallel_plot(run_data, compute_importances(run_data))
     if found is None:
         problem = "parallel coordinates need two successful trials on all rows, and a variable that is active in one"
         raise ValueError(f"{problem}: search longer")
@@ -136,7 +136,7 @@ def _draw_parallel(run_data: RunData, axes: "Axes | None") -> "Axes":
         _draw_parallel_axis(each, axes)
     axes.set(xlim=(-2, 112), ylim=(102, -2))
     axes.set_axis_off()
-    drawn = f"the best {found.best} of {found.trials:,} trials in colour, {found.others:,} others in grey"
+    drawn = f"the best {found.best_count} of {found.trials:,} trials in colour, {found.other_count:,} others in grey"
     axes.set_title(f"{_metric(run_data).score_name}: {drawn}\n\n", fontsize="medium")
     return axes
 
@@ -154,7 +154,7 @@ def _draw_parallel_axis(each: ParallelAxis, axes: "Axes") -> None:
 
 def _draw_front(run_data: RunData, axes: "Axes | None") -> "Axes":
     """Draw the Pareto front of the first two objectives, with all trials."""
-    found = pareto_front_view(run_data)
+    found = make_pareto_front_view(run_data)
     if found is None:
         raise ValueError("the Pareto front is empty: no trial satisfies all constraints")
     axes = _new_axes() if axes is None else axes

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from spacelang.errors import import_optional
 from spacelang.ir.trial import UNNAMED_LOSS, LossName, Status
-from spacelang.report.trial_results import describe_counts
+from spacelang.report.trial_results import describe_failure_counts
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.listeners import Closeable, SilentListener
@@ -51,18 +51,18 @@ class LiveProgress(Closeable):
         """Stop the bar and restore the terminal."""
         self._progress.stop()
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """Show the bar."""
         self._task = self._progress.add_task("", total=budget.trials, state="", seconds=budget.smaller_seconds_limit)
         self._progress.start()
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Update the bar after a trial."""
         self._counts.add(record)
         if self._task is not None:
             self._progress.update(self._task, completed=self._counts.trials, state=self._counts.text(best))
 
-    def finished(self, outcome: Outcome) -> None:  # noqa: ARG002 - the signature of a listener
+    def on_finish(self, outcome: Outcome) -> None:  # noqa: ARG002 - the signature of a listener
         """Remove the bar, because the summary follows."""
         self._progress.stop()
 
@@ -79,13 +79,13 @@ class NotebookProgress(Closeable):
         self._trials: int | None = None
         self._seconds: float | None = None
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """Show the bar."""
         shown = import_optional("IPython", "IPython.display")
         self._trials, self._seconds = budget.trials, budget.smaller_seconds_limit
         self._display = shown.display(shown.HTML(self._html("waiting for the first trial", 0.0)), display_id=True)
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Update the bar after a trial."""
         self._counts.add(record)
         self._text = self._counts.text(best)
@@ -93,7 +93,7 @@ class NotebookProgress(Closeable):
             self._updated = now
             self._show(self._html(f"{self._text}, {self._time(record.finished)}", record.finished))
 
-    def finished(self, outcome: Outcome) -> None:
+    def on_finish(self, outcome: Outcome) -> None:
         """Replace the bar by the last line."""
         self._show(escape(f"{self._text or 'no trial'} in {outcome.seconds:.1f} s"))
         self._display = None
@@ -127,7 +127,7 @@ class PlainProgress(SilentListener, Closeable):
     def __init__(self, console: Console, metric: LossName = UNNAMED_LOSS) -> None:
         self._console, self._counts, self._told = console, _Counts(metric), 0.0
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Print a line if the last one is older than half a minute."""
         self._counts.add(record)
         if record.finished - self._told >= SECONDS_BETWEEN_LINES:
@@ -150,7 +150,7 @@ class _Counts:
     def text(self, best: TrialRecord) -> str:
         parts = [f"{self.trials} trial{'s' if self.trials > 1 else ''}"]
         if self.failed:
-            parts.append(describe_counts(self.failed))
+            parts.append(describe_failure_counts(self.failed))
         if best.trial.loss is not None:
             # Feasible trials rank before all others: if the best is infeasible, so are all trials so far.
             infeasible = "" if best.trial.is_feasible else " (infeasible)"

@@ -28,7 +28,7 @@ from spacelang.ir.space import (
 )
 from spacelang.ir.trial import LossName
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_grouped_tuples
-from spacelang.report.pipeline_lines import front_lines, front_rows
+from spacelang.report.pipeline_lines import pareto_front_lines, pareto_front_rows
 from spacelang.serialization.syntax_nodes import expression_speller, format_expression, with_spelled_names
 from spacelang.text import pad_table_columns
 
@@ -71,11 +71,11 @@ def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
     )
 
 
-def front_text(
+def pareto_front_text(
     front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], rows: Sequence[Row]
 ) -> str:
     """Return the lines about the result of several objectives: the front, and the `rows` about the search."""
-    lines = (line for line in front_lines(front, names, order) if line)
+    lines = (line for line in pareto_front_lines(front, names, order) if line)
     shown = [_cut(replace_unprintable(line)) for line in lines]
     return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {value}") for name, value in rows)))
 
@@ -199,14 +199,14 @@ def result_html(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
         head = f"{_safe(metric.score_name)} <b>{metric.score(loss):.5g}</b>{_safe(f' ({beside})' if beside else '')}"
     cells = [*rows, *((key, literal(value)) for key, value in values)]
     body = "".join(f"<tr><th style='text-align:left'>{_safe(k)}</th><td>{_safe(v)}</td></tr>" for k, v in cells)
-    return f"<div>{head}{curve_svg(outcome.curve, outcome.seconds, metric)}<table>{body}</table></div>"
+    return f"<div>{head}{incumbent_curve_svg(outcome.curve, outcome.seconds, metric)}<table>{body}</table></div>"
 
 
-def front_html(
+def pareto_front_html(
     front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], rows: Sequence[Row]
 ) -> str:
     """Return the result of several objectives in HTML: the front, and the `rows` about the search."""
-    headline, (head, *trials), more = front_rows(front, names, order)
+    headline, (head, *trials), more = pareto_front_rows(front, names, order)
     cells = "".join(_table_row(each) for each in trials)
     heading = "".join(f"<th>{_safe(each)}</th>" for each in head)
     table = f"<table><tr>{heading}</tr>{cells}</table>" if trials else ""
@@ -220,7 +220,7 @@ def _table_row(cells: Sequence[str]) -> str:
     return f"<tr>{shown}<td style='text-align:left'>{last}</td></tr>"
 
 
-def curve_svg(
+def incumbent_curve_svg(
     curve: "Sequence[Improvement]", seconds: float, metric: LossName, size: tuple[int, int] = (480, 120)
 ) -> str:
     """Return the score of the incumbent over time as an SVG step curve; empty with fewer than two points."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from spacelang.ir.trial import LossName, Measurement
 from spacelang.ir.validation import describe_validation
-from spacelang.report.pipeline_lines import front_document
-from spacelang.report.run_facts import RunFacts, effort_by_learner, effort_by_part
+from spacelang.report.pipeline_lines import pareto_front_document
+from spacelang.report.run_facts import RunFacts, effort_by_learner, effort_by_part_of_auto
 from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,
-    score_document,
-    sum_by_reason,
+    document_of_test_score,
+    sum_failures_by_reason,
 )
 from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.runtime.storage.trial_columns import finite_or_none
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
 
 
-def document(
+def run_json_document(
     outcome: Outcome,
     run: RunFacts,
     finale: "FinalFit | None" = None,
@@ -96,15 +96,17 @@ def document(
         "ended": outcome.ended.value,
         "preparation": run.preparation,
         "failures": {kind.value: count for kind, count in count_failures_by_status(outcome.records).items()},
-        "reasons": sum_by_reason(count_failures_by_reason(outcome.records)),
+        "reasons": sum_failures_by_reason(count_failures_by_reason(outcome.records)),
         "unfinished": outcome.unfinished,
         "unneeded": outcome.wasted_speculative,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
         "passed_over": [] if finale is None else [*map(skipped_trial_document, finale.skipped)],
-        "test": None if finale is None or finale.test is None else score_document(finale.test),
+        "test": None if finale is None or finale.test is None else document_of_test_score(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
         "time_note": time_note,
-        "parts": {name: each.to_json() for name, each in effort_by_part(run.optimizer, outcome.records).items()},
+        "parts": {
+            name: each.to_json() for name, each in effort_by_part_of_auto(run.optimizer, outcome.records).items()
+        },
         "learners": {
             name: each.to_json() for name, each in effort_by_learner(run.learner_key, outcome.records).items()
         },
@@ -117,7 +119,7 @@ def document(
         "overhead": None
         if (own := outcome.overhead) is None
         else {**_attributes(own, "seconds", "trials"), "share": own.ratio_to_median_trial},
-        **({"front": front_document(front, run.objectives)} if run.objectives else {}),
+        **({"front": pareto_front_document(front, run.objectives)} if run.objectives else {}),
     }
 
 
@@ -170,7 +172,7 @@ def ensemble_document(ensemble: "Ensemble", metric: LossName) -> dict[str, objec
         "rows": ensemble.rows,
         "seconds": ensemble.seconds,
         "time_note": ensemble.note,
-        "test": None if ensemble.test is None else score_document(ensemble.test),
+        "test": None if ensemble.test is None else document_of_test_score(ensemble.test),
     }
 
 

@@ -189,10 +189,10 @@ class StartingPoints:
     workers: int = 1
     processors: int = 1
 
-    def advice(self, outcome: Outcome) -> str:
+    def budget_advice(self, outcome: Outcome) -> str:
         """Return a sentence on what was tried and what would help; empty if the budget was large enough."""
         evaluated, further = self._counts(outcome)
-        if not (option := self.larger_budget(outcome)):
+        if not (option := self.larger_budget_option(outcome)):
             return ""
         total = len(self.configurations)
         sentence = f"{evaluated} of {total} starting points {'was' if evaluated == 1 else 'were'} evaluated"
@@ -203,7 +203,7 @@ class StartingPoints:
         workers = f" or `--workers {self.processors}`" if self.workers < self.processors and "time" in option else ""
         return f"{sentence}: run with `{option}`{workers}."
 
-    def larger_budget(self, outcome: Outcome) -> str:
+    def larger_budget_option(self, outcome: Outcome) -> str:
         """Return the option, such as `--time 5m`, for a budget that is large enough; empty if this one was."""
         total, (evaluated, further) = len(self.configurations), self._counts(outcome)
         if outcome.ended is not EndReason.BUDGET or further >= total:
@@ -244,9 +244,9 @@ class RunFacts:
     starting_points: StartingPoints | None = None
     objectives: tuple[LossName, ...] = ()  # The names of several objectives
 
-    def interval(self, loss: float) -> tuple[float | None, float | None]:
+    def loss_interval(self, loss: float) -> tuple[float | None, float | None]:
         """Return the ends of the 95 % interval of a loss on held-out rows; two Nones if it is unknown."""
-        return (None, None) if self.held_out is None else self.held_out.ends(loss)
+        return (None, None) if self.held_out is None else self.held_out.interval_ends(loss)
 
 
 OPTIMIZER: Final = "auto"  # The optimizer whose requests say which part of it they come from
@@ -262,7 +262,7 @@ MAX_LEARNERS: Final = 4  # The maximum number of learners that are listed by the
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class TrialCountAndSeconds:
     """A number of trials, and the seconds that they took together."""
 
     trials: int
@@ -273,7 +273,7 @@ class Effort:
         return {"trials": self.trials, "seconds": self.seconds}
 
 
-def effort_by_part(optimizer: str, records: Iterable[TrialRecord]) -> dict[str, Effort]:
+def effort_by_part_of_auto(optimizer: str, records: Iterable[TrialRecord]) -> dict[str, TrialCountAndSeconds]:
     """Return the effort of each part of `auto` that had a trial, in the order of `PARTS`; empty for others."""
     if optimizer != OPTIMIZER:
         return {}
@@ -281,7 +281,7 @@ def effort_by_part(optimizer: str, records: Iterable[TrialRecord]) -> dict[str, 
     return {part: found[part] for part in PARTS if part in found}
 
 
-def effort_by_learner(key: str, records: Iterable[TrialRecord]) -> dict[str, Effort]:
+def effort_by_learner(key: str, records: Iterable[TrialRecord]) -> dict[str, TrialCountAndSeconds]:
     """Return the effort of each alternative of the decision `key`, the most expensive first; empty without a key."""
     if not key:
         return {}
@@ -289,12 +289,12 @@ def effort_by_learner(key: str, records: Iterable[TrialRecord]) -> dict[str, Eff
     return dict(sorted(found.items(), key=lambda item: -item[1].seconds))
 
 
-def describe_parts(parts: Mapping[str, Effort]) -> str:
+def describe_parts_of_auto(parts: Mapping[str, TrialCountAndSeconds]) -> str:
     """Return where the trials came from, such as `7 from the portfolio, 2 drawn at random`; empty if unknown."""
     return ", ".join(f"{each.trials} {PARTS[part]}" for part, each in parts.items())
 
 
-def describe_learner_seconds(learners: Mapping[str, Effort]) -> str:
+def describe_learner_seconds(learners: Mapping[str, TrialCountAndSeconds]) -> str:
     """Return what the time of trials went into, such as `boosting 3.0 s, 2 others 1.0 s`; empty for one learner."""
     if len(learners) < 2:
         return ""
@@ -305,12 +305,12 @@ def describe_learner_seconds(learners: Mapping[str, Effort]) -> str:
     return ", ".join(times)
 
 
-def _efforts(records: Iterable[TrialRecord], name_of: Callable[[TrialRecord], str]) -> dict[str, Effort]:
-    found: dict[str, Effort] = {}
+def _efforts(records: Iterable[TrialRecord], name_of: Callable[[TrialRecord], str]) -> dict[str, TrialCountAndSeconds]:
+    found: dict[str, TrialCountAndSeconds] = {}
     for record in records:
         name = name_of(record)
-        before = found.get(name, Effort(0, 0.0))
+        before = found.get(name, TrialCountAndSeconds(0, 0.0))
         # A trial that was taken over from another run took no time of this one.
         seconds = record.trial.cost if record.finished > 0 else 0.0
-        found[name] = Effort(before.trials + 1, before.seconds + seconds)
+        found[name] = TrialCountAndSeconds(before.trials + 1, before.seconds + seconds)
     return found

@@ -11,26 +11,26 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Measurement, sort_key
 from spacelang.ir.validation import describe_validation_rows
-from spacelang.report.pipeline_lines import front_lines, pipeline_lines
+from spacelang.report.pipeline_lines import pareto_front_lines, pipeline_lines
 from spacelang.report.run_facts import (
     ENDINGS,
     NO_FINAL_WORK,
     FinalWorkResult,
     RunFacts,
     describe_learner_seconds,
-    describe_parts,
+    describe_parts_of_auto,
     effort_by_learner,
-    effort_by_part,
+    effort_by_part_of_auto,
 )
 from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,
-    describe_constraints,
-    describe_counts,
-    describe_score,
-    describe_value,
-    format_value,
-    most_frequent,
+    describe_constraints_on_test_set,
+    describe_failure_counts,
+    describe_test_score,
+    format_bound_value,
+    format_test_score_with_interval,
+    most_frequent_failure_reasons,
 )
 from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.text import count_with_noun
@@ -64,7 +64,7 @@ def summary_lines(
     best = None if run.objectives else outcome.best
     if run.objectives and outcome.best is not None:
         front = pareto_front(outcome.records, run.training_size)
-        yield from map(Text, front_lines(front, run.objectives, _decision_order(run)))
+        yield from map(Text, pareto_front_lines(front, run.objectives, _decision_order(run)))
         yield Text()
     else:
         yield from _headline(outcome, run)
@@ -86,7 +86,7 @@ def summary_lines(
     yield Text(_time_line(outcome, run, after))
     if run.equal_seeds:
         yield Text(f"{_sentence(run.equal_seeds)}.", style="dim")
-    if run.starting_points is not None and (advice := run.starting_points.advice(outcome)):
+    if run.starting_points is not None and (advice := run.starting_points.budget_advice(outcome)):
         yield Text(advice, style="yellow")
     if run.store is not None:
         yield Text(f"Saved to {run.store}")
@@ -106,7 +106,9 @@ def _headline(outcome: Outcome, run: RunFacts) -> Iterator[Text]:
     rows = "" if run.validation is None else describe_validation_rows(run.validation)
     loss, metric = best.trial.loss, run.metric
     text = Text(f"Best {metric.score_name}{rows}: ", style="bold")
-    text.append(f"{metric.score(loss):.6g}", style="bold green").append(metric.describe_interval(*run.interval(loss)))
+    text.append(f"{metric.score(loss):.6g}", style="bold green").append(
+        metric.describe_interval(*run.loss_interval(loss))
+    )
     text.append(f" ({', '.join(filter(None, (f'trial {best.index}', metric.describe_loss(loss))))})")
     fidelity = best.trial.request.fidelity
     if outcome.incumbent is None and fidelity is not None and fidelity < run.training_size:
@@ -124,8 +126,8 @@ def _lines_after_search(run: RunFacts, after: FinalWorkResult) -> Iterator[str]:
         if finale.skipped and finale.record is not None and finale.record.trial.loss is not None:
             yield f"The next best is trial {finale.record.index}, with {metric.describe(finale.record.trial.loss)}:"
         if finale.test is not None and finale.record is not None:
-            yield _sentence(describe_score(finale.test, metric))
-            yield from describe_constraints(finale.test, finale.record.trial)
+            yield _sentence(describe_test_score(finale.test, metric))
+            yield from describe_constraints_on_test_set(finale.test, finale.record.trial)
     if after.ensemble is not None:
         yield from _ensemble_lines(after.ensemble, run)
     notes = (each.note for each in (finale, after.ensemble) if each is not None)
@@ -143,7 +145,7 @@ def _ensemble_lines(ensemble: "Ensemble", run: RunFacts) -> Iterator[str]:
     text = f"Ensemble of {count_with_noun(members, 'pipeline')} with {count_with_noun(votes, 'vote')}"
     text += f": {run.metric.describe(ensemble.loss)} on the held-out rows, by which it was chosen"
     if ensemble.test is not None:
-        text += f"; test set: {describe_value(ensemble.test, run.metric)}"
+        text += f"; test set: {format_test_score_with_interval(ensemble.test, run.metric)}"
     yield text
 
 
@@ -204,10 +206,12 @@ def _recorded_line(best: TrialRecord) -> Iterator[str]:
 
 def _constraint(measured: Measurement) -> Text:
     bound, value = measured.bound, measured.value
-    text = Text(f"Subject to {describe_bound(bound)}: {'undefined' if isnan(value) else format_value(bound, value)}")
+    text = Text(
+        f"Subject to {describe_bound(bound)}: {'undefined' if isnan(value) else format_bound_value(bound, value)}"
+    )
     if measured.holds:
         return text
-    beyond = f" by {format_value(bound, value - bound.limit)}" if value > bound.limit else ""
+    beyond = f" by {format_bound_value(bound, value - bound.limit)}" if value > bound.limit else ""
     return text.append(f", which violates the bound{beyond}", style="bold red")
 
 
@@ -220,7 +224,7 @@ def _other_trials(outcome: Outcome, measured: Measurement) -> str:
     if keeping:
         return f"; {count_with_noun(keeping, 'trial')} {'satisfies' if keeping == 1 else 'satisfy'} this bound"
     known = [value for value in found if not isnan(value)]
-    return f"; the smallest value of any trial is {format_value(bound, min(known))}" if known else ""
+    return f"; the smallest value of any trial is {format_bound_value(bound, min(known))}" if known else ""
 
 
 def _failures(outcome: Outcome) -> Iterator[Text]:
@@ -230,9 +234,9 @@ def _failures(outcome: Outcome) -> Iterator[Text]:
     """
     if not outcome.failed:
         return
-    shown, others = most_frequent(count_failures_by_reason(outcome.records))
+    shown, others = most_frequent_failure_reasons(count_failures_by_reason(outcome.records))
     kinds = count_failures_by_status(outcome.records)
-    which = f" ({describe_counts(kinds)})" if len(kinds) > 1 else ""
+    which = f" ({describe_failure_counts(kinds)})" if len(kinds) > 1 else ""
     head = f"{count_with_noun(outcome.failed, 'trial')} failed{which}"
     if outcome.best is not None:
         count, reason = shown[0][1], shown[0][0]
@@ -247,7 +251,7 @@ def _failures(outcome: Outcome) -> Iterator[Text]:
 
 def _trials_line(outcome: Outcome, run: RunFacts) -> str:
     trials = f"{count_with_noun(len(outcome.records), 'trial')} with {run.optimizer}, seed {run.seed}"
-    if parts := describe_parts(effort_by_part(run.optimizer, outcome.records)):
+    if parts := describe_parts_of_auto(effort_by_part_of_auto(run.optimizer, outcome.records)):
         trials += f" ({parts})"
     ending = ENDINGS[outcome.ended] if run.searched is None else run.searched.end_reason_text(outcome.ended)
     effort = f"{trials}: {ending}."
@@ -294,7 +298,7 @@ def describe_ensemble(choice: "EnsembleSelection") -> str:
     return f"ensemble of {pipelines} with {votes}, chosen from the {choice.library} best pipelines"
 
 
-def describe_weights(members: "Sequence[EnsembleMember]") -> str:
+def describe_member_weights(members: "Sequence[EnsembleMember]") -> str:
     """Describe the weights of the members, the largest first: `weights: trial 2 9/16, trial 5 7/16`."""
     ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
     votes = sum(member.votes for member in members)

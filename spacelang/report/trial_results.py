@@ -14,7 +14,7 @@ from spacelang.ir.validation import CrossValidation, Holdout, parse_validation_o
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import TIMEOUT_PREFIX
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.header import RunHeader
+from spacelang.runtime.storage.run_header import RunHeader
 from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ LIMIT: Final = re.compile(
 Reason = tuple[Status, str]  # The status of a failed trial, and the reason why it failed
 
 
-def describe_counts(counts: Mapping[Status, int]) -> str:
+def describe_failure_counts(counts: Mapping[Status, int]) -> str:
     """Return the numbers of failures by kind in words, such as `3 errors, 1 timeout`; empty without failures."""
     return ", ".join(f"{counts[kind]} {words[counts[kind] > 1]}" for kind, words in WORDS.items() if counts.get(kind))
 
@@ -49,7 +49,7 @@ def count_failures_by_reason(records: Iterable[TrialRecord]) -> Counter[Reason]:
     return Counter((trial.status, trial.reason) for trial in failed)
 
 
-def sum_by_reason(counts: Counter[Reason]) -> dict[str, int]:
+def sum_failures_by_reason(counts: Counter[Reason]) -> dict[str, int]:
     """Return the numbers of failures by reason alone, the most frequent first."""
     found: Counter[str] = Counter()
     for (_, reason), number in counts.most_common():
@@ -57,15 +57,15 @@ def sum_by_reason(counts: Counter[Reason]) -> dict[str, int]:
     return dict(found)
 
 
-def value_text(value: Value) -> str:
+def format_configuration_value(value: Value) -> str:
     """Return a value of a configuration as text; printable strings, such as `none`, have no quotes."""
     return value if isinstance(value, str) and value.isprintable() else literal(value)
 
 
-def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
+def most_frequent_failure_reasons(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
     """Return the most frequent reasons (at least one per kind of failure) with counts, and the number of others."""
     together = Counter[Reason]()
-    names = merge_time_limits(counts)
+    names = merge_timeout_reasons(counts)
     for reason, count in counts.items():
         together[names[reason]] += count
     ordered = together.most_common()
@@ -75,7 +75,7 @@ def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
     return shown, len(ordered) - len(shown)
 
 
-def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
+def merge_timeout_reasons(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     """Map each reason for a failure to the one that is shown: timeouts at different limits become one range.
 
     `boasf` gives each trial another time limit.
@@ -93,7 +93,7 @@ def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
 DIGITS: Final = ".4g"  # The format of measured values: they are noisy, so that four digits suffice
 
 
-def score_document(score: "TestScore") -> dict[str, object]:
+def document_of_test_score(score: "TestScore") -> dict[str, object]:
     """Return a score on the test set as `run --json` and `runs --json` print it.
 
     `constraints` maps the name of each bound to its value with its interval (`low`, `high`), the `bound`, and whether
@@ -106,19 +106,21 @@ def score_document(score: "TestScore") -> dict[str, object]:
     }
 
 
-def describe_score(score: "TestScore", metric: LossName) -> str:
+def describe_test_score(score: "TestScore", metric: LossName) -> str:
     """Describe a score on the test set in words."""
     if score.loss is None:
         return f"no score on the test set ({score.rows} rows): {score.reason}"
-    return f"test set ({score.rows} rows): {describe_interval(score, metric)}"
+    return f"test set ({score.rows} rows): {format_named_test_score_with_interval(score, metric)}"
 
 
-def describe_interval(score: "TestScore", metric: LossName) -> str:
+def format_named_test_score_with_interval(score: "TestScore", metric: LossName) -> str:
     """Return a score on the test set with its name and its interval, or the reason why there is none."""
-    return score.reason if score.loss is None else f"{metric.score_name} {describe_value(score, metric)}"
+    return (
+        score.reason if score.loss is None else f"{metric.score_name} {format_test_score_with_interval(score, metric)}"
+    )
 
 
-def describe_value(score: "TestScore", metric: LossName) -> str:
+def format_test_score_with_interval(score: "TestScore", metric: LossName) -> str:
     """Return a score on the test set with its interval, or the reason why there is none."""
     if score.loss is None:
         return score.reason
@@ -131,7 +133,7 @@ def _document(each: "UnseenRowsMeasurement") -> dict[str, object]:
     return {**numbers, "bound": each.bound.limit, "holds": each.holds, "reason": each.reason}
 
 
-def describe_constraints(score: "TestScore", searched: "Trial") -> Iterator[str]:
+def describe_constraints_on_test_set(score: "TestScore", searched: "Trial") -> Iterator[str]:
     """Yield a line for each bound: its value on the test set, and whether it holds there and held in the search."""
     held = {each.bound.name: each.holds for each in searched.constraints}
     for each in score.constraints:
@@ -139,7 +141,7 @@ def describe_constraints(score: "TestScore", searched: "Trial") -> Iterator[str]
         yield f"{describe_bound(each.bound)} on the test set: {_value(each)}{verdict}{_missing_interval(each)}"
 
 
-def format_value(bound: AnyBound, value: float) -> str:
+def format_bound_value(bound: AnyBound, value: float) -> str:
     """Return a measured value in the unit of its bound."""
     return bound.format_value(float(format(value, DIGITS)))
 
@@ -147,10 +149,10 @@ def format_value(bound: AnyBound, value: float) -> str:
 def _value(each: "UnseenRowsMeasurement") -> str:
     if each.value is None:
         return f"unknown, {each.reason}"
-    value = format_value(each.bound, each.value)
+    value = format_bound_value(each.bound, each.value)
     if each.low is None or each.high is None:
         return value
-    return f"{value} [{format_value(each.bound, each.low)}, {format_value(each.bound, each.high)}]"
+    return f"{value} [{format_bound_value(each.bound, each.low)}, {format_bound_value(each.bound, each.high)}]"
 
 
 def _verdict(each: "UnseenRowsMeasurement", held: bool) -> str:
@@ -189,7 +191,7 @@ class HeldOutSummary:
         """True if the number of classes and the size of the smallest class are known and consistent."""
         return 0 < self.fewest * self.classes <= self.rows * (1 + ROUNDING)
 
-    def interval(self, loss: float) -> tuple[float, float] | None:
+    def loss_interval(self, loss: float) -> tuple[float, float] | None:
         """Return the 95 % interval of the loss on other samples of as many rows.
 
         None if the metric has no interval that follows from the loss and the numbers of rows.
@@ -209,9 +211,9 @@ class HeldOutSummary:
             case _:
                 return None
 
-    def ends(self, loss: float | None) -> tuple[float | None, float | None]:
+    def interval_ends(self, loss: float | None) -> tuple[float | None, float | None]:
         """Return the ends of the interval; two Nones without a loss or an interval."""
-        return (None if loss is None else self.interval(loss)) or (None, None)
+        return (None if loss is None else self.loss_interval(loss)) or (None, None)
 
 
 def summarize_held_out_rows(header: RunHeader) -> HeldOutSummary:

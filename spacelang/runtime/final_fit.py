@@ -14,10 +14,10 @@ from spacelang.ir.trial import Status, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.executors import Executor, FinishedJob, Job
 from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.kept_models import TrialRank, rank_trial
-from spacelang.runtime.objective import Refittable
+from spacelang.runtime.objective import RefittableObjective
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
+from spacelang.runtime.trial_models import TrialRank, rank_trial
 
 V = TypeVar("V")
 MAX_ATTEMPTS: Final = 5  # The maximum number of pipelines that are tried
@@ -129,7 +129,7 @@ class FinalFit:
 
 def fit_best_pipeline(
     outcome: Outcome,
-    objective: Refittable,
+    objective: RefittableObjective,
     executor: Executor,
     *,
     limits: Limits = UNLIMITED,
@@ -141,7 +141,7 @@ def fit_best_pipeline(
     """Fit the best pipeline of a run on all rows; try the next best if the fit fails, takes too long or dies.
 
     This runs on the executor of the run, after stopping what still runs there. The limits of a trial apply, with the
-    time limit scaled by `allowed_seconds`. At most `MAX_ATTEMPTS` pipelines are tried.
+    time limit scaled by `allowed_fit_seconds`. At most `MAX_ATTEMPTS` pipelines are tried.
 
     With an `answer_time`, fits end in time. If a fit would not, or does not, the model of its trial takes its place. A
     pipeline without one is skipped if another one has a model. If none has, the fit takes as long as it needs, because
@@ -157,21 +157,23 @@ def fit_best_pipeline(
     for number, record in enumerate(candidates, start=1):
         configuration = record.trial.request.configuration
         work = RefitWork(configuration, form, returns_pipeline=is_wanted or objective.test_rows > 0)
-        seconds = allowed_seconds(record, outcome, objective, limits)
+        seconds = allowed_fit_seconds(record, outcome, objective, limits)
         has_models = time is not None and any(time.find_model(each.trial) for each in candidates[number - 1 :])
         fit = _fit_in_time(Job(-number, work, seconds), record, executor, time if has_models else None)
-        model = time.find_model(record.trial) if time is not None and is_out_of_time(fit, seconds) else None
+        model = (
+            time.find_model(record.trial) if time is not None and was_cut_off_by_run_deadline(fit, seconds) else None
+        )
         if time is not None and model is not None:
             taking = LoadTrialModelWork(configuration, form, path=str(model.path))
-            (fit,) = run_jobs(executor, Job(-number, taking, time.job_time_limit))
+            (fit,) = run_final_jobs(executor, Job(-number, taking, time.job_time_limit))
         fit = replace_unreadable_by_failure(fit) if is_wanted else fit
         if fit.status is Status.SUCCESS:
-            pipeline = fit.value.open() if is_wanted and fit.value is not None else None
+            pipeline = fit.value.unpickle() if is_wanted and fit.value is not None else None
             score_work = UnseenScoreWork(configuration, form, fit.value, has_interval)
             score = _score_and_bounds(score_work, record, objective, executor, seconds, time)
             if time is None or model is None:
                 return FinalFit(record, objective.rows, fit.cost, passed_over, pipeline, score)
-            rows, note = training_rows(record.trial, objective), _trial_model_note(record, objective, time)
+            rows, note = training_row_count(record.trial, objective), _trial_model_note(record, objective, time)
             return FinalFit(record, rows, fit.cost, passed_over, pipeline, score, is_trial_model=True, note=note)
         passed_over = (*passed_over, SkippedTrial(record, fit.status, fit.reason))
     return FinalFit(None, objective.rows, skipped=passed_over)
@@ -182,28 +184,30 @@ def _fit_in_time(
 ) -> WorkResult["SerializedPayload"]:
     """Run a fit on all rows; with a `time`, only if it is predicted to end in time, and only until then."""
     if time is None:
-        (fit,) = run_jobs(executor, job)
+        (fit,) = run_final_jobs(executor, job)
         return fit
-    (fit,) = run_jobs(executor, job, admit=lambda _: time.allowed_fit_seconds(record.trial, time.seconds_left_for_fit))
+    (fit,) = run_final_jobs(
+        executor, job, admit=lambda _: time.allowed_fit_seconds(record.trial, time.seconds_left_for_fit)
+    )
     if fit.status is Status.SUCCESS:
         time.correct_fit_predictions(record.trial, fit.cost)
     return fit
 
 
-def is_out_of_time(fit: WorkResult[Any], limit: float) -> bool:
+def was_cut_off_by_run_deadline(fit: WorkResult[Any], limit: float) -> bool:
     """Return True if a fit was prevented or cut off by the deadline of the run, not by its own time `limit`."""
     return fit.status is Status.TIMEOUT and fit.cost < limit
 
 
-def training_rows(trial: Trial, objective: Refittable) -> int:
+def training_row_count(trial: Trial, objective: RefittableObjective) -> int:
     """Return the number of rows on which the pipeline of a trial was fitted, in each fold."""
     return min(trial.request.fidelity or objective.training_size, objective.training_size)
 
 
-def _trial_model_note(record: TrialRecord, objective: Refittable, time: RunDeadline) -> str:
+def _trial_model_note(record: TrialRecord, objective: RefittableObjective, time: RunDeadline) -> str:
     folds, number = time.costs.sizes.folds, record.index
     models = f"the model of trial {number}" if folds == 1 else f"the vote of the {folds} models of trial {number}"
-    rows = f"{training_rows(record.trial, objective):,} of {objective.rows:,} rows"
+    rows = f"{training_row_count(record.trial, objective):,} of {objective.rows:,} rows"
     return f"the best pipeline is {models}, fitted on {rows}: {TIME_WAS_UP}"
 
 
@@ -211,14 +215,14 @@ def score_on_unseen_rows(executor: Executor, job: Job[UnseenScoreWork], rows: in
     """Run a scoring job; return its score, without a loss if it fails, or None for no rows."""
     if not rows:
         return None
-    (found,) = run_jobs(executor, job)
+    (found,) = run_final_jobs(executor, job)
     return found.value or TestScore(None, None, None, rows, found.reason)
 
 
 def _score_and_bounds(
     work: UnseenScoreWork,
     record: TrialRecord,
-    objective: Refittable,
+    objective: RefittableObjective,
     executor: Executor,
     seconds: float,
     time: RunDeadline | None,
@@ -233,7 +237,7 @@ def _score_and_bounds(
     # A separate job, so that the score is not lost if this one hangs or crashes.
     job = Job(-MAX_ATTEMPTS - 2, UnseenBoundsWork(work.configuration), seconds + MIN_SECONDS)
     admit = None if time is None else lambda _: time.allowed_fit_seconds(record.trial, time.seconds_left_for_best_score)
-    (found,) = run_jobs(executor, job, admit=admit)
+    (found,) = run_final_jobs(executor, job, admit=admit)
     unknown = (UnseenRowsMeasurement(bound, None, reason=found.reason) for bound in objective.bounds)
     return replace(score, constraints=tuple(unknown) if found.value is None else found.value)
 
@@ -255,7 +259,7 @@ def _rank(record: TrialRecord, outcome: Outcome, training_size: int) -> tuple[bo
     return record is not outcome.best, rank_trial(record.trial, training_size), record.index
 
 
-def allowed_seconds(record: TrialRecord, outcome: Outcome, objective: Refittable, limits: Limits) -> float:
+def allowed_fit_seconds(record: TrialRecord, outcome: Outcome, objective: RefittableObjective, limits: Limits) -> float:
     """Return the seconds that a fit on all rows may take: the trial limit times the square of the growth in rows.
 
     Without a limit, it is the seconds of the run instead of the limit, and at least `MIN_SECONDS`.
@@ -266,7 +270,7 @@ def allowed_seconds(record: TrialRecord, outcome: Outcome, objective: Refittable
     return max(round(outcome.seconds * growth, 3), MIN_SECONDS)
 
 
-def run_jobs(
+def run_final_jobs(
     executor: Executor, *jobs: Job[FinalWork[V]], admit: Callable[[Job[FinalWork[V]]], float | None] | None = None
 ) -> list[WorkResult[V]]:
     """Run jobs on all workers of an executor and return the results of their work in the order of the jobs.
@@ -306,7 +310,7 @@ def replace_unreadable_by_failure(fit: WorkResult["SerializedPayload"]) -> WorkR
     """Return the result of a fit unchanged, or a failure if its pipeline cannot be unpickled here."""
     try:
         if fit.value is not None:
-            fit.value.open()
+            fit.value.unpickle()
     except Exception as error:  # noqa: BLE001 - a user's class may raise anything when it is unpickled
         reason = f"the fitted pipeline cannot be read by this process: {describe_exception(error)}"
         return WorkResult(None, fit.cost, Status.ERROR, reason)
@@ -314,13 +318,13 @@ def replace_unreadable_by_failure(fit: WorkResult["SerializedPayload"]) -> WorkR
 
 
 class SerializedPayload:
-    """An object sent between processes, unpickled only when opened: who passes it on need neither load nor trust it."""
+    """A pickled object that is sent between processes; only `unpickle` loads it, not the processes that pass it on."""
 
     def __init__(self, content: Any) -> None:
         self._content = content
         self._packed: bytes | None = None
 
-    def open(self) -> Any:
+    def unpickle(self) -> Any:
         """Return the content, unpickled if necessary; raise whatever unpickling raises."""
         if self._packed is not None:
             self._content, self._packed = pickle.loads(self._packed), None

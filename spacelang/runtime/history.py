@@ -62,7 +62,7 @@ class Improvement:
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
+class OptimizerOverhead:
     """The optimizer's seconds in a session with `trials` >= 1 new trials; `median` is the cost over the whole run."""
 
     seconds: float
@@ -107,7 +107,7 @@ class Outcome:
     wasted_speculative: int = 0
     scale: LossScale | None = UNIT_SCALE
     remarks: tuple[str, ...] = ()
-    overhead: Overhead | None = field(default=None, compare=False)
+    overhead: OptimizerOverhead | None = field(default=None, compare=False)
 
     @property
     def best(self) -> TrialRecord | None:
@@ -187,7 +187,7 @@ class NullTrialStorage:
 
 
 @dataclass(slots=True)
-class History:
+class RunHistory:
     """The state of a run: its trials and what follows from them.
 
     A fidelity of `training_size` rows or more is the same as all rows. If `scale` is None, the first success sets it.
@@ -228,7 +228,7 @@ class History:
         """The best record so far, chosen as in `Outcome.best`."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
-    def now(self) -> float:
+    def seconds_since_start(self) -> float:
         """Return the seconds since the run started, earlier sessions included."""
         return self.clock() - self.start_time
 
@@ -300,9 +300,11 @@ class History:
 
         `started` are the times at which the trials started that are still running.
         """
-        trials, overhead, now = len(self.records) - self.earlier_trials, None, self.now()
+        trials, overhead, now = len(self.records) - self.earlier_trials, None, self.seconds_since_start()
         if trials > 0:
-            overhead = Overhead(self.search_seconds, trials, median(record.trial.cost for record in self.records))
+            overhead = OptimizerOverhead(
+                self.search_seconds, trials, median(record.trial.cost for record in self.records)
+            )
         return Outcome(
             records=tuple(self.records),
             incumbent=self.incumbent,

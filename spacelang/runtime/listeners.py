@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
+from spacelang.deprecation import plugin_attribute, renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import LossName
 from spacelang.runtime.budget import Budget
@@ -14,27 +15,42 @@ from spacelang.runtime.history import Outcome, TrialRecord
 class Listener(Protocol):
     """A protocol for objects that are notified of a run's progress. An exception in a method ends the run."""
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """React to the start of the run."""
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """React to an evaluated trial. `best` is the best record so far, or `record` if none has succeeded."""
 
-    def finished(self, outcome: Outcome) -> None:
+    def on_finish(self, outcome: Outcome) -> None:
         """React to the end of the run, by itself or by the user."""
 
 
 class SilentListener:
     """A listener that ignores everything."""
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """Do nothing."""
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Do nothing."""
 
-    def finished(self, outcome: Outcome) -> None:
+    def on_finish(self, outcome: Outcome) -> None:
         """Do nothing."""
+
+
+class _OldListener:
+    """An adapter of a listener that defines some methods under their old names."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.on_start = plugin_attribute(listener, "on_start", "started")
+        self.on_trial = plugin_attribute(listener, "on_trial", "trial")
+        self.on_finish = plugin_attribute(listener, "on_finish", "finished")
+
+
+def accept_old_methods(listener: Listener) -> Listener:
+    """Return a listener with the methods of the protocol, also for one that defines them under their old names."""
+    is_old = any(name in vars(cls) for cls in type(listener).__mro__ for name in ("started", "trial", "finished"))
+    return _OldListener(listener) if is_old else listener
 
 
 class ForwardingListener:
@@ -44,19 +60,19 @@ class ForwardingListener:
     """
 
     def __init__(self, listener: Listener, earlier_trials: int) -> None:
-        self._listener, self._earlier_trials = listener, earlier_trials
+        self._listener, self._earlier_trials = accept_old_methods(listener), earlier_trials
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """Pass the event on."""
-        self._listener.started(budget)
+        self._listener.on_start(budget)
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Pass the event on."""
-        self._listener.trial(record, best)
+        self._listener.on_trial(record, best)
 
-    def finished(self, outcome: Outcome) -> None:
+    def on_finish(self, outcome: Outcome) -> None:
         """Pass the event on."""
-        self._listener.finished(outcome)
+        self._listener.on_finish(outcome)
 
 
 class Closeable:
@@ -74,6 +90,7 @@ class Closeable:
         self.close()
 
 
+@renamed_attributes(cost="evaluation_seconds", finished="finished_at_seconds")
 @dataclass(frozen=True, slots=True)
 class FinishedTrial:
     """A finished trial of a search, as callbacks get it.
@@ -125,13 +142,13 @@ class FinishedTrial:
         return self.record.index == self.best.index and self.loss is not None
 
     @property
-    def cost(self) -> float:
-        """The seconds that the evaluation of the trial took."""
+    def evaluation_seconds(self) -> float:
+        """The seconds that the evaluation of the trial took, `cost` in `Result.trials`."""
         return self.record.trial.cost
 
     @property
-    def finished(self) -> float:
-        """The time when the trial finished, in seconds of the run."""
+    def finished_at_seconds(self) -> float:
+        """The time when the trial finished, in seconds of the run, `finished` in `Result.trials`."""
         return self.record.finished
 
 
@@ -154,9 +171,9 @@ class CallbackListener(ForwardingListener):
         super().__init__(listener, earlier_trials)
         self._callbacks = (*callbacks,)
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Pass the event on, and call the callbacks if the trial is new; raise CallbackStopError to stop the run."""
-        super().trial(record, best)
+        super().on_trial(record, best)
         if record.index <= self._earlier_trials:
             return
         stops, finished = False, FinishedTrial(record, best)
@@ -187,27 +204,27 @@ class LoggingListener(ForwardingListener):
         super().__init__(listener, earlier_trials)
         self._title, self._metric = title, metric
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """Log the start of a session."""
         seconds, trials = budget.smaller_seconds_limit, budget.trials
         limits = [*([] if seconds is None else [f"{seconds:g} s"]), *([] if trials is None else [f"{trials} trials"])]
         resumed = f", resumed after {self._earlier_trials} trials" if self._earlier_trials else ""
         LOGGER.info("%s: started%s; limit: %s", self._title, resumed, " and ".join(limits) or "none")
-        super().started(budget)
+        super().on_start(budget)
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Log a finished trial."""
         if record.index > self._earlier_trials:
             self._log(record, best)
-        super().trial(record, best)
+        super().on_trial(record, best)
 
-    def finished(self, outcome: Outcome) -> None:
+    def on_finish(self, outcome: Outcome) -> None:
         """Log the end of the session."""
         ended, best = (outcome.ended.value, len(outcome.records), outcome.failed), outcome.best
         LOGGER.info(
             "%s: ended (%s) after %d trials, %d of them failed; best: %s", self._title, *ended, self._text(best)
         )
-        super().finished(outcome)
+        super().on_finish(outcome)
 
     def _log(self, record: TrialRecord, best: TrialRecord) -> None:
         trial = record.trial

@@ -10,14 +10,14 @@ from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import LossName, LossScale, Request, Trial
 from spacelang.ir.validation import Validation
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 if TYPE_CHECKING:
-    from spacelang.runtime.kept_models import ModelFolder
     from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.run_deadline import WorkSizes
     from spacelang.runtime.scoring.metric import Metric
     from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
+    from spacelang.runtime.trial_models import TrialModelFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Objective(ObjectiveInfo, Evaluator, Protocol):
 
 
 @runtime_checkable
-class Refittable(Evaluator, Protocol):
+class RefittableObjective(Evaluator, Protocol):
     """A protocol for objectives whose `evaluate` also does `FinalWork`, such as refits and scores on test rows."""
 
     @property
@@ -185,7 +185,7 @@ class Refittable(Evaluator, Protocol):
 
 
 @runtime_checkable
-class KeepsModels(Refittable, Protocol):
+class ModelStoringObjective(RefittableObjective, Protocol):
     """A refittable objective whose trials can keep their models, and whose final work takes a predictable time.
 
     `evaluate` then also does `LoadTrialModelWork`.
@@ -195,12 +195,12 @@ class KeepsModels(Refittable, Protocol):
     def work_sizes(self) -> "WorkSizes":
         """The sizes of the data that decide how long the work after a search takes."""
 
-    def keep_models(self, folder: "ModelFolder | None") -> None:
+    def store_models_in(self, folder: "TrialModelFolder | None") -> None:
         """Have the models of all further trials written to this folder; None writes none."""
 
 
 @runtime_checkable
-class EnsembleObjective(Refittable, Protocol):
+class EnsembleObjective(RefittableObjective, Protocol):
     """A refittable objective whose pipelines vote in an ensemble, scored on their predictions for the held-out rows."""
 
     @property

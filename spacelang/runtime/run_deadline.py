@@ -40,8 +40,8 @@ from typing import Final, Protocol
 
 from spacelang.ir.trial import Trial
 from spacelang.runtime.history import Clock, TrialRecord
-from spacelang.runtime.kept_models import KeptModel, KeptModels, TrialRank, rank_trial
 from spacelang.runtime.listeners import Closeable
+from spacelang.runtime.trial_models import BestTrialModels, StoredTrialModels, TrialRank, rank_trial
 
 SCORING_SHARE: Final = 0.1  # The share of scoring in the seconds of a trial, if it was not measured
 PRIOR_EXPONENT: Final = 1.25  # The growth of the cost with the rows before anything is known of it
@@ -87,7 +87,7 @@ class WorkSizes:
     has_bounds: bool = False
 
 
-class Candidate(Protocol):
+class AnswerCandidate(Protocol):
     """A trial whose pipeline may be part of the answer, with its kept models, if there are any."""
 
     @property
@@ -95,7 +95,7 @@ class Candidate(Protocol):
         """The trial."""
 
     @property
-    def model(self) -> KeptModel | None:
+    def model(self) -> StoredTrialModels | None:
         """The kept models of the trial, one for each fold, or None."""
 
 
@@ -111,7 +111,7 @@ class FinalWorkCosts:
     _by_configuration: dict[bytes, tuple[float, float]] = field(default_factory=dict)
     """The training rows and the seconds of the last successful trial of each configuration."""
 
-    def learn_growth(self, trial: Trial) -> None:
+    def update_cost_growth(self, trial: Trial) -> None:
         """Use a finished trial to correct the growth of the cost, if its configuration had other numbers of rows."""
         rows, seconds = float(self._training_rows(trial)), trial.seconds_without_sharing
         if trial.loss is None or seconds <= 0 or rows <= 0:
@@ -122,7 +122,7 @@ class FinalWorkCosts:
             found = log(seconds / known[1]) / log(rows / known[0])
             self._exponents.append(min(max(found, 0.0), MAX_EXPONENT))
 
-    def learn_fit(self, predicted: float, measured: float) -> None:
+    def update_fit_correction(self, predicted: float, measured: float) -> None:
         """Use the measured seconds of a final fit to correct those that follow."""
         if predicted > 0 and measured > 0:
             self._log_ratios.append(log(measured / predicted))
@@ -133,30 +133,30 @@ class FinalWorkCosts:
         return FIXED_SECONDS + FIXED_SHARE * self.preceding_seconds
 
     @property
-    def exponent(self) -> float:
+    def row_growth_exponent(self) -> float:
         """The growth of the cost with the rows."""
         return median(self._exponents)
 
     @property
-    def correction(self) -> float:
+    def fit_time_correction(self) -> float:
         """The factor by which predicted seconds of final fits are multiplied.
 
         It is the geometric mean of the ratios of measured to predicted seconds and of an initial margin.
         """
         return exp(sum(self._log_ratios) / len(self._log_ratios))
 
-    def uncorrected_fit_seconds(self, trial: Trial, model: KeptModel | None) -> float:
+    def uncorrected_fit_seconds(self, trial: Trial, model: StoredTrialModels | None) -> float:
         """Return the predicted seconds of fitting the pipeline of a trial on all rows, without the correction."""
         sizes = self.sizes
         of_fit = max(trial.seconds_without_sharing - (0.0 if model is None else model.score_seconds), 0.0)
-        growth = (sizes.rows / max(self._training_rows(trial), 1)) ** self.exponent
+        growth = (sizes.rows / max(self._training_rows(trial), 1)) ** self.row_growth_exponent
         return float(of_fit / sizes.folds * growth + sizes.preparation_seconds)
 
-    def fit_seconds(self, trial: Trial, model: KeptModel | None) -> float:
+    def fit_seconds(self, trial: Trial, model: StoredTrialModels | None) -> float:
         """Return the predicted seconds of fitting the pipeline of a trial on all rows."""
-        return self.correction * self.uncorrected_fit_seconds(trial, model)
+        return self.fit_time_correction * self.uncorrected_fit_seconds(trial, model)
 
-    def score_seconds(self, trial: Trial, model: KeptModel | None) -> float:
+    def score_seconds(self, trial: Trial, model: StoredTrialModels | None) -> float:
         """Return the predicted seconds of predicting the test rows; 0 without any."""
         sizes = self.sizes
         of_score = SCORING_SHARE * trial.seconds_without_sharing if model is None else model.score_seconds
@@ -168,7 +168,7 @@ class FinalWorkCosts:
         whole = self.sizes.loss_seconds.total(self.sizes.resamples, 1, self.sizes.test_rows)
         return min(whole, INTERVAL_SHARE * self.seconds)
 
-    def best_pipeline_score_seconds(self, best: Sequence[Candidate]) -> float:
+    def best_pipeline_score_seconds(self, best: Sequence[AnswerCandidate]) -> float:
         """Return the predicted seconds of the score of the best pipeline on the test rows, with its interval."""
         return self.score_seconds(best[0].trial, best[0].model) + self.confidence_interval_seconds if best else 0.0
 
@@ -177,22 +177,22 @@ class FinalWorkCosts:
         sizes = self.sizes
         return sizes.loss_seconds.total(votes, candidates, sizes.held_out_rows * sizes.folds)
 
-    def ensemble_score_seconds(self, best: Sequence[Candidate], votes: int) -> float:
+    def ensemble_score_seconds(self, best: Sequence[AnswerCandidate], votes: int) -> float:
         """Return the predicted seconds of reading the models of an ensemble and of its score on the test rows."""
         if not best:
             return 0.0
-        count = expected_members(votes, len(best))
+        count = expected_member_count(votes, len(best))
         scores = sum(self.score_seconds(each.trial, each.model) for each in best) * count / len(best)
         return scores + self.confidence_interval_seconds + self._reading_seconds(best, count)
 
-    def seconds_without_fits(self, best: Sequence[Candidate], votes: int | None) -> float:
+    def seconds_without_fits(self, best: Sequence[AnswerCandidate], votes: int | None) -> float:
         """Return the predicted seconds of the work after the search except for the fits."""
         found = self.fixed_seconds + self.best_pipeline_score_seconds(best)
         if votes is None:
             return found
         return found + self.selection_seconds(votes, len(best)) + self.ensemble_score_seconds(best, votes)
 
-    def seconds_to_reserve(self, best: Sequence[Candidate], *, workers: int, votes: int | None) -> float:
+    def seconds_to_reserve(self, best: Sequence[AnswerCandidate], *, workers: int, votes: int | None) -> float:
         """Return the seconds to reserve; `best` are the best trials of the run so far, the best one first."""
         if not best:
             return min(self.fixed_seconds, PRIOR_SHARE * self.seconds)
@@ -210,13 +210,13 @@ class FinalWorkCosts:
         """True if the bounds of the task are measured on test rows."""
         return self.sizes.has_bounds and self.sizes.test_rows > 0
 
-    def _member_seconds(self, best: Sequence[Candidate], votes: int, workers: int, longest: float) -> float:
+    def _member_seconds(self, best: Sequence[AnswerCandidate], votes: int, workers: int, longest: float) -> float:
         """Return the predicted seconds of fitting the members; those that take longer than `longest` are not fitted."""
         fits = [self.fit_seconds(each.trial, each.model) for each in best]
         fits = [each if each <= longest else 0.0 for each in fits]
-        return sum(fits) / len(fits) * expected_members(votes, len(best)) / max(workers, 1)
+        return sum(fits) / len(fits) * expected_member_count(votes, len(best)) / max(workers, 1)
 
-    def _reading_seconds(self, best: Iterable[Candidate], count: int) -> float:
+    def _reading_seconds(self, best: Iterable[AnswerCandidate], count: int) -> float:
         sizes = [each.model.bytes for each in best if each.model is not None]
         return sum(sizes) / len(sizes) * min(count, len(sizes)) / READ_BYTES_PER_SECOND if sizes else 0.0
 
@@ -224,7 +224,7 @@ class FinalWorkCosts:
         return min(trial.request.fidelity or self.sizes.training_size, self.sizes.training_size)
 
 
-def expected_members(votes: int, candidates: int) -> int:
+def expected_member_count(votes: int, candidates: int) -> int:
     """Return the expected number of pipelines among which votes are distributed."""
     return min(ceil(2 * sqrt(votes)), votes, candidates)
 
@@ -241,7 +241,7 @@ class RankedTrial:
     rank: TrialRank
     index: int
     trial: Trial = field(compare=False)
-    model: KeptModel | None = field(compare=False)
+    model: StoredTrialModels | None = field(compare=False)
 
 
 class RunDeadline(Closeable):
@@ -261,7 +261,7 @@ class RunDeadline(Closeable):
         sizes: WorkSizes,
         candidates: int,
         votes: int | None = None,
-        models: KeptModels | None = None,
+        models: BestTrialModels | None = None,
     ) -> None:
         self.seconds, self.clock, self.votes, self.models = seconds, clock, votes, models
         self.costs = FinalWorkCosts(sizes, seconds)
@@ -295,7 +295,7 @@ class RunDeadline(Closeable):
         trial = record.trial
         if self.models is not None:
             self.models.add(record)
-        self.costs.learn_growth(trial)
+        self.costs.update_cost_growth(trial)
         if trial.loss is None:
             return
         model = None if self.models is None else self.models.find(trial)
@@ -328,7 +328,7 @@ class RunDeadline(Closeable):
             return float("inf")
         return self.seconds - self._earlier_seconds - (self.clock() - self._started)
 
-    def find_model(self, trial: Trial) -> KeptModel | None:
+    def find_model(self, trial: Trial) -> StoredTrialModels | None:
         """Return the kept models of a trial, or None."""
         return None if self.models is None else self.models.find(trial)
 
@@ -347,7 +347,7 @@ class RunDeadline(Closeable):
 
     def correct_fit_predictions(self, trial: Trial, measured: float) -> None:
         """Use the measured seconds of a final fit to correct those that follow."""
-        self.costs.learn_fit(self.costs.uncorrected_fit_seconds(trial, self.find_model(trial)), measured)
+        self.costs.update_fit_correction(self.costs.uncorrected_fit_seconds(trial, self.find_model(trial)), measured)
 
     @property
     def seconds_left_for_fit(self) -> float:

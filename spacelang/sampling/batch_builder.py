@@ -22,7 +22,7 @@ from spacelang.sampling.value_codes import (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class SparseColumn:
     """Encoded values of a hyperparameter: `values[i]` is in row `rows[i]`; rows where it is inactive are left out."""
 
     rows: Array
@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class ConfigurationBatch:
     """Many configurations as columns: row i of every column belongs to configuration i.
 
     `decisions` maps the address of a decision to an array of shape (count,): the index of the branch that each row
@@ -41,7 +41,7 @@ class Batch:
     space: Space
     count: int
     decisions: Mapping[str, Array]
-    hyperparameters: Mapping[str, Column]
+    hyperparameters: Mapping[str, SparseColumn]
 
     def __len__(self) -> int:
         return self.count
@@ -83,8 +83,8 @@ class BatchBuilder:
         self._space = space
         self._root = self._make_level(())
 
-    def build(self, configurations: Sequence[Configuration]) -> Batch:
-        """Return the configurations as a batch with these rows; `Batch.configurations` is the inverse."""
+    def build(self, configurations: Sequence[Configuration]) -> ConfigurationBatch:
+        """Return the configurations as a batch with these rows; `ConfigurationBatch.configurations` is the inverse."""
         branches: _ColumnEntries = {}
         values: _ColumnEntries = {}
         for row, configuration in enumerate(configurations):
@@ -101,7 +101,7 @@ class BatchBuilder:
                     if key in view:
                         _add_entry(values, address, row, view[key])
         count = len(configurations)
-        return Batch(
+        return ConfigurationBatch(
             self._space,
             count,
             {address: self._branch_indices(address, count, *entries) for address, entries in branches.items()},
@@ -125,9 +125,9 @@ class BatchBuilder:
         found[rows] = places
         return found
 
-    def _column(self, address: str, rows: Sequence[int], values: Sequence[Value]) -> Column:
+    def _column(self, address: str, rows: Sequence[int], values: Sequence[Value]) -> SparseColumn:
         node = self._space.variables[address].hyperparameter
-        return Column(np.array(rows, np.intp), encode_values(node.domain, values))
+        return SparseColumn(np.array(rows, np.intp), encode_values(node.domain, values))
 
 
 _ColumnEntries: TypeAlias = dict[str, tuple[list[int], list[Any]]]
@@ -162,7 +162,9 @@ def encode_values(domain: Domain, values: Sequence[Value]) -> ValueCodes:
     return ValueCodes(np.array(values, code_type(domain)))
 
 
-def join_column_pieces(pieces: Sequence[tuple[Array, ValueCodes]]) -> Column:
+def join_column_pieces(pieces: Sequence[tuple[Array, ValueCodes]]) -> SparseColumn:
     """Return one column from pieces; each piece is an array of rows and the values of these rows."""
     rows = [rows for rows, _ in pieces]
-    return Column(rows[0] if len(rows) == 1 else np.concatenate(rows), concatenate_codes([each for _, each in pieces]))
+    return SparseColumn(
+        rows[0] if len(rows) == 1 else np.concatenate(rows), concatenate_codes([each for _, each in pieces])
+    )

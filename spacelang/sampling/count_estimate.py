@@ -16,13 +16,13 @@ from numpy.random import Generator
 
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, Union
 from spacelang.ir.space import Choice, Context, Hyperparameter
-from spacelang.sampling.draw_tests import DrawTest
+from spacelang.sampling.draw_acceptance import DrawTest
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.value_codes import Array
-from spacelang.sampling.weighted import JointWeightedSampler
+from spacelang.sampling.weighted_sampling import JointWeightedSampler
+from spacelang.solver.constraint_network import ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.counting import CountWeights, Structures, is_counted
 from spacelang.solver.model import WeightedModelSolver, context_below
-from spacelang.solver.network import Network, TooManyConnectedVariablesError
 from spacelang.solver.statistics import CountEstimate
 
 PILOT_DRAWS: Final = 2_000  # Draws that decide how many further ones the estimate needs
@@ -51,7 +51,7 @@ def estimate_count(structures: Structures) -> CountEstimate | None:
     wanted = WANTED_KEPT * PILOT_DRAWS // max(pilot, 1)
     number = min(max(wanted, LEAST_DRAWS), MOST_DRAWS)
     kept = draws.count_kept(number, np.random.default_rng(1))
-    low, high = score_interval(kept, number)
+    low, high = wilson_interval(kept, number)
     return CountEstimate(
         max(round(Fraction(draws.total * kept, number)), 1),
         max(floor(draws.total * Fraction(low)), 1),
@@ -62,7 +62,7 @@ def estimate_count(structures: Structures) -> CountEstimate | None:
     )
 
 
-def score_interval(kept: int, drawn: int) -> tuple[float, float]:
+def wilson_interval(kept: int, drawn: int) -> tuple[float, float]:
     """Return the interval of a share by Wilson (1927), of the confidence `CONFIDENCE`."""
     square = NORMAL_QUANTILE**2
     middle = kept + square / 2
@@ -107,7 +107,7 @@ class _UniformDraws:
                         yield context_below(variable, state), mine
 
 
-def _matters(solver: WeightedModelSolver, network: Network) -> bool:
+def _matters(solver: WeightedModelSolver, network: ConstraintNetwork) -> bool:
     """Return True if a network has decisions or tests; its own count is then not known without elimination."""
     has_decisions = len(network.cells) < len(network.members)
     return (has_decisions or not is_counted(network)) and solver.weights.network_weight(network) is None
@@ -116,7 +116,7 @@ def _matters(solver: WeightedModelSolver, network: Network) -> bool:
 class _NetworkDraws:
     """Draws of the states of one network in proportion to their numbers of configurations, and of values for tests."""
 
-    def __init__(self, solver: WeightedModelSolver, network: Network) -> None:
+    def __init__(self, solver: WeightedModelSolver, network: ConstraintNetwork) -> None:
         self._states = JointWeightedSampler(solver.solve(network))
         self._test = None if is_counted(network) else DrawTest(network)
         self._cells = {

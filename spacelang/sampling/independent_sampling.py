@@ -14,7 +14,7 @@ from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import prior_code_sampler
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array, CodeSampler, ValueCodes, code_type, codes_at, part_index_and_code
-from spacelang.solver.domain_cells import log_length
+from spacelang.solver.domain_cells import log_uniform_length
 
 WORD_LIMIT: Final = 2**63
 MAX_VECTORIZED_GRID: Final = 4_096  # The size of the largest grid of floats whose members are drawn in one NumPy call
@@ -100,7 +100,7 @@ def _integer_grid_sampler(part: Grid) -> CodeSampler:
     if kind is object or part.step >= WORD_LIMIT or (part.log and not is_exact_as_floats(part)):
         return partial(_draw_large_integers, part)
     if part.log:
-        return partial(_draw_log_integers, part, log_length(part), np.dtype(kind))
+        return partial(_draw_log_integers, part, log_uniform_length(part), np.dtype(kind))
     if part.step == 1:
         return _uniform_integers(int(part.lower), int(part.upper), kind)
     return lambda count, rng: part.lower + part.step * rng.integers(part.size, size=count)
@@ -125,7 +125,7 @@ def _draw_large_integers(part: Grid, count: int, rng: Generator) -> Array:
 
 def _draw_large_log_index(part: Grid, rng: Generator) -> int:
     below_first = min(part.step, part.lower) / 2
-    distance = (part.lower - below_first) * math.expm1(rng.uniform(0, log_length(part))) - below_first
+    distance = (part.lower - below_first) * math.expm1(rng.uniform(0, log_uniform_length(part))) - below_first
     number = distance / part.step
     between = int(math.ulp(number))  # the number of indices between this float and the next
     return round(number) + (random_integer_below(between, rng) - between // 2 if between > 1 else 0)

@@ -21,7 +21,7 @@ from spacelang.ir.walk import (
     structure_of,
 )
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
-from spacelang.solver.conditioning import Component, is_taken
+from spacelang.solver.conditioning_on_decisions import HyperparameterComponent, is_context_reached
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 
@@ -109,7 +109,7 @@ class _MovableHyperparameter:
 
     node: Hyperparameter
     moves: NeighbouringValues
-    component: Component | None
+    component: HyperparameterComponent | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class _ContextNode:
     choices: tuple[Choice, ...]
     movable: tuple[_MovableHyperparameter, ...]
     values: Mapping[str, Value]
-    dependent_components: tuple[Component, ...]
+    dependent_components: tuple[HyperparameterComponent, ...]
     below: dict[tuple[str, str], "_ContextNode"] = field(default_factory=dict)
 
 
@@ -265,17 +265,17 @@ class Neighbourhood:
     def _make_exchange_dependencies(self, address: str) -> tuple[str, ...]:
         """Return the addresses of the decisions on which the result of exchanging a decision depends."""
         choice = self._space.variables[address].choice
-        found = dict.fromkeys(self._structures.exchange_dependencies(choice))
+        found = dict.fromkeys(self._structures.decisions_affecting_exchange(choice))
         for concern in self._conditioning.dependencies_on(choice.address):
             found |= dict.fromkeys(owner for owner, _ in concern.others)
             found |= dict.fromkeys(ask.address for ask in concern.component.decisions)
         return tuple(found)
 
     def _make_exchange(self, choice: Choice, structure: Structure) -> _BranchExchange:
-        concerned: dict[str | None, list[Component]] = {}
+        concerned: dict[str | None, list[HyperparameterComponent]] = {}
         gone = {*self._branch_values(choice.address, structure[choice.address])}
         for concern in self._conditioning.dependencies_on(choice.address):
-            if is_taken(concern.others, structure):
+            if is_context_reached(concern.others, structure):
                 concerned.setdefault(concern.below, []).append(concern.component)
                 if concern.below in (None, structure[choice.address]):
                     gone.update(self._completer.component_values(concern.component, structure))

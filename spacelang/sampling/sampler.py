@@ -18,23 +18,23 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.walk import Structure
-from spacelang.sampling.batch_builder import Batch, join_column_pieces
-from spacelang.sampling.conditional import (
+from spacelang.sampling.batch_builder import ConfigurationBatch, join_column_pieces
+from spacelang.sampling.conditional_sampling import (
     MAX_JOINT_MEMBERS,
     ConditionalSampler,
     ConditionRows,
     split_off_conditional_variables,
 )
-from spacelang.sampling.draw_tests import AcceptanceShare
+from spacelang.sampling.draw_acceptance import AcceptanceRate
 from spacelang.sampling.independent_sampling import ValueSampler
-from spacelang.sampling.joint import JointSampler
+from spacelang.sampling.joint_sampling import JointSampler
 from spacelang.sampling.prior_draws import prior_of
 from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
-from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
-from spacelang.solver.conditioning import Component, Conditioning
+from spacelang.sampling.weighted_sampling import JointWeightedSampler, group_rows_by_state
+from spacelang.solver.conditioning_on_decisions import ComponentConditioner, HyperparameterComponent
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, FixedDecisions, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.model import DeclaredAlternativeWeights, SolverModel, WeightedModelSolver
-from spacelang.solver.network import UNREACHED, FixedDecisions, Network, SamplingFailedError
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
 
@@ -66,7 +66,7 @@ class Sampler:
         is_weighted = self.advised and any(
             choice.repeats or any(branch.weight != 1 for branch in choice.branches) for choice in self.space.decisions
         )
-        self._conditioning = Conditioning(self.space)
+        self._conditioning = ComponentConditioner(self.space)
         is_large = any(map(_is_large, self._conditioning.component_of.values()))
         model = structures.structure_model if is_large else structures.model
         existence_solver = structures.structure_solver if is_large else structures.existence_solver
@@ -96,13 +96,13 @@ class Sampler:
         self._decision_sampler = lru_cache(maxsize=8192)(self._make_decision_sampler)
         self._component_sampler = lru_cache(maxsize=8192)(self._make_component_sampler)
 
-    def approximate_addresses(self, count: int) -> Iterator[tuple[str, ...]]:
+    def approximately_sampled_addresses(self, count: int) -> Iterator[tuple[str, ...]]:
         """Yield each group of hyperparameters whose draws are approximate in one of `count` random structures."""
         for component, situation in self._situations(count):
             for tied in self._component_sampler(component, situation).tied:
-                yield from tied.approximate_addresses
+                yield from tied.approximately_sampled_addresses
 
-    def measured_shares(self, count: int) -> Iterator[tuple[Network, Structure, AcceptanceShare]]:
+    def measured_acceptance_rates(self, count: int) -> Iterator[tuple[ConstraintNetwork, Structure, AcceptanceRate]]:
         """Yield each network with expressions that the solver cannot decide, and the share of draws that pass them.
 
         The networks are those of all components in the situations of `count` random structures. The branches that make
@@ -113,11 +113,11 @@ class Sampler:
                 if tied.tests_draws:
                     yield (
                         tied.network,
-                        self._conditioning.branches_of(component, situation),
-                        tied.measure_acceptance_share(),
+                        self._conditioning.representative_branches(component, situation),
+                        tied.measure_acceptance_rate(),
                     )
 
-    def _situations(self, count: int) -> Iterator[tuple[Component, tuple[int, ...]]]:
+    def _situations(self, count: int) -> Iterator[tuple[HyperparameterComponent, tuple[int, ...]]]:
         """Yield each component that is not free with its situations in `count` random structures."""
         rng, decisions = np.random.default_rng(0), _BranchColumns(count)
         for context, rows in list(self._draw_decisions(decisions, rng, {})):
@@ -152,7 +152,7 @@ class Sampler:
         for start in range(0, count, BLOCK_SIZE):
             yield from self.batch(min(BLOCK_SIZE, count - start), rng).configurations()
 
-    def batch(self, count: int, rng: Generator, taken: Structure | None = None) -> Batch:
+    def batch(self, count: int, rng: Generator, taken: Structure | None = None) -> ConfigurationBatch:
         """Return a batch of `count` random configurations.
 
         If `taken` is given, the structures are drawn by the same law from the admissible ones that take these branches.
@@ -164,7 +164,9 @@ class Sampler:
         for context, rows in reached:
             for component in self._conditioning.by_context.get(context, ()):
                 self._draw_component(component, rows, decisions, rng, pieces)
-        return Batch(self.space, count, decisions.codes, {a: join_column_pieces(found) for a, found in pieces.items()})
+        return ConfigurationBatch(
+            self.space, count, decisions.codes, {a: join_column_pieces(found) for a, found in pieces.items()}
+        )
 
     def _draw_decisions(
         self, decisions: "_BranchColumns", rng: Generator, taken: Structure
@@ -201,7 +203,12 @@ class Sampler:
         return JointWeightedSampler(self._solver.solve(network, members), network.existential_variables)
 
     def _draw_component(
-        self, component: Component, rows: Array, decisions: "_BranchColumns", rng: Generator, pieces: DrawnPieces
+        self,
+        component: HyperparameterComponent,
+        rows: Array,
+        decisions: "_BranchColumns",
+        rng: Generator,
+        pieces: DrawnPieces,
     ) -> None:
         if component.is_free:
             address = component.members[0].address
@@ -212,7 +219,9 @@ class Sampler:
                 if active is None or len(active):
                     pieces.setdefault(address, []).append((mine if active is None else mine[active], codes))
 
-    def _make_component_sampler(self, component: Component, situation: tuple[int, ...]) -> "_ComponentSampler":
+    def _make_component_sampler(
+        self, component: HyperparameterComponent, situation: tuple[int, ...]
+    ) -> "_ComponentSampler":
         if not _is_large(component):
             model, last = self._conditioning.residual_model(component, situation), ConditionalSampler((), {})
         else:
@@ -231,7 +240,7 @@ class Sampler:
         return _ComponentSampler(free, tuple(tied), last, domains)
 
 
-def _is_large(component: Component) -> bool:
+def _is_large(component: HyperparameterComponent) -> bool:
     return len(component.members) > MAX_JOINT_MEMBERS
 
 
@@ -267,7 +276,7 @@ class _ComponentSampler:
 class _DecisionGroup:
     """A network that has decisions among its members."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: ConstraintNetwork) -> None:
         self.network = network
         depth = len(network.context)
         self._choices = [(m.node, m.owners[depth:]) for m in network.members if isinstance(m.node, Choice)]
@@ -307,7 +316,9 @@ class _BranchColumns:
         for key, mine in group_rows_by_state([self.codes[choice.address][rows]], [len(choice.branches) + 1]):
             yield key - 1, rows[mine]
 
-    def group_by_situation(self, component: Component, rows: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+    def group_by_situation(
+        self, component: HyperparameterComponent, rows: Array
+    ) -> Iterator[tuple[tuple[int, ...], Array]]:
         """Yield the rows grouped by the situation of a component (the classes of its relevant decisions)."""
         if not component.decisions:
             yield (), rows

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from spacelang.ir import space as ir
 from spacelang.ir.expr import BranchTest, rename_addresses
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 
 
 def count_common_structures(first: ir.Space, second: ir.Space) -> int | None:

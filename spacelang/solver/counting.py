@@ -12,32 +12,32 @@ from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import Expr, mentioned_addresses
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure, default_structure, expressions_of
-from spacelang.solver.domain_cells import atoms_of, is_always_decidable
-from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
+from spacelang.solver.bucket_elimination import FEWEST, Factor, PackedPolynomials, State, Table
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
+from spacelang.solver.domain_cells import hyperparameter_atoms, is_always_decidable
 from spacelang.solver.joint_counts import JointCounts, joint_counts
-from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
-from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
-from spacelang.solver.summed_ranges import counted_ranges
+from spacelang.solver.model import SolverModel, SolverWeights, WeightedModelSolver
+from spacelang.solver.summed_ranges import countable_relations
 
 
-def is_counted(network: Network) -> bool:
+def is_counted(network: ConstraintNetwork) -> bool:
     """Return True if the configurations of a network can be counted: it has no tests, and all relations are counted."""
     if network.tested:
         return False
-    return not network.ranges or counted_ranges(network) is not None or joint_counts(network) is not None
+    return not network.ranges or countable_relations(network) is not None or joint_counts(network) is not None
 
 
-class CountWeights(Weights):
+class CountWeights(SolverWeights):
     """Weights that count configurations: a cell weighs as much as it has values."""
 
     existential = False
 
-    def network_weight(self, network: Network) -> int | None:
-        """Return the number of joint values of a network of `counted_ranges`, or None for any other network."""
-        relations = counted_ranges(network)
+    def network_weight(self, network: ConstraintNetwork) -> int | None:
+        """Return the number of joint values of a network of `countable_relations`, or None for any other network."""
+        relations = countable_relations(network)
         return None if relations is None else relations.count()
 
-    def joint_counts(self, network: Network) -> JointCounts | None:
+    def joint_counts(self, network: ConstraintNetwork) -> JointCounts | None:
         """Return the numbers of joint values of the compared ranges of a network, if they are counted."""
         return joint_counts(network)
 
@@ -47,7 +47,7 @@ class CountWeights(Weights):
         return cell.size
 
 
-class DiscrepancyWeights(Weights):
+class DiscrepancyWeights(SolverWeights):
     """Weights that give a structure x^k if k of its decisions differ from a reference structure."""
 
     def __init__(self, reference: Structure, polynomials: PackedPolynomials) -> None:
@@ -59,7 +59,7 @@ class DiscrepancyWeights(Weights):
         return self.polynomials.pack_monomial(_is_changed(choice, place, self.reference))
 
 
-class BranchIndexWeights(Weights):
+class BranchIndexWeights(SolverWeights):
     """Weights that give a structure the monomial x^(k + 1) if it takes branch k of one decision."""
 
     def __init__(self, choice: Choice, polynomials: PackedPolynomials) -> None:
@@ -71,7 +71,7 @@ class BranchIndexWeights(Weights):
         return self.polynomials.pack_monomial(place + 1) if choice.address == self.choice.address else 1
 
 
-class ChangeWeights(Weights):
+class ChangeCostWeights(SolverWeights):
     """Weights that give a structure 2^k, where k is the cost of changing a reference structure into it."""
 
     semiring = FEWEST
@@ -103,7 +103,7 @@ def index_of_minimum(weights: Sequence[float]) -> int:
     nearest="nearest_structure",
     admits="is_admissible",
     exchanges="exchangeable_branches",
-    exchanges_depend_on="exchange_dependencies",
+    exchanges_depend_on="decisions_affecting_exchange",
 )
 class Structures:
     """The admissible structures of a space, counted and tested without enumerating them.
@@ -130,7 +130,7 @@ class Structures:
     @cached_property
     def existence_solver(self) -> WeightedModelSolver:
         """A solver in which every admissible structure weighs 1."""
-        return WeightedModelSolver(self.model, Weights())
+        return WeightedModelSolver(self.model, SolverWeights())
 
     @cached_property
     def count(self) -> int:
@@ -150,7 +150,7 @@ class Structures:
         """A solver of the `structure_model` in which every admissible structure weighs 1."""
         if self.structure_model.variables is self.space.variables:
             return self.existence_solver
-        return WeightedModelSolver(self.structure_model, Weights())
+        return WeightedModelSolver(self.structure_model, SolverWeights())
 
     @cached_property
     def configuration_count(self) -> int | None:
@@ -180,7 +180,9 @@ class Structures:
 
     def is_tested(self, expression: Expr) -> bool:
         """Return True if a condition or constraint has one of the `tested_expressions`."""
-        return len(self.tested_expressions) > 0 and not self.tested_expressions.isdisjoint(atoms_of(expression))
+        return len(self.tested_expressions) > 0 and not self.tested_expressions.isdisjoint(
+            hyperparameter_atoms(expression)
+        )
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.
@@ -212,7 +214,7 @@ class Structures:
 
     @cached_property
     def _change_solver(self) -> WeightedModelSolver:
-        return WeightedModelSolver(self.model, ChangeWeights({}))
+        return WeightedModelSolver(self.model, ChangeCostWeights({}))
 
     def is_admissible(self, structure: Structure) -> bool:
         """Return True if a structure has an admissible configuration; it must have exactly the decisions it reaches."""
@@ -238,7 +240,7 @@ class Structures:
             left = [each for each in left if hurdle.table.get((*places[:at], each, *places[at + 1 :]))]
         return [choice.branches[place].name for place in left]
 
-    def exchange_dependencies(self, choice: Choice) -> Iterator[str]:
+    def decisions_affecting_exchange(self, choice: Choice) -> Iterator[str]:
         """Yield the addresses of the decisions that `admissible_other_branches` depends on, `choice` included."""
         yield choice.address
         for hurdle in self._tables_by_decision.get(choice.address, ()):
@@ -268,7 +270,7 @@ class Structures:
         found: dict[Context, list[_ConstraintTable]] = {}
         for context, networks in self.model.by_context.items():
             for network in (each for each in networks if not each.has_only_free_hyperparameters):
-                factors = self.existence_solver.weighted_decisions(network).factors
+                factors = self.existence_solver.weighted_decision_graph(network).factors
                 for factor in _merge_factors(
                     [factor for factor in factors if _excludes_any_state(factor, network.states)]
                 ):

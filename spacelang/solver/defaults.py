@@ -23,14 +23,14 @@ from spacelang.ir.walk import (
     rebuild_tree,
     walk_reached_variables,
 )
-from spacelang.solver.conditioning import Component, Conditioning
+from spacelang.solver.bucket_elimination import State, draw_states
+from spacelang.solver.conditioning_on_decisions import ComponentConditioner, HyperparameterComponent
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, SamplingFailedError
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import State, draw_states
-from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
-from spacelang.solver.model import WeightedModelSolver, Weights
-from spacelang.solver.network import UNREACHED, Network, SamplingFailedError
-from spacelang.solver.ordered_relations import allowed_cells, required_inequalities
-from spacelang.solver.summed_ranges import counted_ranges
+from spacelang.solver.linear_inequalities import InequalitySystem, find_feasible_values, is_feasible_system
+from spacelang.solver.model import SolverWeights, WeightedModelSolver
+from spacelang.solver.range_forest import allowed_cells, required_inequalities
+from spacelang.solver.summed_ranges import countable_relations
 
 
 def default_configuration(space: Space) -> Configuration:
@@ -38,7 +38,7 @@ def default_configuration(space: Space) -> Configuration:
     return assemble_configuration(space, default_structure(space), lambda node: node.default)
 
 
-def nearest_to_default(structures: Structures) -> tuple[Structure, Configuration]:
+def member_nearest_to_default(structures: Structures) -> tuple[Structure, Configuration]:
     """Return the structure and configuration nearest to the default; the space must have at least one.
 
     See `Structures.nearest_structure` and `DefaultCompleter.complete`.
@@ -54,7 +54,7 @@ def nearest_to_default(structures: Structures) -> tuple[Structure, Configuration
 def with_nearest_default(structures: Structures) -> Space:
     """Return a copy of the space whose default is the admissible configuration nearest to its old default."""
     space = structures.space
-    taken, nearest = nearest_to_default(structures)
+    taken, nearest = member_nearest_to_default(structures)
     # Values are identified by address, because a key may mean another hyperparameter in another branch.
     values = {
         variable.address: nearest[variable.key]
@@ -77,7 +77,7 @@ class DefaultCompleter:
 
     def __init__(self, structures: Structures) -> None:
         self._space = structures.space
-        self.conditioning = Conditioning(self._space)
+        self.conditioning = ComponentConditioner(self._space)
         self._cached_component = lru_cache(maxsize=8192)(self._make_component)
         self._cached_independent = lru_cache(maxsize=None)(self._make_independent)
 
@@ -104,7 +104,7 @@ class DefaultCompleter:
         """Return the values below a context, by key, that depend only on the decisions leading there."""
         return self._cached_independent(context)
 
-    def component_values(self, component: Component, structure: Structure) -> Mapping[str, Value]:
+    def component_values(self, component: HyperparameterComponent, structure: Structure) -> Mapping[str, Value]:
         """Return the values of the active members of a component, by key, in a structure that reaches it."""
         return self._cached_component(component, self.conditioning.relevant_branch_classes(component, structure))
 
@@ -115,25 +115,25 @@ class DefaultCompleter:
                 found |= self._cached_component(component, ())
         return found
 
-    def _make_component(self, component: Component, situation: tuple[int, ...]) -> Mapping[str, Value]:
+    def _make_component(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> Mapping[str, Value]:
         space = self.conditioning.residual_space(component, situation)
         moved: dict[str, Value] = {}
         defaults = Assignment(space, {}, lambda node: node.default)
         if any(is_violated(constraint, defaults) for constraint in space.constraints):
             model = self.conditioning.residual_model(component, situation)
-            solution = WeightedModelSolver(model, DefaultPreference())
+            solution = WeightedModelSolver(model, DefaultPreferenceWeights())
             for network in model.by_context.get((), ()):
                 if not any(is_violated(constraint, defaults) for constraint in network.constraints):
                     continue
                 if network.tested:
                     moved.update(self._tried_values(space, network))
-                elif counted_ranges(network) is not None:
+                elif countable_relations(network) is not None:
                     moved.update(_related_values(network))
                 else:
                     moved.update(self._changed_values(network, draw_states(solution.solve(network), _index_of_maximum)))
         return dict(assemble_configuration(space, {}, lambda node: moved.get(node.address, node.default)))
 
-    def _tried_values(self, space: Space, network: Network) -> Mapping[str, Value]:
+    def _tried_values(self, space: Space, network: ConstraintNetwork) -> Mapping[str, Value]:
         def holds(values: Mapping[str, Value]) -> bool:
             assignment = Assignment(space, {}, lambda node: values.get(node.address, node.default))
             return not any(is_violated(constraint, assignment) for constraint in network.constraints)
@@ -144,7 +144,7 @@ class DefaultCompleter:
             raise SamplingFailedError(network.constraints)
         return found
 
-    def _changed_values(self, network: Network, states: Mapping[str, State]) -> dict[str, Value]:
+    def _changed_values(self, network: ConstraintNetwork, states: Mapping[str, State]) -> dict[str, Value]:
         cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
         defaults = {address: self._space.variables[address].hyperparameter.default for address in cells}
         kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.representative for a, cell in cells.items()}
@@ -166,8 +166,8 @@ def _nearest_values(
     return found
 
 
-def _related_values(network: Network) -> dict[str, Value]:
-    """Return values of a network of `counted_ranges`; earlier hyperparameters keep their defaults first.
+def _related_values(network: ConstraintNetwork) -> dict[str, Value]:
+    """Return values of a network of `countable_relations`; earlier hyperparameters keep their defaults first.
 
     The factors of such a network do not tell in which cells joint values lie. The cells of one range after another are
     therefore tried, from the default outwards, as long as the whole ranges of the others leave a solution.
@@ -203,7 +203,7 @@ def _cells_from_default(cells: Iterable[SimpleDomain], default: Value) -> list[S
     return [*(Categorical((default,)) for cell in ordered[:1] if contains(cell, default)), *ordered]
 
 
-class DefaultPreference(Weights):
+class DefaultPreferenceWeights(SolverWeights):
     """Weights that strongly prefer cells with the default, so that the heaviest states keep the most defaults."""
 
     existential = False

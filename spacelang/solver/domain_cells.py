@@ -18,7 +18,7 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, members, parts
 from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.value import Rational, Value, identity_key, to_fraction, to_rational
-from spacelang.solver.linear import LinearSum, difference, linear_form
+from spacelang.solver.linear_inequalities import LinearSum, linear_difference, linear_form
 
 Signature = Callable[[Value], tuple[object, ...]]
 """A function that returns a key of a value; an expression cannot distinguish values with equal keys."""
@@ -110,10 +110,10 @@ def _share_of_members(cell: SimpleDomain, part: SimpleDomain) -> float | None:
 def log_uniform_probability(lower: float, upper: float, part: Grid) -> float:
     """Return the log-uniform probability of the grid members from `lower` to `upper`, both included."""
     start = 2 * part.lower - min(part.step, part.lower) if lower == part.lower else 2 * lower - part.step
-    return log_ratio(start, 2 * upper + part.step) / log_length(part)
+    return log_ratio(start, 2 * upper + part.step) / log_uniform_length(part)
 
 
-def log_length(part: Grid) -> float:
+def log_uniform_length(part: Grid) -> float:
     """Return the difference of the two `log_ends`, accurate even if they are almost equal."""
     doubled = 2 * part.lower - min(part.step, part.lower), 2 * part.upper + part.step  # integers, so nothing is rounded
     return log_ratio(*doubled)
@@ -140,7 +140,7 @@ def _share_of_length(cell: SimpleDomain, part: SimpleDomain) -> float | None:
     return (cell.upper - cell.lower) / (part.upper - part.lower)
 
 
-def atoms_of(expression: expr.Expr) -> Iterator[expr.Expr]:
+def hyperparameter_atoms(expression: expr.Expr) -> Iterator[expr.Expr]:
     """Return an iterator over the atoms of a condition that use the value of a hyperparameter."""
     return (leaf for leaf in expr.logical_atoms(expression) if expr.references(leaf))
 
@@ -154,7 +154,7 @@ def is_multivariate(atom: expr.Expr) -> bool:
 
 def is_always_decidable(expression: expr.Expr) -> bool:
     """Return True if each atom uses a single hyperparameter and its cut points are known, so it is decidable."""
-    return not any(is_multivariate(atom) or cut_points_of(atom) is None for atom in atoms_of(expression))
+    return not any(is_multivariate(atom) or cut_points_of(atom) is None for atom in hyperparameter_atoms(expression))
 
 
 def cut_points_of(atom: expr.Expr) -> tuple[Rational, ...] | None:
@@ -170,7 +170,7 @@ def cut_points_of(atom: expr.Expr) -> tuple[Rational, ...] | None:
         ):
             return _cut_point(constant.value)
         case expr.Compare():
-            form = difference(atom)
+            form = linear_difference(atom)
             return _cut_points_of_power(atom) if form is None else form.roots
         case _:
             return None
@@ -214,9 +214,7 @@ def can_be_cut(domain: Domain, atom: expr.Expr) -> bool:
     return cut_points_of(atom) is not None or (domain.size is not None and domain.size <= MAX_ENUMERATED)
 
 
-def distinguished_cells(
-    domain: Domain, atoms: Sequence[expr.Expr], *, by_value: bool = False
-) -> tuple[SimpleDomain, ...]:
+def cut_at_atoms(domain: Domain, atoms: Sequence[expr.Expr], *, by_value: bool = False) -> tuple[SimpleDomain, ...]:
     """Return the cells into which atoms cut a domain; with `by_value`, each categorical value is a cell."""
     if not atoms and not by_value:
         return parts(domain)
@@ -235,7 +233,7 @@ def _cut_point(value: Value) -> tuple[Rational, ...]:
     return () if number is None else (number,)
 
 
-def join_pieces(domain: Domain, pieces: Sequence[SimpleDomain]) -> Domain:
+def join_cells(domain: Domain, pieces: Sequence[SimpleDomain]) -> Domain:
     """Return one domain, with the order, scale and steps of `domain`, of some of its cells (see `cut_into_cells`)."""
     found = [
         part

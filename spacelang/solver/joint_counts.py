@@ -7,7 +7,7 @@ the joint state, and the elimination does the rest. With `lo : int[1, 1000]` and
     hi is none            1,000 values of `lo`
     lo <= hi is true    500,500 pairs
 
-The joint values of one state are counted by sums along the ranges (`ordered_relations.py`), by the totals of one sum
+The joint values of one state are counted by sums along the ranges (`range_forest_of.py`), by the totals of one sum
 (`summed_ranges.py`), or else by partial sums: for each combination of the sums that the remaining ranges still need to
 know, the number of values of the ranges before them.
 """
@@ -24,11 +24,19 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Grid, SimpleDomain
 from spacelang.ir.expr import references
 from spacelang.ir.value import to_fraction
-from spacelang.solver.elimination import Factor, FactorGraph, State, Table, UnionFind, eliminate, supported_states
-from spacelang.solver.linear import Inequality, eliminate_variable, normalized, tightest_rows
-from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
-from spacelang.solver.network_compiler import connected_comparisons
-from spacelang.solver.ordered_relations import make_ordered_relations
+from spacelang.solver.bucket_elimination import (
+    Factor,
+    FactorGraph,
+    State,
+    Table,
+    UnionFind,
+    eliminate,
+    supported_states,
+)
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
+from spacelang.solver.constraint_network_compiler import group_connected_comparisons
+from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality, tightest_rows
+from spacelang.solver.range_forest import make_ordered_relations
 from spacelang.solver.summed_ranges import make_summed_ranges
 
 MAX_STEPS: Final = 5_000_000
@@ -46,7 +54,7 @@ class JointCounts:
 
 
 @lru_cache(maxsize=256)
-def joint_counts(network: Network) -> JointCounts | None:
+def joint_counts(network: ConstraintNetwork) -> JointCounts | None:
     """Return the numbers of joint values of the compared ranges of a network, or None if they are not counted.
 
     They are not counted if other expressions of the network are only tested, or if the counts take too long.
@@ -60,7 +68,7 @@ def joint_counts(network: Network) -> JointCounts | None:
     except TooManyConnectedVariablesError:
         return None
     factors, counted, steps = [*network.factors], set[str](), _Steps(MAX_STEPS)
-    for names in connected_comparisons(network.ranges):
+    for names in group_connected_comparisons(network.ranges):
         addresses = {address for name in names for address in references(network.ranges[name])}
         scope = {*names, *addresses}
         own = next((each for each in network.factors if scope == {*each.scope}), None)
@@ -77,7 +85,7 @@ def joint_counts(network: Network) -> JointCounts | None:
     return JointCounts(FactorGraph(network.states, tuple(factors)), frozenset(counted))
 
 
-def _possible_states(factor: Factor, network: Network) -> Iterator[tuple[State, ...]]:
+def _possible_states(factor: Factor, network: ConstraintNetwork) -> Iterator[tuple[State, ...]]:
     """Yield the joint states of a factor that all factors over some of its variables allow."""
     inner = [
         ([factor.scope.index(name) for name in each.scope], each.table)
@@ -105,7 +113,7 @@ class _Steps:
             raise _TooManyStepsError
 
 
-def _count_state(network: Network, state: Mapping[str, State], steps: _Steps) -> int:
+def _count_state(network: ConstraintNetwork, state: Mapping[str, State], steps: _Steps) -> int:
     """Return the number of joint values of the compared ranges in a joint state of cells and truths."""
     compared, needed = network.required_comparisons(state)
     inside = [
@@ -154,7 +162,7 @@ def _row(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
     """Return an inequality of the indices of values, in whole numbers."""
     constant = row.constant + sum(factor * to_fraction(grids[name].lower) for name, factor in row.factors.items())
     factors = {name: factor * to_fraction(grids[name].step) for name, factor in row.factors.items()}
-    return normalized(Inequality(factors, constant, row.strict), frozenset(grids))
+    return normalize_inequality(Inequality(factors, constant, row.strict), frozenset(grids))
 
 
 def _implied_rows(order: Sequence[str], sizes: Mapping[str, int], rows: Sequence[Inequality]) -> list[Inequality]:

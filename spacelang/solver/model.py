@@ -19,7 +19,7 @@ from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import to_fraction
 from spacelang.ir.walk import Structure
-from spacelang.solver.elimination import (
+from spacelang.solver.bucket_elimination import (
     EXISTS,
     MAX_TABLE_SIZE,
     SUM,
@@ -35,24 +35,24 @@ from spacelang.solver.elimination import (
     group_variables,
     supported_states,
 )
-from spacelang.solver.joint_counts import JointCounts
-from spacelang.solver.network import (
+from spacelang.solver.constraint_network import (
     UNREACHED,
+    ConstraintNetwork,
     FixedDecisions,
-    Network,
     TooManyConnectedVariablesError,
     UndecidableError,
 )
-from spacelang.solver.network_compiler import NetworkCompiler
+from spacelang.solver.constraint_network_compiler import ConstraintNetworkCompiler
+from spacelang.solver.joint_counts import JointCounts
 
 
 def compile_networks(
-    variables: Mapping[str, Variable], constraints: Sequence[Constraint], known: Iterable[Network] = ()
-) -> Iterator[Network]:
+    variables: Mapping[str, Variable], constraints: Sequence[Constraint], known: Iterable[ConstraintNetwork] = ()
+) -> Iterator[ConstraintNetwork]:
     """Return the networks by their first members. Raise TooManyConnectedVariablesError.
 
-    What the solver cannot decide is left to the draws, which are tested with it (`Network.tested`). Networks of the
-    same variables and constraints are taken from the `known` ones.
+    What the solver cannot decide is left to the draws, which are tested with it (`ConstraintNetwork.tested`). Networks
+    of the same variables and constraints are taken from the `known` ones.
     """
     found = {each.members[0].address: each for each in known if each.members}
     for group in group_variables(variables, constraints):
@@ -60,7 +60,7 @@ def compile_networks(
         yield same if same is not None and _has_same_content(same, group) else _compile_network(group)
 
 
-def _has_same_content(one: Network, group: VariableGroup) -> bool:
+def _has_same_content(one: ConstraintNetwork, group: VariableGroup) -> bool:
     return (
         len(one.members) == len(group.members)
         and all(map(is_, one.members, group.members))
@@ -68,13 +68,13 @@ def _has_same_content(one: Network, group: VariableGroup) -> bool:
     )
 
 
-def _compile_network(tied: VariableGroup) -> Network:
+def _compile_network(tied: VariableGroup) -> ConstraintNetwork:
     """Return the network of connected variables, with as few expressions left to the draws as are found."""
     tested: dict[Expr, None] = {}
     while True:
-        compiler = NetworkCompiler(tied, tested)
+        compiler = ConstraintNetworkCompiler(tied, tested)
         try:
-            found = compiler.run()
+            found = compiler.compile()
             if not compiler.tabulated or _can_eliminate(found, found.existential_variables):
                 return found
         except UndecidableError as error:
@@ -136,7 +136,7 @@ MAX_SMALL_NETWORK: Final = 100
 """The maximum number of variables of a network whose first elimination also serves `supported_states`."""
 
 
-class Weights:
+class SolverWeights:
     """The weights of branches and cells that a solver sums; by default, each admissible structure weighs 1."""
 
     existential = True
@@ -147,11 +147,11 @@ class Weights:
         """Return the weight of taking a branch, in addition to the weights of its contents."""
         return 1
 
-    def network_weight(self, network: Network) -> float | None:  # noqa: ARG002
+    def network_weight(self, network: ConstraintNetwork) -> float | None:  # noqa: ARG002
         """Return the total weight of a network that can be counted without elimination, else None."""
         return None
 
-    def joint_counts(self, network: Network) -> JointCounts | None:  # noqa: ARG002
+    def joint_counts(self, network: ConstraintNetwork) -> JointCounts | None:  # noqa: ARG002
         """Return the weights of the compared ranges of a network together, or None if each cell has its own."""
         return None
 
@@ -160,7 +160,7 @@ class Weights:
         return 1
 
 
-class DeclaredAlternativeWeights(Weights):
+class DeclaredAlternativeWeights(SolverWeights):
     """Weights of structures for the advised law: the product of the weights of their alternatives."""
 
     def __init__(
@@ -209,10 +209,12 @@ class SolverModel:
         self.variables = variables
         known = () if similar is None else chain.from_iterable(similar.by_context.values())
         networks = compile_networks(variables, constraints, known)
-        self.by_context: dict[Context, list[Network]] = group_by_key((each.context, each) for each in networks)
+        self.by_context: dict[Context, list[ConstraintNetwork]] = group_by_key(
+            (each.context, each) for each in networks
+        )
 
     @cached_property
-    def decision_networks(self) -> dict[Context, list[Network]]:
+    def decision_networks(self) -> dict[Context, list[ConstraintNetwork]]:
         """The networks with at least one decision, by context."""
         found = {
             context: [each for each in networks if any(isinstance(member.node, Choice) for member in each.members)]
@@ -221,13 +223,13 @@ class SolverModel:
         return {context: networks for context, networks in found.items() if networks}
 
     @cached_property
-    def network_by_address(self) -> dict[str, Network]:
+    def network_by_address(self) -> dict[str, ConstraintNetwork]:
         """The network of each decision, by the address of the decision."""
         deciding = (network for networks in self.decision_networks.values() for network in networks)
         return {member.address: network for network in deciding for member in network.members}
 
     @cached_property
-    def has_numbered_values(self) -> bool:
+    def can_number_values(self) -> bool:
         """True if eliminations count all joint values, which can then be numbered: no range is compared or tested."""
         networks = (network for several in self.by_context.values() for network in several)
         return not any(network.ranges or network.tested for network in networks)
@@ -236,13 +238,13 @@ class SolverModel:
 class WeightedModelSolver:
     """A model with weights; the sums below each context are computed on demand and cached."""
 
-    def __init__(self, model: SolverModel, weights: Weights) -> None:
+    def __init__(self, model: SolverModel, weights: SolverWeights) -> None:
         """Store the model and the weights; nothing is solved yet."""
         self.model = model
         self.weights = weights
-        self._solved: dict[Network, Elimination] = {}
+        self._solved: dict[ConstraintNetwork, Elimination] = {}
         self._weight_factors: dict[str, Factor] = {}
-        self._conditioned: dict[tuple[Network, FixedDecisions, str], Elimination] = {}
+        self._conditioned: dict[tuple[ConstraintNetwork, FixedDecisions, str], Elimination] = {}
 
     def condition(self, taken: Structure) -> "ConditionedModelSolver":
         """Return a solver conditioned on branches of decisions, together with the branches that lead to them."""
@@ -280,15 +282,15 @@ class WeightedModelSolver:
                         found[address] = frozenset(p for p in places if self.total_weight(context_below(variable, p)))
         return found
 
-    def _supported(self, network: Network) -> dict[str, frozenset[State]]:
+    def _supported(self, network: ConstraintNetwork) -> dict[str, frozenset[State]]:
         kept = self.solve(network) if _is_small(network) else self._eliminated(network, keep_trivial=True)
         return supported_states(kept)
 
-    def weighted_decisions(self, network: Network) -> FactorGraph:
+    def weighted_decision_graph(self, network: ConstraintNetwork) -> FactorGraph:
         """Return the graph of the decisions of a network: the possible combinations and their weights."""
         return self._with_weights(network.decision_graph, network)
 
-    def solve(self, network: Network, fixed: FixedDecisions = (), last: str = "") -> Elimination:
+    def solve(self, network: ConstraintNetwork, fixed: FixedDecisions = (), last: str = "") -> Elimination:
         """Return the elimination of one network whose context is taken. Raise TooManyConnectedVariablesError.
 
         Decisions may be `fixed` only if the weights are existential. With `last`, the address of a decision, only the
@@ -308,7 +310,7 @@ class WeightedModelSolver:
                 self._conditioned[key] = eliminate(graph, (graph.states.keys() - {last}, self.weights.semiring))
         return self._conditioned[key]
 
-    def _eliminated(self, network: Network, *, keep_trivial: bool) -> Elimination:
+    def _eliminated(self, network: ConstraintNetwork, *, keep_trivial: bool) -> Elimination:
         joint = self.weights.joint_counts(network)
         graph = self._with_weights(network, network) if joint is None else self._with_counts(joint, network)
         existential = network.existential_variables if self.weights.existential else ()
@@ -316,15 +318,15 @@ class WeightedModelSolver:
             turns = (existential, EXISTS), (graph.states, self.weights.semiring)
             return eliminate(graph, *turns, keep_trivial=keep_trivial)
 
-    def _with_weights(self, graph: FactorGraph, network: Network) -> FactorGraph:
+    def _with_weights(self, graph: FactorGraph, network: ConstraintNetwork) -> FactorGraph:
         members = (member.address for member in network.members)
         return graph.with_factors(self._weight_factor(network, a) for a in members if a in graph.states)
 
-    def _with_counts(self, joint: JointCounts, network: Network) -> FactorGraph:
+    def _with_counts(self, joint: JointCounts, network: ConstraintNetwork) -> FactorGraph:
         members = [member.address for member in network.members if member.address not in joint.addresses]
         return joint.graph.with_factors(self._weight_factor(network, address) for address in members)
 
-    def _weight_factor(self, network: Network, address: str) -> Factor:
+    def _weight_factor(self, network: ConstraintNetwork, address: str) -> Factor:
         """Return the weights of the states of a variable; the weight of a branch includes everything below it."""
         if address not in self._weight_factors:
             node, states = self.model.variables[address].node, network.states[address]
@@ -332,7 +334,7 @@ class WeightedModelSolver:
             self._weight_factors[address] = Factor((address,), table)
         return self._weight_factors[address]
 
-    def _weight(self, network: Network, node: Choice | Hyperparameter, state: State) -> float:
+    def _weight(self, network: ConstraintNetwork, node: Choice | Hyperparameter, state: State) -> float:
         if isinstance(node, Hyperparameter):
             return self.weights.cell_weight(node, network.cells[node.address][state])
         inside = self.total_weight(context_below(self.model.variables[node.address], state))
@@ -347,7 +349,7 @@ class ConditionedModelSolver:
         self._taken = taken
 
     @property
-    def exists(self) -> bool:
+    def has_structures(self) -> bool:
         """True if some admissible structure takes the branches."""
         model = self._solver.model
         waiting: list[Context] = [()]
@@ -386,7 +388,7 @@ def context_below(variable: Variable, state: State) -> Context:
     return (*variable.owners, (variable.address, variable.choice.branches[state].name))
 
 
-def _is_small(network: Network) -> bool:
+def _is_small(network: ConstraintNetwork) -> bool:
     """Return True if keeping trivial factors is cheaper than a second elimination for `supported_states`.
 
     Networks without constraints return False: trivial factors may connect variables that nothing else connects.

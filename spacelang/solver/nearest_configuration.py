@@ -217,26 +217,26 @@ def keys_without_meaning(space: Space, configuration: Configuration) -> tuple[st
         if each.address not in space.variables
         and all(configuration.view.get(keys[address]) == branch for address, branch in each.owners)
     }
-    lost |= {whole for key in lost if isinstance(configuration.view.get(whole := tuple_key(key)), tuple)}
+    lost |= {whole for key in lost if isinstance(configuration.view.get(whole := owning_tuple_key(key)), tuple)}
     return tuple(sorted(lost & _inactive_keys(space, configuration)))
 
 
-def tuple_key(key: str) -> str:
+def owning_tuple_key(key: str) -> str:
     """Return the key of the tuple of which a key is the length or an element; otherwise the key itself.
 
-    >>> tuple_key("mlp.layers.length"), tuple_key("mlp.layers[2]"), tuple_key("mlp.alpha")
+    >>> owning_tuple_key("mlp.layers.length"), owning_tuple_key("mlp.layers[2]"), owning_tuple_key("mlp.alpha")
     ('mlp.layers', 'mlp.layers', 'mlp.alpha')
     """
     whole, bracket, _ = key.rpartition("[")
     return whole if bracket else key.removesuffix(length_name(""))
 
 
-def with_tuple_members(space: Space, configuration: Configuration) -> Configuration:
+def expand_tuple_values(space: Space, configuration: Configuration) -> Configuration:
     """Return a configuration with the length and elements of each tuple that it has as a plain value.
 
     >>> import spacelang as sl
     >>> space = sl.parse("stage mlp = MLPClassifier { hidden_layer_sizes : tuple[1, 3] of int[16, 512] = (100,) }")
-    >>> with_tuple_members(space.checked, sl.Configuration({"mlp.hidden_layer_sizes": (64, 32)})).to_dict()
+    >>> expand_tuple_values(space.checked, sl.Configuration({"mlp.hidden_layer_sizes": (64, 32)})).to_dict()
     {'mlp.hidden_layer_sizes.length': 2, 'mlp.hidden_layer_sizes[1]': 64, 'mlp.hidden_layer_sizes[2]': 32}
 
     A configuration that also has one of these keys is left as it is.
@@ -246,7 +246,7 @@ def with_tuple_members(space: Space, configuration: Configuration) -> Configurat
         length = space.variables.get(parameter.length)
         if length is None or not _is_reached(space, length, configuration):
             continue
-        whole = tuple_key(length.key)
+        whole = owning_tuple_key(length.key)
         value = values.get(whole)
         choice = None if parameter.choice is None else space.variables[parameter.choice].hyperparameter
         if not isinstance(value, tuple) or (choice is not None and contains(choice.domain, value)):
@@ -286,12 +286,12 @@ def _inactive_keys(space: Space, configuration: Configuration) -> set[str]:
     return {key for key in configuration if key not in reached}
 
 
-def with_keys_of(space: Space, configuration: Configuration) -> tuple[Configuration, tuple[str, ...]]:
+def drop_keys_without_meaning(space: Space, configuration: Configuration) -> tuple[Configuration, tuple[str, ...]]:
     """Return the configuration with the keys of the space, and the keys without meaning that were taken away.
 
     Tuples are written by their length and elements, and keys that have no meaning for the data are taken away.
     """
-    written = with_tuple_members(space, configuration)
+    written = expand_tuple_values(space, configuration)
     dropped = keys_without_meaning(space, written)
     if not dropped:
         return written, ()
@@ -299,8 +299,8 @@ def with_keys_of(space: Space, configuration: Configuration) -> tuple[Configurat
 
 
 def member_without_dropped_keys(space: Space, configuration: Configuration) -> AdaptedConfiguration | ExclusionReason:
-    """Return the configuration as a member of the space (see `with_keys_of`), or why it is none."""
-    rest, dropped = with_keys_of(space, configuration)
+    """Return the configuration as a member of the space (see `drop_keys_without_meaning`), or why it is none."""
+    rest, dropped = drop_keys_without_meaning(space, configuration)
     member = member_or_exclusion(space, rest)
     return member if isinstance(member, ExclusionReason) else AdaptedConfiguration(member, dropped)
 
@@ -320,6 +320,6 @@ def adapt_to_data(structures: Structures, configuration: Configuration) -> Adapt
     >>> found.member.to_dict(), found.dropped
     ({'PCA.n_components': 4}, ('TfidfVectorizer.min_df',))
     """
-    rest, dropped = with_keys_of(structures.space, configuration)
+    rest, dropped = drop_keys_without_meaning(structures.space, configuration)
     found = nearest_member(structures, rest)
     return AdaptedConfiguration(found.member, dropped, found.changes)

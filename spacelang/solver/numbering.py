@@ -15,10 +15,10 @@ from spacelang.ir.expr import ExpressionValue, InactiveValue
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble_configuration, structure_of
+from spacelang.solver.bucket_elimination import Bucket, State
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.counting import CountWeights, Structures
-from spacelang.solver.elimination import Bucket, State
 from spacelang.solver.model import WeightedModelSolver, context_below
-from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
 
 
 def structure_at(structures: Structures, number: int) -> dict[str, str]:
@@ -42,7 +42,7 @@ class ConfigurationNumbers:
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
             raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
-        if not structures.model.has_numbered_values:
+        if not structures.model.can_number_values:
             reason = "a constraint relates large ranges or is too complex to be counted, so draw random ones instead"
             raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:
@@ -78,7 +78,7 @@ class _Numbering:
     def __init__(self, space: Space, solver: WeightedModelSolver) -> None:
         self._space = space
         self._solver = solver
-        self._forests: dict[Network, _BucketForest] = {}
+        self._forests: dict[ConstraintNetwork, _BucketForest] = {}
 
     def unrank(self, number: int) -> tuple[dict[str, str], dict[str, Value]]:
         structure: dict[str, str] = {}
@@ -103,21 +103,21 @@ class _Numbering:
         digits = [self._rank_network(network, structure, values) for network in networks]
         return _from_digits(digits, [self._total(network) for network in networks])
 
-    def _networks(self, context: Context) -> Sequence[Network]:
+    def _networks(self, context: Context) -> Sequence[ConstraintNetwork]:
         model = self._solver.model
         return (model.decision_networks if self._solver.weights.existential else model.by_context).get(context, [])
 
-    def _total(self, network: Network) -> int:
+    def _total(self, network: ConstraintNetwork) -> int:
         return int(self._solver.solve(network).total)
 
-    def _forest(self, network: Network) -> "_BucketForest":
+    def _forest(self, network: ConstraintNetwork) -> "_BucketForest":
         if network not in self._forests:
             skipped = network.existential_variables if self._solver.weights.existential else frozenset()
             buckets = self._solver.solve(network).buckets
             self._forests[network] = _BucketForest(bucket for bucket in buckets if bucket.variable not in skipped)
         return self._forests[network]
 
-    def _unrank_network(self, network: Network, number: int) -> Iterator[tuple[str, State, int]]:
+    def _unrank_network(self, network: ConstraintNetwork, number: int) -> Iterator[tuple[str, State, int]]:
         """Yield the reached members of a network, their states, and the number left for what is inside each state."""
         tree = self._forest(network)
         states: dict[str, State] = {}
@@ -132,7 +132,9 @@ class _Numbering:
             if variable not in network.truths and states[variable] != UNREACHED:
                 yield variable, states[variable], mine
 
-    def _rank_network(self, network: Network, structure: Structure, values: Mapping[str, ExpressionValue]) -> int:
+    def _rank_network(
+        self, network: ConstraintNetwork, structure: Structure, values: Mapping[str, ExpressionValue]
+    ) -> int:
         tree, states = self._forest(network), _states(network, structure, values)
         digits: dict[str, int] = {}
         for variable in tree.buckets:
@@ -144,7 +146,7 @@ class _Numbering:
             digits[variable] = tree.first_number_of(variable, states) + left
         return _from_digits([digits[root] for root in tree.roots], [tree.total(root, states) for root in tree.roots])
 
-    def _inner_total(self, network: Network, variable: str, state: State) -> int:
+    def _inner_total(self, network: ConstraintNetwork, variable: str, state: State) -> int:
         if state == UNREACHED or variable in network.truths:
             return 1
         if variable in network.cells:
@@ -152,7 +154,12 @@ class _Numbering:
         return int(self._solver.total_weight(context_below(self._space.variables[variable], state)))
 
     def _inner_number(
-        self, network: Network, variable: str, state: State, structure: Structure, values: Mapping[str, ExpressionValue]
+        self,
+        network: ConstraintNetwork,
+        variable: str,
+        state: State,
+        structure: Structure,
+        values: Mapping[str, ExpressionValue],
     ) -> int:
         if state == UNREACHED or variable in network.truths:
             return 0
@@ -211,7 +218,9 @@ def _from_digits(digits: Sequence[int], totals: Sequence[int]) -> int:
     return number
 
 
-def _states(network: Network, structure: Structure, values: Mapping[str, ExpressionValue]) -> dict[str, State]:
+def _states(
+    network: ConstraintNetwork, structure: Structure, values: Mapping[str, ExpressionValue]
+) -> dict[str, State]:
     """Return the states of all variables of a network; truth variables follow from the factors that define them."""
     states: dict[str, State] = {}
     for member in network.members:

@@ -12,12 +12,12 @@ from spacelang.ir.expr import ActivityTest, And, BranchTest, Expr, Not, mentione
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import expressions_of, with_dependencies
+from spacelang.solver.bucket_elimination import UnionFind
 from spacelang.solver.constraint_contexts import common_context
+from spacelang.solver.constraint_network import UNREACHED, TooManyConnectedVariablesError
 from spacelang.solver.domain_cells import singleton_cells
-from spacelang.solver.elimination import UnionFind
-from spacelang.solver.linear import evaluate_combinations, possible_truths_of_sum
-from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
-from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
+from spacelang.solver.linear_inequalities import evaluate_combinations, possible_truths_of_sum
+from spacelang.solver.model import SolverModel, SolverWeights, WeightedModelSolver
 
 MAX_TRIED_VALUES: Final = 64
 """The maximum size of a domain whose values are all tried; of a larger one, a few are tried."""
@@ -73,7 +73,7 @@ def is_unsatisfiable(space: Space, constraints: Sequence[Constraint], branch: tu
     expressions = [constraint.expression for constraint in together]
     named = [address for expression in expressions for address in mentioned_addresses(expression)]
     variables = _relevant_variables(space, (), with_dependencies(space.variables, named), expressions)
-    return not WeightedModelSolver(SolverModel(variables, together), Weights()).total_weight()
+    return not WeightedModelSolver(SolverModel(variables, together), SolverWeights()).total_weight()
 
 
 def _without_irrelevant_owners(space: Space, statement: ExpressionInContext) -> ExpressionInContext:
@@ -196,7 +196,7 @@ def _solve_truths(space: Space, statements: Sequence[ExpressionInContext]) -> li
     probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
     variables = _relevant_variables(space, context, (*wanted, *inner), [p.condition for p in probes if p.condition])
     variables |= {probe.address: Variable(probe, ()) for probe in probes}
-    supported = WeightedModelSolver(SolverModel(variables, ()), Weights()).supported_states()
+    supported = WeightedModelSolver(SolverModel(variables, ()), SolverWeights()).supported_states()
     can_be = [supported[probe.address] != {UNREACHED} for probe in probes]
     return [*zip(can_be[::2], can_be[1::2], strict=True)]
 

@@ -16,13 +16,13 @@ from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import Compare, implied_atom_truths, references
 from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
-from spacelang.solver.linear import Inequality, add_multiple, difference
-from spacelang.solver.network import Network
-from spacelang.solver.ordered_relations import (
-    OrderedRelations,
+from spacelang.solver.constraint_network import ConstraintNetwork
+from spacelang.solver.linear_inequalities import Inequality, add_multiple, linear_difference
+from spacelang.solver.range_forest import (
+    RangeForest,
     allowed_cells,
-    grid_of,
-    ordered_relations,
+    always_active_grid,
+    range_forest_of,
     required_inequalities,
 )
 
@@ -39,13 +39,13 @@ def equations_with_continuous_members(
             continue
         addresses = references(atom)
         continuous = tuple(each for each in addresses if variables[each].hyperparameter.domain.size is None)
-        if len(addresses) > 1 and continuous and difference(atom) is not None:
+        if len(addresses) > 1 and continuous and linear_difference(atom) is not None:
             yield atom, continuous
 
 
 def names_of_simplex_shares(variables: Mapping[str, Variable], equation: Compare) -> str | None:
     """Return the names of shares if an equation requires that their sum is 1, or None for any other equation."""
-    form = difference(equation)
+    form = linear_difference(equation)
     nodes = [variables[address].hyperparameter for address in references(equation)]
     if form is None or {*form.factors.values()} != {-form.constant}:
         return None
@@ -78,7 +78,7 @@ class SummedRange:
     allowed: Runs
 
     @property
-    def runs(self) -> Iterator[tuple[int, int]]:
+    def allowed_intervals(self) -> Iterator[tuple[int, int]]:
         """Return the intervals of allowed numbers of units, as pairs of a first number and the one after the last."""
         size = self.grid.size
         return ((size - end, size - start) if self.reversed else (start, end) for start, end in self.allowed)
@@ -111,7 +111,9 @@ class SummedRanges:
         """
         reached, mask = 1, (1 << max(self.greatest + 1, 0)) - 1
         for each in self.ranges:
-            reached = mask & _union_of_bits(_reached_with(reached, each.unit, *run, mask) for run in each.runs)
+            reached = mask & _union_of_bits(
+                _reached_with(reached, each.unit, *run, mask) for run in each.allowed_intervals
+            )
         return bool(reached >> max(self.least, 0))
 
     def count(self) -> int:
@@ -151,7 +153,7 @@ def _ways_with(ways: list[int], each: SummedRange) -> list[int]:
     for place in range(unit, count):
         sums.append(sums[place - unit] + ways[place])
     found = [0] * count
-    for start, end in each.runs:
+    for start, end in each.allowed_intervals:
         for place in range(unit * start, count):
             found[place] += sums[place - unit * start]
         for place in range(unit * end, count):
@@ -160,9 +162,11 @@ def _ways_with(ways: list[int], each: SummedRange) -> list[int]:
 
 
 @lru_cache(maxsize=256)
-def summed_ranges(network: Network) -> SummedRanges | None:
+def summed_ranges(network: ConstraintNetwork) -> SummedRanges | None:
     """Return the ranges of a network that only limits on one sum relate; None for other networks and long sums."""
-    grids = {member.address: grid for member in network.members if (grid := grid_of(member.node)) is not None}
+    grids = {
+        member.address: grid for member in network.members if (grid := always_active_grid(member.node)) is not None
+    }
     if set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
         return None
     rows = required_inequalities(network)
@@ -248,15 +252,15 @@ def _runs(grid: Grid, cells: Iterable[SimpleDomain]) -> Runs:
     return tuple(found)
 
 
-CountedRanges: TypeAlias = OrderedRelations | SummedRanges
+CountableRelations: TypeAlias = RangeForest | SummedRanges
 
 
-def counted_ranges(network: Network) -> CountedRanges | None:
+def countable_relations(network: ConstraintNetwork) -> CountableRelations | None:
     """Return the relations of a network if they are of one of these kinds, or None for any other network."""
-    return (ordered_relations(network) or summed_ranges(network)) if network.ranges else None
+    return (range_forest_of(network) or summed_ranges(network)) if network.ranges else None
 
 
-def ranges_with_exact_draws(network: Network) -> CountedRanges | None:
-    """Return the relations of a network like `counted_ranges`, but None if its tables are too large for draws."""
-    found = counted_ranges(network)
+def exactly_drawable_relations(network: ConstraintNetwork) -> CountableRelations | None:
+    """Return the relations of a network like `countable_relations`, but None if its tables are too large for draws."""
+    found = countable_relations(network)
     return None if isinstance(found, SummedRanges) and not found.can_be_drawn else found

@@ -6,8 +6,8 @@ from math import prod
 from typing import Final
 
 from spacelang.ir.space import Choice, Space
+from spacelang.solver.bucket_elimination import Factor, FactorGraph
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import Factor, FactorGraph
 from spacelang.targets._text_and_dot import DEFAULT_MARK, OTHER_MARK, digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
 
@@ -78,7 +78,7 @@ def constraint_tables_by_layer(
             address, branch = context[-1]
             within = (places[address], layers[places[address]].alternatives.index(branch))
         for network in networks:
-            for factor in _factors_with_prefixes(structures.existence_solver.weighted_decisions(network), places):
+            for factor in _factors_with_prefixes(structures.existence_solver.weighted_decision_graph(network), places):
                 size = prod(len(network.states[name]) for name in factor.scope)
                 if factor.scope and sum(map(bool, factor.table.values())) < size:
                     hurdle = _constraint_table(factor, places, within)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 
 MAX_SHOWN_CHARACTERS: Final = 240  # The most characters of a value in a message
 
@@ -33,7 +33,7 @@ def checked_decoder(
         return found
 
     def _decoding_error(given: Any, reason: str) -> DecodingError:
-        example = one_line_repr(encode(nearest_to_default(structures)[1]))
+        example = one_line_repr(encode(member_nearest_to_default(structures)[1]))
         why = f": {reason}" if reason else ""
         return DecodingError(
             f"`decode` takes what `encode` returns, such as {example}, not {one_line_repr(given)}{why}"

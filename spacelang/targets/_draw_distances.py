@@ -12,7 +12,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, SimpleDomain, parts
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.walk import rebuild_tree
-from spacelang.sampling.batch_builder import Batch, BatchBuilder
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
@@ -84,7 +84,7 @@ def _without_lost_guidance(space: Space, report: Iterable[ReportEntry]) -> Space
     return replace(space, root=rebuild_tree(space.root, change, decide)) if any(lost.values()) else space
 
 
-def _distances(space: Space, drawn: Batch, law: Batch) -> Iterator[tuple[str, float]]:
+def _distances(space: Space, drawn: ConfigurationBatch, law: ConfigurationBatch) -> Iterator[tuple[str, float]]:
     for variable in space.variables.values():
         (mine, mine_in), (theirs, theirs_in) = (_values_of(each, variable) for each in (drawn, law))
         node = variable.node
@@ -102,7 +102,7 @@ def _parts_of(node: Choice | Hyperparameter) -> Sequence[SimpleDomain | None]:
     return (None,) if isinstance(node, Choice) else parts(node.domain)
 
 
-def _values_of(batch: Batch, variable: Variable) -> tuple[Array, Array | None]:
+def _values_of(batch: ConfigurationBatch, variable: Variable) -> tuple[Array, Array | None]:
     """Return the codes of a variable where it has a value, and the part of the domain of each in a union."""
     if isinstance(variable.node, Choice):
         branches = batch.decisions.get(variable.address, _NOTHING)

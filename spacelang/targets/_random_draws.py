@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from spacelang.ir.domain import SimpleDomain, parts
 from spacelang.ir.space import Hyperparameter, Space
+from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ CONNECTED_IN_TURN: Final = Deviation(
 )
 
 
-def _constrained_networks(structures: Structures) -> Iterator[Network]:
+def _constrained_networks(structures: Structures) -> Iterator[ConstraintNetwork]:
     networks = (network for several in structures.model.by_context.values() for network in several)
     return (network for network in networks if network.constraints)
 
 
-def _keys(network: Network) -> Iterator[str]:
+def _keys(network: ConstraintNetwork) -> Iterator[str]:
     return (member.key for member in network.members)

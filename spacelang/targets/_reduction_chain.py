@@ -23,8 +23,8 @@ from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, Questions
 from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
 from spacelang.reductions.varying_bounds import BoundedParts, VaryingRange, unfold_with_bounds
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 from spacelang.targets._random_draws import Deviation, keys_of_decisions

@@ -26,7 +26,7 @@ from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.prior_draws import prior_of_address
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering
 from spacelang.targets._admm.configuration_converter import write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout, make_layout
@@ -104,7 +104,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
     @cached_property
     def default(self) -> AdmmPoint:
         """The point of the default configuration, or of the member nearest to it if constraints exclude it."""
-        return self.encode(nearest_to_default(self.structures)[1])
+        return self.encode(member_nearest_to_default(self.structures)[1])
 
     def accepts(self, point: AdmmPoint) -> bool:
         """Return True if a point satisfies everything, and False if its arrays have wrong shapes.

@@ -20,7 +20,7 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.quantile_relations import QuantileReduction
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering, _reduction_chain
 from spacelang.targets._configspace import documents
 from spacelang.targets._configspace import encoded_domains as cs
@@ -259,7 +259,7 @@ class ConfigSpaceForm(_lowering.ReadableForm):
                     found |= coded.encode(part.representative)
                 if isinstance(node, Hyperparameter) and domains.contains(coded.domain, node.default):
                     found |= coded.encode(node.default)
-        return {**found, **self._encode_reduced(nearest_to_default(self.structures)[1])}
+        return {**found, **self._encode_reduced(member_nearest_to_default(self.structures)[1])}
 
 
 def _codes(node: Choice | Hyperparameter, coded: cs.EncodedDomain | cs.FlatHyperparameter) -> Iterator[Document]:

@@ -20,7 +20,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.space import Choice, Context, Node, Operator, Product, ProductKind, Space, children_of
 from spacelang.ir.walk import Structure, default_structure, structure_of
-from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.neighbours import MOVE_DEVIATION, Neighbourhood
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
@@ -175,7 +175,7 @@ class StructuralTree(ReadableForm):
         """Return the member below a node that is nearest to all defaults (`DefaultCompleter.complete`)."""
         return self._completer.complete(self.structures.nearest_structure(self._node(prefix).taken))
 
-    def sample(self, prefix: Prefix, count: int, rng: Generator) -> Batch:
+    def sample(self, prefix: Prefix, count: int, rng: Generator) -> ConfigurationBatch:
         """Draw the set D(X(s)) below a node: structures, then values; may raise SamplingFailedError."""
         return self._sampler.batch(count, rng, self._node(prefix).taken)
 
@@ -199,7 +199,7 @@ class StructuralTree(ReadableForm):
         """The names of the vector columns: decisions in the order of the tree, then hyperparameters."""
         return self._vectors.names
 
-    def encode_all(self, configurations: Sequence[Configuration] | Batch) -> Vector:
+    def encode_all(self, configurations: Sequence[Configuration] | ConfigurationBatch) -> Vector:
         """Return members as exact rows, shape (n, d); inactive entries are -1 (see `_vectors`)."""
         return self._vectors.encode(configurations)
 
@@ -207,7 +207,7 @@ class StructuralTree(ReadableForm):
         """Return the members that rows encode."""
         return self._vectors.decode(vectors).configurations()
 
-    def surrogate_features(self, configurations: Sequence[Configuration] | Batch) -> Vector:
+    def surrogate_features(self, configurations: Sequence[Configuration] | ConfigurationBatch) -> Vector:
         """Return members as rows for a surrogate (n, d): numbers in [0, 1], indices, and -1 for inactive entries."""
         return self._vectors.scale(self.encode_all(configurations))
 
@@ -308,7 +308,7 @@ class StructuralTree(ReadableForm):
                     continue
                 if not self.structures.is_admissible(default_structure(self.space, {**structure, address: branch})):
                     kept = {**self._branches_outside(structure, address), address: branch}
-                    if self.structures.existence_solver.condition(kept).exists:
+                    if self.structures.existence_solver.condition(kept).has_structures:
                         yield self._completer.complete(self.structures.nearest_structure(kept))
 
     def _branches_outside(self, structure: Structure, address: str) -> Structure:

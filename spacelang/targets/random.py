@@ -15,10 +15,10 @@ from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.space_questions import VariableNames
-from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import (
     Construct,
@@ -103,7 +103,7 @@ class Random:
 class RandomArrays(ReadableForm):
     """Drawn configurations: `columns` as the sampler drew them, `values` as a matrix of floats."""
 
-    def __init__(self, structures: Structures, sampler: Sampler, columns: Batch, seed: int) -> None:
+    def __init__(self, structures: Structures, sampler: Sampler, columns: ConfigurationBatch, seed: int) -> None:
         self.structures, self.space = structures, structures.space
         self.columns, self.seed, self._sampler = columns, seed, sampler
 
@@ -140,7 +140,7 @@ class RandomArrays(ReadableForm):
     @cached_property
     def default(self) -> EncodedRows:
         """The row of the default configuration, or of the nearest member if constraints exclude it, shape (d,)."""
-        return self.encode(nearest_to_default(self.structures)[1])
+        return self.encode(member_nearest_to_default(self.structures)[1])
 
     def encode(self, configuration: Configuration) -> EncodedRows:
         """Return the row of a member, shape (d,)."""

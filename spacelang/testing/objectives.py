@@ -16,7 +16,6 @@ from spacelang.ir.trial import LossScale, Request, Status, Trial
 from spacelang.optimizers.random import Random
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.loop import run
 from spacelang.runtime.objective import (
     FixedFidelitySetObjective,
     Objective,
@@ -24,6 +23,7 @@ from spacelang.runtime.objective import (
     prefix_key_function,
     recorded_columns,
 )
+from spacelang.runtime.search_loop import run
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.search_tests import ConformanceSuite, TickingClock

@@ -20,8 +20,8 @@ from spacelang.plugins import PluginRegistry
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Outcome, TrialStorage
-from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import PrefixKeyFunction
+from spacelang.runtime.search_loop import run
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.driving import flaky_loss, hash_loss, make_trial

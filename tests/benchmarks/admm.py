@@ -30,8 +30,8 @@ from spacelang.ir.search_protocol import Problem, Search, SearchEvent
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import LazyRequestRegistry
+from spacelang.runtime.search_loop import run
 from spacelang.surrogates import limit_to_one_thread
 
 SPACE: Final = Path(__file__).parents[2] / "examples" / "admm_paper" / "artificial.space"

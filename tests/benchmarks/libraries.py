@@ -34,7 +34,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._scheduling import search_after_initial_trials
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 
 Values = Mapping[str, Any]
 Loss = Callable[[Values], float]

@@ -30,7 +30,7 @@ from spacelang.optimizers.mosaic import Mosaic
 from spacelang.runtime.black_box.artificial_objective import make_artificial_objective
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.testing.driving import hash_loss
 
 ARTIFICIAL: Final = str(Path(__file__).parents[2] / "examples" / "admm_paper" / "artificial.space")

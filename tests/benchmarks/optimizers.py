@@ -28,7 +28,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 
 REQUESTS: Final = 10_000
 SIZE: Final = 7_619

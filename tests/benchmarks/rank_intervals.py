@@ -25,11 +25,11 @@ import numpy as np
 from spacelang.bench.comparison.ranks import (
     TAIL_PROBABILITY,
     Array,
-    Estimate,
-    Resampling,
-    ResamplingUnit,
-    estimate,
-    ranks,
+    BootstrapScheme,
+    BootstrapUnit,
+    IntervalEstimate,
+    bootstrap_estimate,
+    rank_losses,
     resample_counts,
 )
 
@@ -62,31 +62,33 @@ def simulate_differences(comparisons: int, tables: int, optimizers: int, skill: 
     effects = rng.normal(size=(comparisons, tables, optimizers, 1))
     noise = rng.normal(size=(comparisons, tables, optimizers, SEEDS))
     losses = (effects + noise).mean(axis=-1) - skill * np.arange(optimizers) / optimizers
-    found = ranks(losses, axis=2, tolerance=0.0)
+    found = rank_losses(losses, axis=2, tolerance=0.0)
     difference: Array = found[..., 0] - found[..., -1]
     return difference
 
 
-def intervals(differences: Array, optimizers: int) -> Iterator[Estimate]:
+def intervals(differences: Array, optimizers: int) -> Iterator[IntervalEstimate]:
     """Yield the intervals of each kind in the order of `KINDS`, from differences by comparison and table."""
     tables = differences.shape[1]
     value = differences.mean(axis=1)
     drawn = differences @ resample_counts(tables) / tables
     bounds = (1.0 - optimizers, optimizers - 1.0)
-    share = 2 * Resampling(ResamplingUnit.DATA, tables).largest_undetected_share
-    yield Estimate(value, *np.quantile(drawn, (TAIL_PROBABILITY, 1 - TAIL_PROBABILITY), axis=1))
-    widened = estimate(value, drawn, tables, bounds=bounds)
+    share = 2 * BootstrapScheme(BootstrapUnit.DATA, tables).largest_undetected_share
+    yield IntervalEstimate(value, *np.quantile(drawn, (TAIL_PROBABILITY, 1 - TAIL_PROBABILITY), axis=1))
+    widened = bootstrap_estimate(value, drawn, tables, bounds=bounds)
     yield widened
-    yield estimate(value, drawn, tables, share, bounds)
-    yield Estimate(value, np.maximum(widened.low - share, bounds[0]), np.minimum(widened.high + share, bounds[1]))
+    yield bootstrap_estimate(value, drawn, tables, share, bounds)
+    yield IntervalEstimate(
+        value, np.maximum(widened.low - share, bounds[0]), np.minimum(widened.high + share, bounds[1])
+    )
 
 
-def coverage(found: Estimate, truth: float) -> float:
+def coverage(found: IntervalEstimate, truth: float) -> float:
     """Return the share of intervals that contain the truth."""
     return float(np.mean((found.low <= truth) & (truth <= found.high)))
 
 
-def width(found: Estimate) -> float:
+def width(found: IntervalEstimate) -> float:
     """Return the mean width of intervals."""
     return float(np.mean(found.high - found.low))
 

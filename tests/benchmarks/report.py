@@ -21,7 +21,7 @@ from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.ir.validation import Holdout
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.header import DataFacts, make_header
+from spacelang.runtime.storage.run_header import DataFacts, make_run_header
 from spacelang.runtime.storage.store import Store
 
 BOUND = FunctionBound("leaves", 4.0)
@@ -33,7 +33,7 @@ def write_store(path: Path, count: int, space: str) -> None:
     """Write a store of `count` trials with one bound; one in twenty fails."""
     loaded = api.load(space)
     data = DataFacts("wide.csv", 10_000, 40, "0" * 64)
-    header = make_header(
+    header = make_run_header(
         loaded.checked,
         data,
         metric="1 - roc_auc",

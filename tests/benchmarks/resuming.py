@@ -25,7 +25,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 
 KEYS = 20
 """The number of hyperparameters of a configuration."""

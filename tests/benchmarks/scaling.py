@@ -38,7 +38,7 @@ from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.solver.counting import Structures
 
 SECONDS: Final = 60.0

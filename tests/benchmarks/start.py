@@ -17,13 +17,15 @@ from pathlib import Path
 
 from spacelang import api
 from spacelang.ir.space import operators
-from spacelang.runtime.pipelines.catalogue_access import class_of
+from spacelang.runtime.pipelines.catalogue_access import import_operator_class
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a line for the imports, the run and its resumption."""
     options = parse(arguments)
-    modules = sorted({class_of(each).__module__ for each in operators(api.load_for_data(options.space).checked.root)})
+    modules = sorted(
+        {import_operator_class(each).__module__ for each in operators(api.load_for_data(options.space).checked.root)}
+    )
     import_seconds = measure_best([sys.executable, "-c", f"import pandas, {', '.join(modules)}"], options.repeats)
     print(f"{'imports':15} {import_seconds:6.2f} s")
     with tempfile.TemporaryDirectory() as folder:

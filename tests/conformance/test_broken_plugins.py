@@ -15,7 +15,7 @@ from spacelang.ir.search_protocol import Ask, Problem, Search, ask_all
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import UNNAMED_LOSS, Request, Status, Trial
 from spacelang.optimizers.random import Random
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.testing import ObjectiveConformance, OptimizerConformance
 from spacelang.testing.driving import flaky_loss, make_trial
 from spacelang.testing.small_spaces import plain_space

@@ -20,7 +20,7 @@ from spacelang.bench.comparison import RunKey, RunResult, plots, progress
 from spacelang.bench.comparison.progress import SilentComparisonListener
 from spacelang.cli import main
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.runs import list_runs as stored_runs
+from spacelang.runtime.storage.run_listing import list_runs as stored_runs
 
 Here = Callable[..., CompletedProcess[str]]
 
@@ -81,7 +81,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if matplotlib were not installed: drawing takes longer than all else."""
-    monkeypatch.setattr(plots, "is_available", lambda: False)
+    monkeypatch.setattr(plots, "can_draw_plots", lambda: False)
 
 
 def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
@@ -154,7 +154,7 @@ class Stopping(SilentComparisonListener):
     def runs_planned(self, runs: int, done: int) -> None:  # noqa: ARG002
         self.done = done
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:  # noqa: ARG002
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:  # noqa: ARG002
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
@@ -209,7 +209,7 @@ def test_python_gives_data_frames(folder: Path) -> None:
 def test_the_command_that_is_stopped_tells_what_to_do(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = document(here(*COMPARE, "-o", "whole", "--json"))["runs"]
     stop = Stopping(3)
-    monkeypatch.setattr(progress.ComparisonProgress, "trial", lambda _, record, best: stop.trial(record, best))
+    monkeypatch.setattr(progress.ComparisonProgress, "on_trial", lambda _, record, best: stop.on_trial(record, best))
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 130
     assert "interrupted before all runs of the first seed finished; finished runs are stored in `out`" in ended.stderr
@@ -329,7 +329,7 @@ def test_without_a_folder_there_is_a_new_one(here: Here, folder: Path, undrawn: 
 
 
 def test_names_of_stores_differ_where_runs_do() -> None:
-    from spacelang.bench.runs import file_name
+    from spacelang.bench.comparison_runs import store_file_name
 
     keys = [
         RunKey(data, optimizer, seed)
@@ -337,7 +337,7 @@ def test_names_of_stores_differ_where_runs_do() -> None:
         for optimizer in ("blds", "blds disc=2", "b@blds", "blds+disc=2")
         for seed in (1, 11)
     ]
-    names = {file_name(key) for key in keys}
+    names = {store_file_name(key) for key in keys}
     assert len(names) == len(keys)
     assert all("/" not in name and len(name) < 255 for name in names)
 

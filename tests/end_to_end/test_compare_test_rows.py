@@ -15,7 +15,7 @@ import spacelang as sl
 from spacelang.bench import comparison_data, run_comparison
 from spacelang.bench.comparison import plots
 from spacelang.cli import main
-from spacelang.report.trial_results import score_document
+from spacelang.report.trial_results import document_of_test_score
 from spacelang.runtime import final_fit
 from spacelang.runtime.scoring import unseen_scores
 
@@ -28,7 +28,7 @@ TESTED = (*COMPARE, "--optimizers", "random,lds", "--test", "0.3", "-o", "out", 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plots, "is_available", lambda: False)
+    monkeypatch.setattr(plots, "can_draw_plots", lambda: False)
     monkeypatch.setattr(unseen_scores, "MAX_RESAMPLES", 20)
     monkeypatch.setattr(unseen_scores, "MIN_RESAMPLES", 20)
     write_spaces(tmp_path)
@@ -62,7 +62,7 @@ def test_winners_are_scored_as_a_search_of_their_seed_scores_its_own(here: Here)
         best = alone.outcome.best
         assert best is not None
         assert alone.test is not None
-        assert scores(found)[optimizer, seed] == {**score_document(alone.test), "reported": best.trial.loss}
+        assert scores(found)[optimizer, seed] == {**document_of_test_score(alone.test), "reported": best.trial.loss}
     losses = found["test"]["losses"]["sklearn:wine"]["lds"]
     assert losses["mean"] == pytest.approx(np.mean([scores(found)["lds", seed]["loss"] for seed in (0, 1)]))
     assert losses["optimism"] == pytest.approx(losses["mean"] - losses["reported"])
@@ -80,7 +80,7 @@ def test_the_text_says_by_what_optimizers_are_judged(here: Here) -> None:
 
 def test_what_is_kept_is_not_scored_again(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     first = document(here(*TESTED))
-    monkeypatch.setattr(comparison_data, "score_winner", pytest.fail)
+    monkeypatch.setattr(comparison_data, "fit_and_score_winner", pytest.fail)
     again = here(*TESTED)
     assert "4 of 4 runs were already done" in again.stderr
     assert document(again) == first

@@ -169,7 +169,7 @@ def test_a_table_of_defaults_has_no_others(folder: Path) -> None:
 
 @pytest.mark.parametrize("data", ["table:small.npz", "artificial:7"])
 def test_a_comparison_starts_all_runs_from_them(folder: Path, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.bench.comparison.plots.is_available", lambda: False)
+    monkeypatch.setattr("spacelang.bench.comparison.plots.can_draw_plots", lambda: False)
     arguments = ("compare", "small.space", "-d", data, "--optimizers", "lds,random", "--repeats", "2", "--workers", "0")
     options = (*arguments, "--trials", "3", "-o", data[:5], "--json")
     assert command(*options, "--initial", "two.json", folder=folder).returncode == 0

@@ -24,7 +24,7 @@ from spacelang.api.experiment import Experiment, ExtraMeasurements
 from spacelang.api.search_data import TabularData
 from spacelang.ir.trial import Request
 from spacelang.ir.validation import Holdout
-from spacelang.report.code_writer import pipeline_source
+from spacelang.report.code_writer import pipeline_module_source
 from spacelang.report.pipeline_module import builder_code, pipeline_module_text
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
@@ -256,7 +256,7 @@ def printed() -> list[Printed]:
                     name,
                     space,
                     configuration,
-                    pipeline_source(pipeline),
+                    pipeline_module_source(pipeline),
                     data.features,
                     data.original_labels,
                     predicted,
@@ -332,7 +332,7 @@ def test_the_code_of_a_space_builds_its_pipelines(printed: list[Printed]) -> Non
         for seed, configuration in enumerate([space.default(), *space.sample(2 * DRAWS, seed=2)]):
             for state in (None, seed):
                 expected, built = space.build(configuration, random_state=state), names["build"](configuration, state)
-                told = all_of if name in READS_TEXT else pipeline_source
+                told = all_of if name in READS_TEXT else pipeline_module_source
                 assert told(built) == told(expected), (name, configuration)
         if space.checked.decisions:
             with pytest.raises((ValueError, KeyError)):
@@ -352,10 +352,10 @@ def test_code_that_finds_columns_of_text_predicts_what_the_pipelines_of_the_spac
 ) -> None:
     for each in {each.name: each for each in printed if each.name in READS_TEXT}.values():
         if each.name in DATA_WITHOUT_TEXT:
-            assert pipeline_source(each.space.build(each.configuration)), "the part for text is dropped"
+            assert pipeline_module_source(each.space.build(each.configuration)), "the part for text is dropped"
             continue
         with pytest.raises(BuildError, match="reads text"):
-            pipeline_source(each.space.build(each.configuration))
+            pipeline_module_source(each.space.build(each.configuration))
         names, found = functions_of(each.space), []
         for made in (each.space.build(each.configuration, random_state=1), names["build"](each.configuration, 1)):
             found.append(made.fit(each.features, each.labels).predict(each.features))

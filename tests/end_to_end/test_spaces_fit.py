@@ -33,7 +33,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status
 from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter, default_configuration
@@ -122,7 +122,7 @@ def data(columns: int | None = None) -> tuple[Any, Any, Any, Any]:
 
 def made(space: Space, configuration: Configuration) -> Pipeline:
     """The pipeline; where tests are not run in full with few trees, which take four fifths of the time."""
-    pipeline = build(space, configuration, random_state=0)
+    pipeline = build_pipeline(space, configuration, random_state=0)
     if IS_FULL:
         return pipeline
     trees = {key: many for key, many in pipeline.get_params().items() if key.endswith("__n_estimators")}
@@ -226,7 +226,7 @@ def test_both_penalties_of_the_logistic_regression_fit_quietly() -> None:
     space, _ = space_of("boasf_logistic_regression")
     for ratio in (0.0, 1.0):
         for dataset in (load_breast_cancer, load_iris):
-            pipeline = build(
+            pipeline = build_pipeline(
                 space, Configuration({**default_configuration(space), "estimator.l1_ratio": ratio}), random_state=0
             )
             with warnings.catch_warnings():
@@ -253,4 +253,4 @@ def test_a_constant_column_never_reaches_a_discriminant_without_regularization()
 def test_the_default_of_an_example_can_be_built(name: str) -> None:
     found = checked(EXAMPLES[name])
     assert found.space is not None
-    assert build(found.space, default_configuration(found.space)).steps
+    assert build_pipeline(found.space, default_configuration(found.space)).steps

@@ -19,7 +19,7 @@ from commands import environment
 from laws.settings import EXAMPLES
 from storing import header, read, stored, trial, trials
 
-from spacelang.runtime.storage.runs import reserve_default_path
+from spacelang.runtime.storage.run_listing import reserve_default_path
 from spacelang.runtime.storage.store import Store, StoredRun, StoreError, is_missing_or_empty
 
 TESTS = Path(__file__).parent.parent

@@ -11,8 +11,8 @@ import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import LoweringResult, RefusedError
 

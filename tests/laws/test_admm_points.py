@@ -11,7 +11,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.optimizers._admm import ThetaCube, nearest_members
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets.admm import AdmmForm, AdmmPoints
 
 from . import brute
@@ -56,7 +56,7 @@ def test_what_is_evaluated_is_a_member_of_the_same_z_where_there_is_one(space: S
 @LAW
 @given(st.one_of(general_spaces(), permuted()), SEED)
 def test_what_is_moved_is_all_that_z_chooses_and_nothing_else(space: Space, seed: int) -> None:
-    assume(first_exclusion(space, nearest_to_default(compiled(space))[1]) is None)
+    assume(first_exclusion(space, member_nearest_to_default(compiled(space))[1]) is None)
     rng = np.random.default_rng(seed)
     for form in forms(space):
         for point in moved(form, 3, rng):

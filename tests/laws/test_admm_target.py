@@ -16,9 +16,9 @@ from spacelang.ir.expr import And, BranchTest, Expr
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Constraint, Product, ProductKind, Space, order_name
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets._lowering import compiled_document
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints
 
@@ -200,7 +200,7 @@ def test_less_than_half_a_step_changes_nothing(space: Space, seed: int) -> None:
 def check_projection(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
     # Existence is decided over all numbers, of which floats may miss some: such a space may have no member after all.
-    assume(first_exclusion(space, nearest_to_default(compiled(space))[1]) is None)
+    assume(first_exclusion(space, member_nearest_to_default(compiled(space))[1]) is None)
     for form in forms(space):
         points = wild(form, 30, rng)
         landed = form.project_all(points)
@@ -250,7 +250,7 @@ def test_members_come_back_one_by_one_and_together(space: Space, seed: int) -> N
 @LAW
 @given(general_spaces(), st.integers(0, 2**32 - 1))
 def test_what_it_draws_are_members(space: Space, seed: int) -> None:
-    assume(first_exclusion(space, nearest_to_default(compiled(space))[1]) is None)
+    assume(first_exclusion(space, member_nearest_to_default(compiled(space))[1]) is None)
     for form in forms(space):
         drawn = form.sample(10, np.random.default_rng(seed))
         assert all(map(form.accepts, drawn))

@@ -32,9 +32,9 @@ from spacelang.runtime.final_fit import (
     fit_best_pipeline,
 )
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.kept_models import KeptModels
-from spacelang.runtime.loop import run
 from spacelang.runtime.run_deadline import MAX_SHARE, MIN_SEARCH_SHARE, TIME_WAS_UP, RunDeadline, WorkSizes
+from spacelang.runtime.search_loop import run
+from spacelang.runtime.trial_models import BestTrialModels
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 from .settings import LAW
@@ -72,7 +72,7 @@ class World:
     failing: float
     keeps_models: bool
     longest_fit: float = 0.0
-    models: KeptModels = field(default_factory=lambda: KeptModels(SIZE, 32))
+    models: BestTrialModels = field(default_factory=lambda: BestTrialModels(SIZE, 32))
 
     def draws(self, configuration: Configuration) -> np.random.Generator:
         return np.random.default_rng([self.seed, int(configuration["x"])])  # type: ignore[call-overload]

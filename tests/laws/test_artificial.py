@@ -24,8 +24,8 @@ from spacelang.runtime.black_box.artificial_objective import (
     weighted_share,
 )
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 
 from .settings import LAW
 from .spaces import general_spaces

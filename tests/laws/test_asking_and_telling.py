@@ -24,7 +24,7 @@ from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.testing.driving import make_trial
 from spacelang.testing.small_spaces import FINITE, continuous_space
 

@@ -18,8 +18,8 @@ from spacelang.ir.space import Space
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.serialization.space_text import space_to_text
+from spacelang.solver.constraint_network import SamplingFailedError, TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import SamplingFailedError, TooManyConnectedVariablesError, UndecidableError
 from spacelang.targets._boasf import cut_into_pieces
 from spacelang.targets._lowering import RefusedError
 from spacelang.targets.blds import Blds

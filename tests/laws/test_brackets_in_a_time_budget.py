@@ -33,7 +33,7 @@ from spacelang.optimizers._fidelity import (
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.testing.driving import drive_search, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.small_spaces import plain_space

@@ -15,13 +15,13 @@ from scipy import stats
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, is_true
 from spacelang.ir.space import Space
-from spacelang.sampling.batch_builder import Batch
-from spacelang.sampling.draw_tests import JointValues, evaluate_comparison
+from spacelang.sampling.batch_builder import ConfigurationBatch
+from spacelang.sampling.draw_acceptance import JointValues, evaluate_comparison
 from spacelang.sampling.sampler import BLOCK_SIZE, Sampler, SamplingFailedError
 from spacelang.sampling.value_codes import ValueCodes, decode_values
-from spacelang.sampling.weighted import WeightedSampler
+from spacelang.sampling.weighted_sampling import WeightedSampler
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .crafted import CRAFTED, one, require, x
@@ -34,7 +34,7 @@ UNLIKELY = 1e-8
 """Random spaces are drawn anew in every run: so seldom does chance alone fail one."""
 
 
-def columns(space: Space, count: int, seed: int = 0) -> Batch | None:
+def columns(space: Space, count: int, seed: int = 0) -> ConfigurationBatch | None:
     try:
         structures = Structures(space)
         return Sampler(structures).batch(count, np.random.default_rng(seed)) if structures.count else None

@@ -22,7 +22,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, computed_parameters
 from spacelang.reductions.restriction import restrict_space
-from spacelang.report.computed_code import ComputedParameterCode
+from spacelang.report.computed_parameter_code import ComputedParameterCodeWriter
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.counting import Structures
@@ -194,7 +194,7 @@ def test_texts_documents_and_code_keep_computed_values(drawn: Drawn) -> None:
     again = sl.parse(space_to_text(space.checked))
     before, after = with_value(space.checked), with_value(again.checked)
     assert again.counted.configuration_count == space.counted.configuration_count
-    code = ComputedParameterCode.by_address(space.checked)[before.address].value(before.expression)
+    code = ComputedParameterCodeWriter.writers_by_address(space.checked)[before.address].value_code(before.expression)
     names = {name: getattr(standalone_arithmetic, name) for name in dir(standalone_arithmetic)}
     for configuration in space.sample(20, seed=1):
         values = [

@@ -21,8 +21,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 from spacelang.targets._configspace import planning as _configspace_planning
 from spacelang.targets._configspace.encoded_domains import DECIMALS, round_like_configspace
 from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError

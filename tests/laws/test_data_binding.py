@@ -26,12 +26,12 @@ from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.membership import first_exclusion
 from spacelang.runtime.data import tables
 from spacelang.runtime.errors import BuildError, DataError
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.preparation import plan_preparation
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.nearest_configuration import adapt_to_data, with_keys_of
+from spacelang.solver.nearest_configuration import adapt_to_data, drop_keys_without_meaning
 from spacelang.targets import TARGETS
 from spacelang.text import Source
 
@@ -215,7 +215,7 @@ def test_without_expressions_about_lost_parts_the_members_are_the_old_ones_witho
 
 def rest_of(space: ir.Space, document: dict[str, Any]) -> Configuration:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
-    return with_keys_of(space, Configuration(values))[0]
+    return drop_keys_without_meaning(space, Configuration(values))[0]
 
 
 @settings(LAW)
@@ -292,7 +292,7 @@ def test_the_pipeline_is_the_same_without_the_dropped_parts(case: Drawn, chosen:
         new = rest_of(bound.checked, dict(old))
         try:
             before, after = (
-                build(space.checked, each, table=preparation.table, random_state=0)
+                build_pipeline(space.checked, each, table=preparation.table, random_state=0)
                 for space, each in ((full, old), (bound, new))
             )
         except BuildError:

@@ -9,9 +9,9 @@ from spacelang.ir.expr import Arithmetic, Compare
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure, assemble_configuration, default_structure, structure_of
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import DefaultCompleter, default_configuration, nearest_to_default
-from spacelang.solver.network import UndecidableError
+from spacelang.solver.defaults import DefaultCompleter, default_configuration, member_nearest_to_default
 
 from . import brute
 from .settings import LAW
@@ -59,7 +59,7 @@ def test_the_nearest_member_differs_from_the_default_in_as_few_decisions_as_any(
         return
     if not structures.count:
         return
-    usual, (taken, nearest) = default_structure(space), nearest_to_default(structures)
+    usual, (taken, nearest) = default_structure(space), member_nearest_to_default(structures)
     assert first_exclusion(space, nearest) is None
     assert structure_of(space, nearest) == taken
     if first_exclusion(space, default_configuration(space)) is None:

@@ -19,8 +19,8 @@ from spacelang.ir.space import Branch, Choice, Hyperparameter, Space
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.serialization.definition import VERSION, space_from_json, space_to_json
 from spacelang.serialization.json_documents import DefinitionError, decision_keys_in_definition
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.syntax.sources import bundled_names, read_source
 from spacelang.text import Source
 

@@ -13,7 +13,7 @@ from spacelang.ir.search_protocol import Ask, Search, SearchEvent
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.testing.driving import flaky_loss, make_trial
 from spacelang.testing.memory_storage import MemoryTrialStorage, events_of_first_trials
 from spacelang.testing.simulated_workers import ShuffledWorkers

@@ -17,13 +17,13 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, U
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
 from spacelang.sampling import value_codes
-from spacelang.sampling.batch_builder import Batch, BatchBuilder, encode_values
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch, encode_values
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.sampling.unit_scale import to_unit_function
 from spacelang.sampling.value_codes import decode_values
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 
 from .settings import LAW
 from .spaces import domains, general_spaces, member
@@ -303,7 +303,7 @@ def test_what_is_inactive_is_missing_and_nothing_else_is(space: Space, seed: int
     assert ((rows >= 0) & (rows <= 1) | np.isnan(rows)).all()
 
 
-def drawn_rows(space: Space, seed: int) -> Batch:
+def drawn_rows(space: Space, seed: int) -> ConfigurationBatch:
     try:
         structures = Structures(space)
         assume(structures.count)

@@ -19,7 +19,7 @@ from spacelang.runtime.ensembles.construction import (
     indices_of_lowest_losses,
     select_models,
 )
-from spacelang.runtime.scoring.metric import goal_metric, vectorised_loss
+from spacelang.runtime.scoring.metric import metric_of_goal, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import (
     HeldOutRows,
     make_batch_prediction_loss_function,
@@ -147,7 +147,7 @@ def test_the_loss_of_predictions_is_a_mean_over_folds(seed: int, scorer: str) ->
     target[[0, 6, 10]], target[[1, 7, 11]] = 0, 1  # both classes in each
     first = rng.random(17)
     held_out = HeldOutRows(np.arange(17), target, folds, ("no", "yes"))
-    found = make_prediction_loss_function(held_out, goal_metric(ScorerGoal("minimize", scorer)))(
+    found = make_prediction_loss_function(held_out, metric_of_goal(ScorerGoal("minimize", scorer)))(
         np.column_stack([1 - first, first])
     )
 
@@ -189,7 +189,7 @@ def test_losses_of_many_are_those_of_each(seed: int, classes: int, is_coarse: bo
     if classes == 2:
         asked.append((by_classes, "roc_auc", stack))
     for held_out, name, predictions in asked:
-        metric = goal_metric(ScorerGoal("maximize", name))
+        metric = metric_of_goal(ScorerGoal("maximize", name))
         assert vectorised_loss(metric.formula, len(held_out.classes)) is not None
         expected = [make_prediction_loss_function(held_out, metric)(each) for each in predictions]
         np.testing.assert_allclose(
@@ -199,7 +199,7 @@ def test_losses_of_many_are_those_of_each(seed: int, classes: int, is_coarse: bo
 
 def test_a_constant_target_has_the_r2_of_scikit_learn() -> None:
     held_out = HeldOutRows(np.arange(3), np.full(3, 2.0), np.zeros(3, np.int64), ())
-    metric = goal_metric(ScorerGoal("maximize", "r2"))
+    metric = metric_of_goal(ScorerGoal("maximize", "r2"))
     stack = np.array([[2.0, 2, 2], [2, 2, 3]])
     assert make_batch_prediction_loss_function(held_out, metric)(stack).tolist() == [
         make_prediction_loss_function(held_out, metric)(each) for each in stack
@@ -210,7 +210,7 @@ def test_a_constant_target_has_the_r2_of_scikit_learn() -> None:
 def test_what_is_no_usual_loss_is_asked_one_by_one(scorer: str) -> None:
     rng = np.random.default_rng(1)
     held_out = HeldOutRows(np.arange(12), np.arange(12) % 2, np.repeat([0, 1], 6), ("no", "yes"))
-    metric, stack = goal_metric(ScorerGoal("minimize", scorer)), rng.dirichlet(np.ones(2), (3, 12))
+    metric, stack = metric_of_goal(ScorerGoal("minimize", scorer)), rng.dirichlet(np.ones(2), (3, 12))
     assert vectorised_loss(metric.formula, 2) is None
     assert make_batch_prediction_loss_function(held_out, metric)(stack).tolist() == [
         make_prediction_loss_function(held_out, metric)(each) for each in stack
@@ -219,6 +219,6 @@ def test_what_is_no_usual_loss_is_asked_one_by_one(scorer: str) -> None:
 
 def test_where_a_metric_is_undefined_the_loss_is() -> None:
     held_out = HeldOutRows(np.arange(3), np.array([1, 1, 1]), np.zeros(3, np.int64), ("no", "yes"))
-    metric = goal_metric(ScorerGoal("maximize", "roc_auc"))
+    metric = metric_of_goal(ScorerGoal("maximize", "roc_auc"))
     assert math.isnan(make_prediction_loss_function(held_out, metric)(np.full((3, 2), 0.5)))
     assert np.isnan(make_batch_prediction_loss_function(held_out, metric)(np.full((4, 3, 2), 0.5))).all()

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 
 import spacelang as sl
 from spacelang.ir.space import Space
-from spacelang.solver import counting, network_compiler
+from spacelang.solver import constraint_network_compiler, counting
 from spacelang.solver.counting import Structures
 
 from . import brute
@@ -60,9 +60,9 @@ def test_relations_across_a_chain_and_alternatives_are_counted() -> None:
 def test_random_spaces_agree_with_brute_force(space: Space) -> None:
     """All linear comparisons are compared as ranges here, without sums along whole networks."""
     with (
-        patch.object(network_compiler, "MAX_JOINT_VALUES", 0),
-        patch.object(network_compiler, "counted_ranges", lambda _: None),
-        patch.object(counting, "counted_ranges", lambda _: None),
+        patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0),
+        patch.object(constraint_network_compiler, "countable_relations", lambda _: None),
+        patch.object(counting, "countable_relations", lambda _: None),
     ):
         structures = Structures(space)
         networks = [network for several in structures.model.by_context.values() for network in several]

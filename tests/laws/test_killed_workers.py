@@ -32,14 +32,14 @@ class Killer:
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._kill)
 
-    def started(self, _: Budget) -> None:
+    def on_start(self, _: Budget) -> None:
         self._thread.start()
 
-    def trial(self, record: TrialRecord, _: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, _: TrialRecord) -> None:
         self._ended += 1
         self.begun += record.attempts
 
-    def finished(self, _: Outcome) -> None:
+    def on_finish(self, _: Outcome) -> None:
         self._is_over.set()
         self._thread.join()
 

@@ -12,7 +12,7 @@ from scipy import sparse
 import spacelang as sl
 from spacelang.runtime.data import tables
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.preparation import plan_preparation
 
 from .settings import LAW
@@ -68,7 +68,8 @@ def test_known_columns_become_what_found_ones_become(text: str, chosen: list[str
     transformer = preparation.make_transformer()
     prepared = features if transformer is None else transformer.fit_transform(features)
     known, found = (
-        build(space.checked, space.default(), table=table, random_state=0) for table in (preparation.table, None)
+        build_pipeline(space.checked, space.default(), table=table, random_state=0)
+        for table in (preparation.table, None)
     )
     assert made(known[0], prepared) == made(found[0], prepared)
 

@@ -21,9 +21,9 @@ from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import MOVES_PER_NUMBER
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.unit_scale import to_unit_function
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
-from spacelang.solver.network import UndecidableError
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
 from . import brute

@@ -12,9 +12,9 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import are_same_value, is_number
 from spacelang.ir.walk import structure_of
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.nearest_configuration import nearest_member
-from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .settings import LAW

@@ -14,9 +14,9 @@ from spacelang.ir.value import are_same_value
 from spacelang.ir.walk import Assignment, structure_of
 from spacelang.sampling.neighbours import MOVES_PER_NUMBER, Neighbourhood, NeighbouringValues
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
-from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .crafted import one

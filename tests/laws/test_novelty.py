@@ -14,7 +14,7 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers._draws import DEFAULT_PATIENCE, NoveltyTracker
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.testing.driving import hash_loss, make_trial
 from spacelang.testing.simulated_workers import ShuffledWorkers
 

@@ -14,7 +14,7 @@ from scipy import stats
 import spacelang as sl
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, Compare, Not, Or
-from spacelang.solver import network_compiler
+from spacelang.solver import constraint_network_compiler
 from spacelang.solver.counting import Structures
 from spacelang.testing.small_spaces import draw_integer, draw_one
 
@@ -42,6 +42,8 @@ def chain(length: int, size: int) -> str:
         ("a : int[1, top]\nb : int[1, top]\nvar top : int[1, 3000] = 3000", sum(k * k for k in range(1, 3_001))),
         ("a : float[0, 1] step 0.001\nb : float[0, 1 - a] step 0.001", 1_001 * 1_002 // 2),
         ("a : int[1, 4000] = 3\nb : int[1, 4000] = 1\nrequire a == 3 * b", 1_333),
+        # The values of `a` are told apart one by one.
+        ("a : int[1, 2000] = 1\nb : int[a, 2000] = 9\nrequire ceil(a / 2) != 5", 2_000 * 2_001 // 2 - 1_992 - 1_991),
         (
             "a : int[1, 4000] = 1\nb : int[a, 4000] = 9\nforbid a > 10\nforbid b > 3000",
             sum(3_001 - a for a in range(1, 11)),
@@ -94,7 +96,7 @@ def test_small_spaces_agree_with_brute_force(written: tuple[str, set[tuple[int, 
         return
     rows = lines.split("\n")
     lines = "\n".join([f"{row} = {value}" for row, value in zip(rows[:3], min(members), strict=True)] + rows[3:])
-    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+    with patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0):
         space = sl.parse(BODY.format(lines))
         assert space.configurations == len(members)
         drawn = {tuple(each[f"estimator.x{place}"] for place in range(3)) for each in space.sample(30, seed=0)}
@@ -132,7 +134,7 @@ def test_draws_follow_scales_and_priors(written: tuple[str, list[tuple[int, ...]
     lines, members = written
     if not members:
         return
-    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+    with patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0):
         space = sl.parse(BODY.format(lines))
         assert_draws_follow_the_law(space, [f"estimator.x{place}" for place in range(3)], members, advised=advised)
 

@@ -22,10 +22,10 @@ from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
-from spacelang.solver.domain_cells import cut_into_cells, cut_points_of, join_pieces, probability_of_cell
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.defaults import DefaultCompleter, member_nearest_to_default
+from spacelang.solver.domain_cells import cut_into_cells, cut_points_of, join_cells, probability_of_cell
 from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.solver.statistics import statistics
@@ -186,7 +186,7 @@ def drawn(structures: Structures, seed: int, count: int) -> list[Configuration]:
 def beside(structures: Structures, seed: int) -> Iterator[Configuration]:
     """Default configurations, and neighbours of some members."""
     completer, neighbourhood, rng = DefaultCompleter(structures), Neighbourhood(structures), np.random.default_rng(seed)
-    yield nearest_to_default(structures)[1]
+    yield member_nearest_to_default(structures)[1]
     for centre in drawn(structures, seed, 3):
         yield completer.complete(structure_of(structures.space, centre))
         found = neighbourhood.neighbours_of(centre, rng)
@@ -294,7 +294,7 @@ def test_cells_agree_on_the_atom_that_cut_them(data: st.DataObject) -> None:
         assert {truth(value) for value in members} == {truth(cell.representative)}
     for value in data.draw(st.lists(member_of(domain), max_size=4)):
         assert sum(contains(cell, value) for cell in found) == 1
-    assert join_pieces(domain, found) == domain
+    assert join_cells(domain, found) == domain
     if domain.size is not None:
         assert sum(cell.size or 0 for cell in found) == domain.size
     assert math.isclose(math.fsum(probability_of_cell(cell, domain) for cell in found), 1)
@@ -351,4 +351,4 @@ def test_the_runs_of_a_long_grid_of_floats_are_its_members(last: int, step: floa
     cuts = [part.value_at(data.draw(st.integers(0, last))) for _ in range(2)]
     found = cut_into_cells(part, cuts, lambda value: (value,))
     assert sum(cell.size or 0 for cell in found) == part.size
-    assert join_pieces(part, found) == part
+    assert join_cells(part, found) == part

@@ -29,10 +29,10 @@ from spacelang.ir.value import Value, is_number
 from spacelang.optimizers._admm.subproblems import PipelineChoiceTree
 from spacelang.optimizers.jopt import JointCube
 from spacelang.sampling import sampler as sampler_module
-from spacelang.sampling.conditional import MAX_JOINT_MEMBERS
+from spacelang.sampling.conditional_sampling import MAX_JOINT_MEMBERS
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import Construct, Preservation
 from spacelang.targets.admm import Admm

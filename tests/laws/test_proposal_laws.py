@@ -18,7 +18,7 @@ from spacelang.ir.trial import Request, Status, Trial, sort_key
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Outcome, TrialStorage
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.testing.driving import hash_loss, make_trial
 from spacelang.testing.memory_storage import MemoryTrialStorage, events_of_first_trials
 from spacelang.testing.simulated_workers import RestartingWorkers, ShuffledWorkers

@@ -21,7 +21,7 @@ from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
 from spacelang.runtime.evaluation.splits import Split
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
 from spacelang.runtime.pipelines.preparation import Preparation
-from spacelang.runtime.storage.header import DataFacts, RunHeader
+from spacelang.runtime.storage.run_header import DataFacts, RunHeader
 
 from .settings import LAW
 

@@ -10,9 +10,9 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.reductions.restriction import restrict_space
 from spacelang.serialization.space_text import space_to_text
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
-from spacelang.solver.network import UndecidableError
 from spacelang.text import Source
 
 from . import brute

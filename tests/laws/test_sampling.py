@@ -15,11 +15,11 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Operator, Space
 from spacelang.ir.value import Value
 from spacelang.sampling import sampler as sampler_module
-from spacelang.sampling.conditional import MAX_JOINT_MEMBERS
+from spacelang.sampling.conditional_sampling import MAX_JOINT_MEMBERS
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .crafted import CRAFTED, forbid, one, parameter, plain, require, space_of, stage, x

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from spacelang.ir.space import Space
 from spacelang.solver import satisfiability
-from spacelang.solver.network import UndecidableError
+from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.satisfiability import (
     ExpressionInContext,
     is_unsatisfiable,

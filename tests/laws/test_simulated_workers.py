@@ -20,7 +20,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
 from spacelang.testing.search_tests import (
     SIZE,

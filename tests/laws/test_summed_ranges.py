@@ -14,7 +14,7 @@ from scipy import stats
 import spacelang as sl
 from spacelang.analysis import check
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
-from spacelang.solver import network_compiler
+from spacelang.solver import constraint_network_compiler
 from spacelang.testing.small_spaces import draw_integer, draw_one
 from spacelang.text import Source
 
@@ -94,7 +94,7 @@ def limited(draw: st.DrawFn) -> tuple[str, list[tuple[Fraction, ...]]]:
 @given(limited())
 def test_small_spaces_agree_with_brute_force(written: tuple[str, list[tuple[Fraction, ...]]]) -> None:
     lines, members = written
-    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+    with patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0):
         if not members:
             with pytest.raises(sl.SpaceError):
                 sl.parse(BODY.format(lines))
@@ -133,7 +133,7 @@ def drawn_by_law(draw: st.DrawFn) -> tuple[str, list[tuple[int, ...]]]:
 @given(drawn_by_law(), st.booleans())
 def test_draws_follow_scales_and_priors(written: tuple[str, list[tuple[int, ...]]], advised: bool) -> None:
     lines, members = written
-    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+    with patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0):
         space = sl.parse(BODY.format(lines))
         assert_draws_follow_the_law(space, [f"estimator.x{place}" for place in range(3)], members, advised=advised)
 
@@ -148,7 +148,7 @@ def test_a_sum_with_large_tables_is_drawn_approximately() -> None:
 
 
 def test_draws_are_uniform_over_members() -> None:
-    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+    with patch.object(constraint_network_compiler, "MAX_JOINT_VALUES", 0):
         first, others = "x0 : float[0, 1] step 0.05 = 0.9", "float[0, 1] step 0.05 = 0.05"
         space = sl.parse(BODY.format(f"{first}\nx1 : {others}\nx2 : {others}\nrequire sum(x0, x1, x2) == 1"))
         assert space.configurations == 231

@@ -14,10 +14,10 @@ from scipy import stats
 import spacelang as sl
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.sampling import joint
-from spacelang.sampling.count_estimate import estimate_count, score_interval
+from spacelang.sampling import joint_sampling
+from spacelang.sampling.count_estimate import estimate_count, wilson_interval
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.solver import network_compiler
+from spacelang.solver import constraint_network_compiler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 from spacelang.targets import TARGETS
@@ -91,9 +91,9 @@ def test_a_member_is_found_though_draws_of_the_rest_are_rarely_one(body: str) ->
 @pytest.fixture
 def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A solver that decides nothing about several hyperparameters at once."""
-    monkeypatch.setattr(network_compiler, "MAX_JOINT_VALUES", 0)
-    monkeypatch.setattr(network_compiler, "_is_linear", lambda _: False)
-    monkeypatch.setattr(joint, "MAX_TESTED_ATTEMPTS", 3_000)
+    monkeypatch.setattr(constraint_network_compiler, "MAX_JOINT_VALUES", 0)
+    monkeypatch.setattr(constraint_network_compiler, "_is_linear", lambda _: False)
+    monkeypatch.setattr(joint_sampling, "MAX_TESTED_ATTEMPTS", 3_000)
     yield monkeypatch
     monkeypatch.undo()
 
@@ -119,7 +119,7 @@ def test_random_spaces_have_the_same_members_counts_and_draws_without_a_decision
         assert {brute.text(dict(each)) for each in drawn} <= members
         if structures.count == len(brute.structures(space)):
             with pytest.MonkeyPatch.context() as decided:
-                decided.setattr(network_compiler, "MAX_JOINT_VALUES", 100_000)
+                decided.setattr(constraint_network_compiler, "MAX_JOINT_VALUES", 100_000)
                 exact = Sampler(Structures(space)).batch(1_500, np.random.default_rng(2)).configurations()
             assert_same_law(drawn, exact)
 
@@ -145,10 +145,10 @@ def test_intervals_of_shares_cover_at_their_confidence() -> None:
     rng = np.random.default_rng(0)
     for share in (0.003, 0.2, 0.97):
         kept = rng.binomial(10_000, share, 1_000).tolist()
-        covered = sum(low <= share <= high for low, high in (score_interval(each, 10_000) for each in kept))
+        covered = sum(low <= share <= high for low, high in (wilson_interval(each, 10_000) for each in kept))
         assert 930 <= covered <= 970
-    assert score_interval(0, 100)[0] == 0
-    assert score_interval(100, 100)[1] == 1
+    assert wilson_interval(0, 100)[0] == 0
+    assert wilson_interval(100, 100)[1] == 1
 
 
 def test_counts_of_large_spaces_are_close_to_closed_forms() -> None:

@@ -12,17 +12,17 @@ from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, Reference
 from spacelang.ir.prior import Normal
 from spacelang.ir.value import Value
-from spacelang.sampling.regions import (
+from spacelang.sampling.compared_cells import ComparedCell, ComparedCells
+from spacelang.sampling.constrained_regions import (
     BoxRegion,
     HitAndRunRegion,
     Region,
     SimplexRegion,
     SlabRegion,
-    can_be_last,
+    can_be_drawn_last,
     make_region,
 )
 from spacelang.sampling.sampler import Sampler
-from spacelang.sampling.tied_cells import TiedCell, TiedCells
 from spacelang.solver.counting import Structures
 
 ALPHA = 1e-4
@@ -109,8 +109,8 @@ def test_every_region_draws_what_rejection_draws(kind: str, case: str) -> None:
     required, domains = CASES[case]
     priors = (Normal(0.3, 0.2) if case in {"false", "negative"} else None, None, None)
     cells: list[tuple[SimpleDomain, Normal | None]] = [*zip(domains, priors, strict=True)]
-    tied = TiedCells({n: TiedCell(d, d, p) for n, (d, p) in zip("abc", cells, strict=True)}, required)
-    last = next((name for name in tied.names if can_be_last(tied, name)), None)
+    tied = ComparedCells({n: ComparedCell(d, d, p) for n, (d, p) in zip("abc", cells, strict=True)}, required)
+    last = next((name for name in tied.names if can_be_drawn_last(tied, name)), None)
     if kind == "slabs" and last is None:
         pytest.skip("no range can be drawn last")
     region: Region = (
@@ -122,7 +122,7 @@ def test_every_region_draws_what_rejection_draws(kind: str, case: str) -> None:
     )
     rng = np.random.default_rng(8)
     plain = rng.random((20_000, 3))
-    plain = plain[tied.are_members(tied.codes(plain), len(plain))]
+    plain = plain[tied.are_members(tied.codes_from_shares(plain), len(plain))]
     shares, accepted = region.draw(2_000, rng)
     part = accepted.mean()
     assert part >= 0.2
@@ -135,9 +135,9 @@ def test_every_region_draws_what_rejection_draws(kind: str, case: str) -> None:
 
 def test_a_simplex_is_recognised_in_its_cells() -> None:
     row = [(Compare("<=", plus(A, times(2, B)), Constant(1)), True)]
-    cells = {"a": TiedCell(UNIT, Real(0.25, 1.0, lower_open=True), None), "b": TiedCell(UNIT, UNIT, None)}
-    region = make_region(TiedCells(cells, row))
+    cells = {"a": ComparedCell(UNIT, Real(0.25, 1.0, lower_open=True), None), "b": ComparedCell(UNIT, UNIT, None)}
+    region = make_region(ComparedCells(cells, row))
     assert isinstance(region, SimplexRegion)
     assert region.mass == pytest.approx(0.75 * 0.375 / 2 / 0.75)
-    wide = {**cells, "b": TiedCell(UNIT, Real(0.0, 0.25), None)}  # the end of `b` cuts the simplex
-    assert isinstance(make_region(TiedCells(wide, row)), SlabRegion)
+    wide = {**cells, "b": ComparedCell(UNIT, Real(0.0, 0.25), None)}  # the end of `b` cuts the simplex
+    assert isinstance(make_region(ComparedCells(wide, row)), SlabRegion)

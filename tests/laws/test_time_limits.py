@@ -14,7 +14,7 @@ from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.testing.driving import make_trial
 from spacelang.testing.memory_storage import MemoryTrialStorage, events_of_first_trials
 from spacelang.testing.simulated_workers import ShuffledWorkers

@@ -24,8 +24,8 @@ from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage import records as rows_of_trials
 from spacelang.runtime.storage import store, trial_columns
-from spacelang.runtime.storage.records import METRICS_SETTING, check_types, record_to_row
-from spacelang.runtime.storage.runs import export_table, to_frame
+from spacelang.runtime.storage.records import METRICS_SETTING, check_column_types, record_to_row
+from spacelang.runtime.storage.run_listing import export_trials, trials_to_frame
 from spacelang.runtime.storage.store import Store, StoredRun
 from spacelang.runtime.storage.trial_columns import (
     FIRST_VERSION,
@@ -35,9 +35,9 @@ from spacelang.runtime.storage.trial_columns import (
     VERSION,
     TrialColumn,
     add_missing_columns,
-    columns_of,
+    columns_of_version,
     create_statement,
-    trial_document,
+    trial_to_json,
     trials_frame,
 )
 
@@ -111,7 +111,7 @@ def keep(path: Path, bounds: tuple[AnyBound, ...], metrics: tuple[str, ...], tol
 
 def exported(run: StoredRun, path: Path) -> list[dict[str, Any]]:
     """The rows of a file, read back."""
-    export_table(run, path)
+    export_trials(run, path)
     with path.open(encoding="utf-8", newline="") as file:
         return list(map(json.loads, file)) if path.suffix == ".jsonl" else list(csv.DictReader(file))
 
@@ -132,7 +132,7 @@ def test_the_table_of_a_store_is_that_of_its_trials(
     path = tmp_path_factory.mktemp("run") / "run.db"
     keep(path, bounds, metrics, told)
     with Store.read(path) as stored:
-        table = to_frame(stored)
+        table = trials_to_frame(stored)
         files = [exported(stored, path.with_suffix(suffix)) for suffix in (".csv", ".jsonl")]
     names = [each.name for each in bounds]
     check_equal(table, trials_frame(told, bounds=names, metrics=metrics))
@@ -160,7 +160,7 @@ def test_the_json_and_the_row_of_a_trial_are_those_of_earlier_versions(
     run: tuple[tuple[AnyBound, ...], tuple[str, ...], list[TrialRecord]],
 ) -> None:
     for record in run[2]:
-        made = trial_document(record)
+        made = trial_to_json(record)
         assert [*made] == [
             *("trial", "loss", "fidelity", "feasible", "constraints", "metrics", "training_loss", "cost", "finished"),
             "configuration",
@@ -169,7 +169,7 @@ def test_the_json_and_the_row_of_a_trial_are_those_of_earlier_versions(
         assert [made[name] for name in ("trial", "loss", "cost", "finished")] == [
             *(record.index, record.trial.loss, record.trial.cost, record.finished)
         ]
-        check_types(record_to_row(record), [each.kind for each in TRIAL_COLUMNS])
+        check_column_types(record_to_row(record), [each.kind for each in TRIAL_COLUMNS])
 
 
 @pytest.mark.usefixtures("quick_zygotes")
@@ -183,7 +183,7 @@ def test_a_result_and_its_store_have_the_same_table(tmp_path: Path) -> None:
         store=tmp_path / "run.db",
     )
     with Store.read(tmp_path / "run.db") as run:
-        check_equal(result.trials, to_frame(run))
+        check_equal(result.trials, trials_to_frame(run))
     assert result.trials.columns[len(TABLE_COLUMNS) - 1 :].tolist() == [
         *("constraint.size", "metric.f1_macro", "metric.accuracy", "param_e", "param_e.n_neighbors")
     ]
@@ -203,7 +203,7 @@ DOUBLED = TrialColumn(
 )
 
 
-CREATED = create_statement(columns_of(FIRST_VERSION))
+CREATED = create_statement(columns_of_version(FIRST_VERSION))
 
 
 def test_the_table_of_trials_is_that_of_spacelang_0_2() -> None:
@@ -245,10 +245,10 @@ def test_an_older_store_is_read_and_resumed_without_a_new_column(
 
 
 def test_one_entry_adds_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (*columns_of(FIRST_VERSION), DOUBLED)
+    more = (*columns_of_version(FIRST_VERSION), DOUBLED)
     assert create_statement(more) == OF_VERSION_0_2.replace(" digest", " doubled INTEGER NOT NULL, digest")
     keep(tmp_path / "run.db", (), (), [trial(1), trial(2)])
     monkeypatch.setattr(trial_columns, "TABLE_COLUMNS", (*TABLE_COLUMNS, DOUBLED))
     with Store.read(tmp_path / "run.db") as run:
         assert [row["doubled"] for row in exported(run, tmp_path / "trials.jsonl")] == [2, 4]
-        assert to_frame(run)["doubled"].tolist() == [2, 4]
+        assert trials_to_frame(run)["doubled"].tolist() == [2, 4]

@@ -28,9 +28,9 @@ from spacelang.reductions.unfolding import (
     unfold,
 )
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.domain_cells import cut_into_cells, join_pieces, singleton_cells
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.domain_cells import cut_into_cells, join_cells, singleton_cells
 from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space
 
 from . import brute
@@ -169,9 +169,9 @@ def test_cells_put_together_again_are_the_domain(domain: Domain, data: st.DataOb
     is_small = is_finite(domain) and (domain.size or 0) <= 100
     one_by_one = is_small and data.draw(st.booleans())
     pieces = singleton_cells(domain) if one_by_one else cut_into_cells(domain, cuts, lambda value: (value,))
-    assert join_pieces(domain, pieces) == domain
+    assert join_cells(domain, pieces) == domain
     some = data.draw(st.lists(st.sampled_from(pieces), min_size=1, unique_by=id))
-    part = join_pieces(domain, some)
+    part = join_cells(domain, some)
     for piece in pieces:
         assert brute.inside(part, piece.representative) == any(piece is each for each in some)
     if is_small:

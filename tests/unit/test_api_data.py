@@ -11,7 +11,7 @@ from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
 from spacelang.bench.comparison_data import ComparisonDataset, parse_optimizers
-from spacelang.bench.runs import make_comparison_plan
+from spacelang.bench.comparison_runs import make_comparison_plan
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 

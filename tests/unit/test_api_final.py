@@ -99,7 +99,7 @@ class TestWithATime:
         seen = []
 
         class Raising(SilentListener):
-            def trial(self, record: Any, best: Any) -> None:  # noqa: ARG002 - the signature of a listener
+            def on_trial(self, record: Any, best: Any) -> None:  # noqa: ARG002 - the signature of a listener
                 seen.extend(folder.glob("*/*-all"))
                 raise error
 

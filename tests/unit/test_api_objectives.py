@@ -18,7 +18,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.black_box.function_objective import function_fingerprint, make_function_objective
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 
@@ -375,7 +375,7 @@ class TestTelling:
         search = sl.ask_and_tell(space, optimizer="random")
         next(search).tell(0.5)
         interrupted = next(search)
-        reckoning = patch("spacelang.runtime.loop.Dispatcher.accept", side_effect=KeyboardInterrupt)
+        reckoning = patch("spacelang.runtime.search_loop.TrialDispatcher.accept", side_effect=KeyboardInterrupt)
         with reckoning, pytest.raises(KeyboardInterrupt):
             interrupted.tell(0.25)
         assert (search.result.outcome.ended, search.result.loss) == ("interrupted", 0.25)

@@ -33,8 +33,8 @@ def test_callbacks_get_the_trials_as_the_result_lists_them() -> None:
     table = found.trials
     assert [each.number for each in seen] == [*table.index]
     assert [each.loss for each in seen] == [*table["loss"]]
-    assert [each.finished for each in seen] == [*table["finished"]]
-    assert [(each.status, each.cost, each.fidelity, each.reason) for each in seen] == [
+    assert [each.finished_at_seconds for each in seen] == [*table["finished"]]
+    assert [(each.status, each.evaluation_seconds, each.fidelity, each.reason) for each in seen] == [
         ("success", cost, None, "") for cost in table["cost"]
     ]
     assert tuple(each.configuration for each in seen) == found.configurations

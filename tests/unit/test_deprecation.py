@@ -15,8 +15,10 @@ from spacelang.ir.domain import Real
 from spacelang.ir.search_protocol import Ask, SearchEvent
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.listeners import SilentListener, accept_old_methods
 from spacelang.runtime.objective import identifying_settings, prefix_key_function, recorded_columns
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.testing import driving, faults
 
 REQUEST = Request(Configuration({"a": 1}))
@@ -118,6 +120,21 @@ def test_pickled_objects_find_their_classes_and_functions_by_old_names(module: s
     with pytest.warns(DeprecationWarning, match="was renamed"):
         found = pickle.loads(f"c{module}\n{old}\n.".encode())
     assert found.__name__ == new
+
+
+def test_a_listener_may_have_its_methods_under_their_old_names() -> None:
+    class OldListener(SilentListener):
+        def trial(self, record: Any, best: Any) -> None:
+            heard.append((record, best))
+
+    heard: list[Any] = []
+    with pytest.warns(DeprecationWarning, match=r"`OldListener\.trial` was renamed to `on_trial`"):
+        listener = accept_old_methods(OldListener())
+    listener.on_start(Budget())
+    listener.on_trial("record", "best")  # type: ignore[arg-type]
+    assert heard == [("record", "best")]
+    new = SilentListener()
+    assert accept_old_methods(new) is new
 
 
 def test_a_plug_in_may_override_an_attribute_under_its_old_name() -> None:

@@ -7,7 +7,7 @@ from sklearn.metrics import get_scorer_names
 
 from spacelang.ir.task import ScorerGoal
 from spacelang.ir.trial import UNNAMED_LOSS, LossName
-from spacelang.runtime.scoring.metric import goal_metric, named_metric
+from spacelang.runtime.scoring.metric import metric_of_goal, named_metric
 
 FORMULAS = st.sampled_from(["1 - roc_auc", "log_loss", "accuracy", "1 - r2", "loss"])
 LOSSES = st.floats(-10, 10)
@@ -34,7 +34,7 @@ def test_every_scorer_is_known_by_the_formula_of_its_loss() -> None:
 
 def test_scores_are_those_of_the_scorer_and_errors_are_themselves() -> None:
     """What a task minimizes or maximizes as an expression is shown as the value of the scorer in it."""
-    names = [goal_metric(goal).score_name for goal in (
+    names = [metric_of_goal(goal).score_name for goal in (
         ScorerGoal("maximize", "roc_auc"), ScorerGoal("minimize", "roc_auc", from_one=True),
         ScorerGoal("maximize", "neg_log_loss"), ScorerGoal("minimize", "accuracy"),
     )]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 import spacelang as sl
 from spacelang.ir.trial import LossName
-from spacelang.report.reprs import curve_svg
+from spacelang.report.reprs import incumbent_curve_svg
 from spacelang.runtime.history import Improvement
 
 EVIL = "<script>alert(1)</script>"
@@ -133,13 +133,13 @@ def test_what_the_form_of_an_optimizer_has_not_stands_in_a_result(capsys: pytest
 
 def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:
     curve = [Improvement(1.0, 0, 0.5), Improvement(2.0, 3, 0.25)]
-    svg = curve_svg(curve, 4.0, LossName.of_formula("error"), (110, 130))
+    svg = incumbent_curve_svg(curve, 4.0, LossName.of_formula("error"), (110, 130))
     assert 'points="30.0,15.0 55.0,15.0 55.0,115.0 105.0,115.0"' in svg
     assert 'aria-label="the error of the incumbent goes from 0.5 to 0.25 in 4 s"' in svg
-    up = curve_svg(curve, 4.0, LossName.of_formula("1 - roc_auc"), (110, 130))
+    up = incumbent_curve_svg(curve, 4.0, LossName.of_formula("1 - roc_auc"), (110, 130))
     assert 'points="30.0,115.0 55.0,115.0 55.0,15.0 105.0,15.0"' in up
     assert 'aria-label="the roc_auc of the incumbent goes from 0.5 to 0.75 in 4 s"' in up
-    assert curve_svg(curve[:1], 4.0, LossName.of_formula("error")) == ""
+    assert incumbent_curve_svg(curve[:1], 4.0, LossName.of_formula("error")) == ""
 
 
 def test_a_compiled_space_shows_what_it_preserves_in_html() -> None:

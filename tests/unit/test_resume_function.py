@@ -14,7 +14,7 @@ import spacelang as sl
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.row_relations import serialize_splits_and_relations, with_stored_relations
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.storage.header import WEIGHTS_SETTING, DataFacts, RunHeader
+from spacelang.runtime.storage.run_header import WEIGHTS_SETTING, DataFacts, RunHeader
 from spacelang.runtime.storage.store import StoreError
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 6] = 3 }"

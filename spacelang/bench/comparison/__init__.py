@@ -19,7 +19,7 @@ QUARTILES: Final = (0.25, 0.5, 0.75)  # The lower quartile, the median and the u
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class IncumbentCurve:
     """The loss of an incumbent over time: `losses[i]` from `seconds[i]` until the next entry; empty without a score.
 
     Both tuples have the same length. `seconds` ascend and `losses` descend.
@@ -71,7 +71,7 @@ class RunResult:
     """
 
     key: RunKey
-    curves: Mapping[IncumbentCandidates, Curve]
+    curves: Mapping[IncumbentCandidates, IncumbentCurve]
     trials: int
     failed: int
     seconds: float
@@ -116,14 +116,14 @@ class ComparisonResults:
         return replace(self, seconds=np.array(seconds))
 
     @property
-    def end(self) -> float:
+    def end_seconds(self) -> float:
         """The last time."""
         return float(self.seconds[-1])
 
     @cached_property
     def losses_before_first_score(self) -> ranks.Array:
         """The loss that each data set assumes for a run before its first score, of shape (data,)."""
-        by_data: dict[str, list[Curve]] = {name: [] for name in self.data}
+        by_data: dict[str, list[IncumbentCurve]] = {name: [] for name in self.data}
         for run in self.runs:
             by_data[run.key.data] += run.curves.values()
         return np.array([loss_before_first_score(curves) for curves in by_data.values()])
@@ -160,12 +160,12 @@ class ComparisonResults:
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
     @property
-    def resampling(self) -> ranks.Resampling | None:
+    def resampling(self) -> ranks.BootstrapScheme | None:
         """The bootstrap behind the intervals, or None if there are too few data sets and seeds."""
-        return ranks.choose_resampling(len(self.data), len(self.seeds))
+        return ranks.choose_bootstrap(len(self.data), len(self.seeds))
 
     @cached_property
-    def rank_estimates(self) -> Mapping[ranks.Ranking, Mapping[IncumbentCandidates, ranks.RankEstimates]]:
+    def rank_estimates(self) -> Mapping[ranks.RankingMethod, Mapping[IncumbentCandidates, ranks.RankEstimates]]:
         """The average ranks and pairwise rank differences, by ranking and by kind of incumbent.
 
         They are averages over all data, with confidence intervals. The differences are in the order of `pairs`.
@@ -175,11 +175,11 @@ class ComparisonResults:
                 models: ranks.estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)
                 for models in IncumbentCandidates
             }
-            for ranking in ranks.Ranking
+            for ranking in ranks.RankingMethod
         }
 
     @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
+    def optimizer_pairs(self) -> tuple[tuple[str, str], ...]:
         """All pairs of optimizers."""
         return tuple(combinations(self.optimizers, 2))
 
@@ -189,7 +189,7 @@ class ComparisonResults:
         return f"{count_with_noun(len(self.data), 'data set')} and {count_with_noun(len(self.seeds), 'seed')}"
 
     def leaders_by_rank(
-        self, models: IncumbentCandidates, ranking: ranks.Ranking = ranks.Ranking.MEAN_LOSSES
+        self, models: IncumbentCandidates, ranking: ranks.RankingMethod = ranks.RankingMethod.MEAN_LOSSES
     ) -> tuple[ranks.LeadInterval, ...]:
         """Return the optimizers with the smallest average rank over all data, by interval of time."""
         scored = np.any(self.losses[models] < self.losses_before_first_score[:, None, None, None], axis=(0, 1, 2))
@@ -202,8 +202,8 @@ class ComparisonResults:
 
         None leads while the difference of their ranks is within noise.
         """
-        differences = self.rank_estimates[ranks.Ranking.MEAN_LOSSES][models].differences
-        row = self.pairs.index(pair)
+        differences = self.rank_estimates[ranks.RankingMethod.MEAN_LOSSES][models].differences
+        row = self.optimizer_pairs.index(pair)
         first, second = pair
         ahead = [(first,) if value < 0 else (second,) for value in differences.value[row]]
         noise = differences.is_within_noise[row]
@@ -233,10 +233,10 @@ class WinnerLosses:
     over the runs that have a winner, NaN if there is none. `rank_estimates` has a single time, the end.
     """
 
-    losses: ranks.Estimate
+    losses: ranks.IntervalEstimate
     reported: ranks.Array
     optimism: ranks.Array
-    rank_estimates: Mapping[ranks.Ranking, ranks.RankEstimates]
+    rank_estimates: Mapping[ranks.RankingMethod, ranks.RankEstimates]
 
 
 def winner_losses(results: ComparisonResults) -> WinnerLosses | None:
@@ -256,7 +256,7 @@ def winner_losses(results: ComparisonResults) -> WinnerLosses | None:
         _mean_ignoring_nan(found - reported),
         {
             ranking: ranks.estimate_ranks(losses[..., None], ranking, results.tolerance, results.resampling)
-            for ranking in ranks.Ranking
+            for ranking in ranks.RankingMethod
         },
     )
 
@@ -287,22 +287,22 @@ SMALLEST_TIME: Final = 1e-6
 """The smallest time on a logarithmic axis, in seconds and as a share of the time; less counts as 0."""
 
 
-def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -> Curve:
+def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -> IncumbentCurve:
     """Return the curve of scores, pairs (seconds, loss); scores after `until` are ignored."""
     best, points = inf, []
     for seconds, loss in sorted(scores):
         if loss < best and seconds <= until:
             best = loss
             points.append((seconds, loss))
-    return Curve(tuple(seconds for seconds, _ in points), tuple(loss for _, loss in points))
+    return IncumbentCurve(tuple(seconds for seconds, _ in points), tuple(loss for _, loss in points))
 
 
-def loss_before_first_score(curves: Iterable[Curve]) -> float:
+def loss_before_first_score(curves: Iterable[IncumbentCurve]) -> float:
     """Return the loss assumed before a first score: 1, or the largest first loss if greater, so no curve rises."""
     return max([LOSS_BEFORE_FIRST_SCORE, *(curve.losses[0] for curve in curves if curve.losses)])
 
 
-def logarithmic_times(curves: Iterable[Curve], end: float) -> ranks.Array:
+def logarithmic_times(curves: Iterable[IncumbentCurve], end: float) -> ranks.Array:
     """Return `TIMESTAMPS` logarithmically spaced times up to `end`.
 
     The first one is the time of the first score of any curve. If that is too close to 0 or to `end`, the first time is
@@ -315,7 +315,7 @@ def logarithmic_times(curves: Iterable[Curve], end: float) -> ranks.Array:
     return found
 
 
-def losses_at_times(curves: Sequence[Curve], seconds: ranks.Array, before: float) -> ranks.Array:
+def losses_at_times(curves: Sequence[IncumbentCurve], seconds: ranks.Array, before: float) -> ranks.Array:
     """Return the loss of each curve at each time, shape (curves, times); `before` is used before its first score."""
     found = np.empty((len(curves), len(seconds)))
     for row, curve in zip(found, curves, strict=True):

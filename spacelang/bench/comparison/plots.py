@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentCandidates
-from spacelang.bench.comparison.ranks import Array, Ranking
+from spacelang.bench.comparison.ranks import Array, RankingMethod
 from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
 
@@ -43,12 +43,12 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def is_available() -> bool:
+def can_draw_plots() -> bool:
     """Return True if plots can be drawn, which needs matplotlib (an extra)."""
     return find_spec("matplotlib") is not None
 
 
-def render_plots(results: ComparisonResults) -> dict[str, bytes]:
+def render_plot_files(results: ComparisonResults) -> dict[str, bytes]:
     """Return the contents of the plot files by file name.
 
     The plots `losses_full`, `losses_any`, `ranks` (of mean losses) and `ranks_of_runs` are `.png` and `.svg` files.
@@ -57,8 +57,8 @@ def render_plots(results: ComparisonResults) -> dict[str, bytes]:
     files = {}
     with _style():
         figures = {f"losses_{models.value}": _loss_figure(results, models) for models in IncumbentCandidates}
-        figures["ranks"] = _rank_figure(results, Ranking.MEAN_LOSSES)
-        figures["ranks_of_runs"] = _rank_figure(results, Ranking.RUNS)
+        figures["ranks"] = _rank_figure(results, RankingMethod.MEAN_LOSSES)
+        figures["ranks_of_runs"] = _rank_figure(results, RankingMethod.RUNS)
         for name, figure in figures.items():
             for kind, options in FORMATS.items():
                 content = BytesIO()
@@ -74,7 +74,7 @@ def make_figure(results: ComparisonResults, kind: str) -> "Figure":
             case "losses":
                 return _loss_figure(results, IncumbentCandidates.FULL)
             case "ranks":
-                return _rank_figure(results, Ranking.MEAN_LOSSES)
+                return _rank_figure(results, RankingMethod.MEAN_LOSSES)
             case _:
                 raise ValueError(f"`{kind}` is not a plot of a comparison: give `losses` or `ranks`")
 
@@ -130,7 +130,7 @@ def _label_scores(axes: "Axes", metric: LossName) -> None:
     axes.set_ylabel(metric.score_name)
 
 
-def _rank_figure(results: ComparisonResults, ranking: Ranking) -> "Figure":
+def _rank_figure(results: ComparisonResults, ranking: RankingMethod) -> "Figure":
     """Draw average ranks with bands for their intervals, one panel for each kind of incumbent."""
     figure, panels = _panels(results, len(IncumbentCandidates))
     found = results.resampling
@@ -170,7 +170,7 @@ def _panels(results: ComparisonResults, count: int) -> tuple["Figure", list["Axe
         unused.remove()
     for each in axes[:count]:
         each.set_xlabel("seconds")
-        _make_logarithmic(each, "x", float(results.seconds[0]), results.end)
+        _make_logarithmic(each, "x", float(results.seconds[0]), results.end_seconds)
     entries = zip(results.optimizers, _styles(len(results.optimizers)), strict=True)
     handles = [Line2D([], [], label=label, **style) for label, style in entries]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)

@@ -89,11 +89,11 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         self._key, self._trials = key, 0
         self._show("")
 
-    def started(self, budget: Budget) -> None:
+    def on_start(self, budget: Budget) -> None:
         """Remember the budget of the current run, which the bar shows."""
         self._budget = budget
 
-    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+    def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Show the number of trials and the best score."""
         self._trials += 1
         formula = self._formulas.get("" if self._key is None else self._key.data, UNNAMED_LOSS.formula)

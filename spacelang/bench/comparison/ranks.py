@@ -18,7 +18,7 @@ ROUNDING: Final = 1e-12
 """The allowed rounding error of a difference of losses, so that 0.101 and 0.1 count as 0.001 apart."""
 
 
-class Ranking(StrEnum):
+class RankingMethod(StrEnum):
     """Two ways to rank optimizers on a data set: a single bad run can change one of them and not the other."""
 
     MEAN_LOSSES = "mean_losses"  # Rank the mean loss of each optimizer over its runs, as in the papers
@@ -28,15 +28,15 @@ class Ranking(StrEnum):
         return f"ranks of {self.value.replace('_', ' ')}"
 
 
-def ranks_by_data(losses: Array, ranking: Ranking, tolerance: float = TOLERANCE) -> Array:
+def rank_optimizers_by_data(losses: Array, ranking: RankingMethod, tolerance: float = TOLERANCE) -> Array:
     """Return ranks of shape (data, optimizers, times) from losses by data, optimizer, seed, time."""
-    if ranking is Ranking.MEAN_LOSSES:
-        return ranks(losses.mean(axis=2), 1, tolerance)
-    found: Array = ranks(losses, 1, tolerance).mean(axis=2)
+    if ranking is RankingMethod.MEAN_LOSSES:
+        return rank_losses(losses.mean(axis=2), 1, tolerance)
+    found: Array = rank_losses(losses, 1, tolerance).mean(axis=2)
     return found
 
 
-def ranks(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> Array:
+def rank_losses(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> Array:
     """Return the ranks of losses along an axis, 1 for the smallest, as an array of the same shape.
 
     Losses within the tolerance share a rank. In ascending order, a group starts with the smallest loss that is in no
@@ -101,7 +101,7 @@ TIMES_PER_BLOCK: Final = 16
 """The number of times that are ranked together; all times with all resamples would take much memory."""
 
 
-class ResamplingUnit(StrEnum):
+class BootstrapUnit(StrEnum):
     """The unit that resamples are drawn from."""
 
     DATA = "data set"
@@ -109,10 +109,10 @@ class ResamplingUnit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Resampling:
+class BootstrapScheme:
     """The bootstrap of the intervals: its `unit` is data sets or seeds, and `number` is how many of them there are."""
 
-    unit: ResamplingUnit
+    unit: BootstrapUnit
     number: int
 
     @property
@@ -121,15 +121,15 @@ class Resampling:
         return float(1 - TAIL_PROBABILITY ** (1 / self.number))
 
 
-def choose_resampling(data: int, seeds: int) -> Resampling | None:
+def choose_bootstrap(data: int, seeds: int) -> BootstrapScheme | None:
     """Return a bootstrap over data sets, or over seeds if there are fewer than `MIN_UNITS` data sets, else None."""
     if data >= MIN_UNITS:
-        return Resampling(ResamplingUnit.DATA, data)
-    return Resampling(ResamplingUnit.SEEDS, seeds) if seeds >= MIN_UNITS else None
+        return BootstrapScheme(BootstrapUnit.DATA, data)
+    return BootstrapScheme(BootstrapUnit.SEEDS, seeds) if seeds >= MIN_UNITS else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+class IntervalEstimate:
     """Values with the bounds of their confidence intervals, arrays of the same shape.
 
     Bounds are NaN where there is no interval. Intervals are not corrected for multiple comparisons: about five of a
@@ -154,16 +154,18 @@ class RankEstimates:
     `itertools.combinations`.
     """
 
-    ranks: Estimate
-    differences: Estimate
+    ranks: IntervalEstimate
+    differences: IntervalEstimate
 
 
-def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling | None) -> RankEstimates:
+def estimate_ranks(
+    losses: Array, ranking: RankingMethod, tolerance: float, resampling: BootstrapScheme | None
+) -> RankEstimates:
     """Return average ranks and their pairwise differences with intervals.
 
     `losses` has the shape (data, optimizers, seeds, times). Without a `resampling` all bounds are NaN.
     """
-    value = ranks_by_data(losses, ranking, tolerance).mean(axis=0)
+    value = rank_optimizers_by_data(losses, ranking, tolerance).mean(axis=0)
     first, second = np.array([*combinations(range(len(value)), 2)], dtype=np.intp).reshape(-1, 2).T
     if resampling is None:
         return RankEstimates(_without_interval(value), _without_interval(value[first] - value[second]))
@@ -171,20 +173,22 @@ def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling
     most, number, share = len(value), resampling.number, resampling.largest_undetected_share
     differences = [
         # If two optimizers swap ranks, their difference changes by two ranks.
-        estimate(value[one] - value[other], drawn[one] - drawn[other], number, 2 * share, (1 - most, most - 1))
+        bootstrap_estimate(
+            value[one] - value[other], drawn[one] - drawn[other], number, 2 * share, (1 - most, most - 1)
+        )
         for one, other in zip(first, second, strict=True)
     ]
-    ranks = estimate(value, drawn, number, share, (1, most))
+    ranks = bootstrap_estimate(value, drawn, number, share, (1, most))
     return RankEstimates(ranks, _stack(differences, value.shape[1]))
 
 
-def estimate(
+def bootstrap_estimate(
     value: Array,
     resampled_values: Array,
     number: int,
     least_distance: float = 0.0,
     bounds: tuple[float, float] = (-inf, inf),
-) -> Estimate:
+) -> IntervalEstimate:
     """Return values with bootstrap intervals, from the values in resamples along the last axis of `resampled_values`.
 
     Quantiles of few units are too narrow. So the distance of the bounds from the value is multiplied by the ratio that
@@ -196,37 +200,39 @@ def estimate(
     low, high = np.quantile(resampled_values, (TAIL_PROBABILITY, 1 - TAIL_PROBABILITY), axis=-1)
     low = value + np.minimum(wider * (low - value), -least_distance)
     high = value + np.maximum(wider * (high - value), least_distance)
-    return Estimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))
+    return IntervalEstimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))
 
 
-def bootstrap_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> Estimate:
+def bootstrap_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> IntervalEstimate:
     """Return means over the last axis, with bootstrap intervals, or without if there are fewer than `MIN_UNITS`."""
     mean, number = values.mean(axis=-1), values.shape[-1]
     if number < MIN_UNITS:
         return _without_interval(mean)
-    return estimate(mean, np.tensordot(values, resample_counts(number), (-1, 0)) / number, number, bounds=bounds)
+    return bootstrap_estimate(
+        mean, np.tensordot(values, resample_counts(number), (-1, 0)) / number, number, bounds=bounds
+    )
 
 
-def mean_over_seeds(losses: Array) -> Estimate:
+def mean_over_seeds(losses: Array) -> IntervalEstimate:
     """Return means over the last axis, with intervals over seeds, or without if there are too few seeds."""
     # The losses of most metrics are at least 0, so an interval extends below 0 only if a loss is negative.
     return bootstrap_mean(losses, (0.0 if losses.min() >= 0 else -inf, inf))
 
 
-def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:
+def _resampled_ranks(losses: Array, ranking: RankingMethod, tolerance: float, resampling: BootstrapScheme) -> Array:
     """Return average ranks in every resample, of shape (optimizers, times, resamples)."""
     number = resampling.number
     counts = resample_counts(number)
     match resampling.unit:
-        case ResamplingUnit.DATA:
-            return np.tensordot(ranks_by_data(losses, ranking, tolerance), counts, (0, 0)) / number
-        case ResamplingUnit.SEEDS if ranking is Ranking.RUNS:
-            return np.tensordot(ranks(losses, 1, tolerance).mean(axis=0), counts, (1, 0)) / number
-        case ResamplingUnit.SEEDS:
+        case BootstrapUnit.DATA:
+            return np.tensordot(rank_optimizers_by_data(losses, ranking, tolerance), counts, (0, 0)) / number
+        case BootstrapUnit.SEEDS if ranking is RankingMethod.RUNS:
+            return np.tensordot(rank_losses(losses, 1, tolerance).mean(axis=0), counts, (1, 0)) / number
+        case BootstrapUnit.SEEDS:
             starts = range(0, losses.shape[-1], TIMES_PER_BLOCK)
             blocks = (losses[..., start : start + TIMES_PER_BLOCK] for start in starts)
             means = (np.tensordot(block, counts, (2, 0)) / number for block in blocks)
-            return np.concatenate([ranks(block, 1, tolerance).mean(axis=0) for block in means], axis=1)
+            return np.concatenate([rank_losses(block, 1, tolerance).mean(axis=0) for block in means], axis=1)
 
 
 def resample_counts(number: int) -> Array:
@@ -235,11 +241,11 @@ def resample_counts(number: int) -> Array:
     return counts.T.astype(float)
 
 
-def _without_interval(value: Array) -> Estimate:
+def _without_interval(value: Array) -> IntervalEstimate:
     nowhere = np.full_like(value, np.nan)
-    return Estimate(value, nowhere, nowhere)
+    return IntervalEstimate(value, nowhere, nowhere)
 
 
-def _stack(estimates: Sequence[Estimate], times: int) -> Estimate:
-    parts = ([getattr(each, name) for each in estimates] for name in Estimate.__slots__)
-    return Estimate(*(np.array(part).reshape(-1, times) for part in parts))
+def _stack(estimates: Sequence[IntervalEstimate], times: int) -> IntervalEstimate:
+    parts = ([getattr(each, name) for each in estimates] for name in IntervalEstimate.__slots__)
+    return IntervalEstimate(*(np.array(part).reshape(-1, times) for part in parts))

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunResult, winner_losses
-from spacelang.bench.comparison.ranks import LEVEL, Array, Estimate, LeadInterval, RankEstimates, Ranking
+from spacelang.bench.comparison.ranks import LEVEL, Array, IntervalEstimate, LeadInterval, RankEstimates, RankingMethod
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
-from spacelang.report.trial_results import score_document
+from spacelang.report.trial_results import document_of_test_score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ LATEX_ESCAPES: Final = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EndSummary:
+class FinalLossesAndRanks:
     """The losses and ranks at the end of a comparison.
 
     `losses` has the shape (data, optimizers). With test rows they are the means of the winners there, with 95 %
@@ -36,7 +36,7 @@ class EndSummary:
     shape of `losses`, is False if no run has a score, so that the loss is only what ranks assume.
     """
 
-    losses: Estimate
+    losses: IntervalEstimate
     has_score: npt.NDArray[np.bool_]
     ranks: RankEstimates
     is_test: bool
@@ -48,31 +48,35 @@ class EndSummary:
         found: Array = self.ranks.ranks.value[:, self.place]
         return found
 
-    def scores(self, metric: LossName, data: int) -> Estimate:
+    def scores(self, metric: LossName, data: int) -> IntervalEstimate:
         """Return the scores of the optimizers on a data set, with ascending intervals; NaN without a score."""
         value, low, high = (np.where(self.has_score[data], part[data], nan) for part in _parts(self.losses))
         if metric.is_score:
-            return Estimate(value, low, high)
+            return IntervalEstimate(value, low, high)
         turned = (np.array([metric.score(float(loss)) for loss in part]) for part in (value, high, low))
-        return Estimate(*turned)
+        return IntervalEstimate(*turned)
 
 
-def end_summary(results: ComparisonResults) -> EndSummary:
+def final_losses_and_ranks(results: ComparisonResults) -> FinalLossesAndRanks:
     """Return the summary of a comparison at its end; on test rows if there are any."""
     judged, models = winner_losses(results), IncumbentCandidates.FULL
     if judged is not None:
         tested = ~np.isnan(judged.reported)
-        return EndSummary(judged.losses, tested, judged.rank_estimates[Ranking.MEAN_LOSSES], is_test=True)
+        return FinalLossesAndRanks(
+            judged.losses, tested, judged.rank_estimates[RankingMethod.MEAN_LOSSES], is_test=True
+        )
     lower, median, upper = results.quartiles[models][..., -1]
-    ranks = results.rank_estimates[Ranking.MEAN_LOSSES][models]
-    return EndSummary(Estimate(median, lower, upper), results.has_scores[models][..., -1], ranks, is_test=False)
+    ranks = results.rank_estimates[RankingMethod.MEAN_LOSSES][models]
+    return FinalLossesAndRanks(
+        IntervalEstimate(median, lower, upper), results.has_scores[models][..., -1], ranks, is_test=False
+    )
 
 
 def summary_frame(results: ComparisonResults) -> "pd.DataFrame":
     """Return the table of `Comparison.to_frame`."""
     import pandas as pd
 
-    found, columns = end_summary(results), dict[tuple[str, str], Array]()
+    found, columns = final_losses_and_ranks(results), dict[tuple[str, str], Array]()
     for place, data in enumerate(results.data):
         metric = LossName.of_formula(results.formulas[data])
         scores = found.scores(metric, place)
@@ -97,13 +101,13 @@ def summary_html(results: ComparisonResults) -> str:
 
 def summary_latex(results: ComparisonResults) -> str:
     """Return the table of `Comparison.to_latex`."""
-    found, names, columns = end_summary(results), list[str](), list[list[str]]()
+    found, names, columns = final_losses_and_ranks(results), list[str](), list[list[str]]()
     for place, data in enumerate(results.data):
         metric = LossName.of_formula(results.formulas[data])
         names.append(_escaped(f"{data}: {metric.score_name}"))
         columns.append(_cells(found.scores(metric, place), ".4f", is_least_best=metric.is_score))
     names.append("rank")
-    columns.append(_cells(Estimate(*(each[:, found.place] for each in _parts(found.ranks.ranks))), ".2f"))
+    columns.append(_cells(IntervalEstimate(*(each[:, found.place] for each in _parts(found.ranks.ranks))), ".2f"))
     rows = zip(map(_escaped, results.optimizers), *columns, strict=True)
     lines = [
         f"\\begin{{tabular}}{{l{'r' * len(names)}}}",
@@ -117,11 +121,11 @@ def summary_latex(results: ComparisonResults) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parts(estimate: Estimate) -> tuple[Array, Array, Array]:
+def _parts(estimate: IntervalEstimate) -> tuple[Array, Array, Array]:
     return estimate.value, estimate.low, estimate.high
 
 
-def _cells(estimate: Estimate, form: str, *, is_least_best: bool = True) -> list[str]:
+def _cells(estimate: IntervalEstimate, form: str, *, is_least_best: bool = True) -> list[str]:
     """Return the cells of a column: values with intervals, the best ones in bold, and `--` for a missing value."""
     texts = ["--" if isnan(value) else format(value, form) for value in estimate.value]
     known = [value for value in estimate.value.tolist() if not isnan(value)]
@@ -142,7 +146,7 @@ def verdict(results: ComparisonResults) -> str:
         return "no run has a score"
     if len(results.optimizers) == 1:
         return f"there is nothing to compare `{results.optimizers[0]}` with"
-    found = end_summary(results)
+    found = final_losses_and_ranks(results)
     first = int(np.argmin(found.rank))
     name = f"`{results.optimizers[first]}`"
     where = f"{'on rows that no trial saw' if found.is_test else 'at the end'}, over {results.averaging_phrase}"
@@ -160,12 +164,12 @@ def verdict(results: ComparisonResults) -> str:
     return f"{name} is ahead of {by}{others} {where}"
 
 
-def _lead(results: ComparisonResults, found: EndSummary, first: int, other: int) -> str:
+def _lead(results: ComparisonResults, found: FinalLossesAndRanks, first: int, other: int) -> str:
     """Return by how many ranks one optimizer is ahead of another, with the interval; empty if that may be noise."""
     pair = sorted((first, other))
     if first == other:
         return ""
-    place = results.pairs.index((results.optimizers[pair[0]], results.optimizers[pair[1]]))
+    place = results.optimizer_pairs.index((results.optimizers[pair[0]], results.optimizers[pair[1]]))
     differences = found.ranks.differences
     if differences.is_within_noise[place, found.place]:
         return ""
@@ -195,7 +199,7 @@ def comparison_document(results: ComparisonResults) -> dict[str, object]:
     - `runs`: every run with its last losses, None without a score.
     """
     initial, based_on = zip(results.data, results.losses_before_first_score.tolist(), strict=True), results.resampling
-    sampled = results.at_times(*(results.end * share for share in TIME_SHARES))
+    sampled = results.at_times(*(results.end_seconds * share for share in TIME_SHARES))
     return {
         "space": results.space,
         "data": {name: {"loss": results.formulas[name], "before": before} for name, before in initial},
@@ -232,14 +236,14 @@ def _over_time(results: ComparisonResults) -> dict[str, object]:
     }
 
 
-def _ranks(results: ComparisonResults, ranks: Estimate) -> dict[str, object]:
+def _ranks(results: ComparisonResults, ranks: IntervalEstimate) -> dict[str, object]:
     return {
         optimizer: {"rank": ranks.value[row].tolist(), **_bounds(ranks, row)}
         for row, optimizer in enumerate(results.optimizers)
     }
 
 
-def _differences(results: ComparisonResults, differences: Estimate) -> list[object]:
+def _differences(results: ComparisonResults, differences: IntervalEstimate) -> list[object]:
     return [
         {
             "optimizers": list(pair),
@@ -247,11 +251,11 @@ def _differences(results: ComparisonResults, differences: Estimate) -> list[obje
             **_bounds(differences, row),
             "within_noise": differences.is_within_noise[row].tolist(),
         }
-        for row, pair in enumerate(results.pairs)
+        for row, pair in enumerate(results.optimizer_pairs)
     ]
 
 
-def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
+def _bounds(estimate: IntervalEstimate, row: int) -> dict[str, object]:
     """Return the bounds of intervals, with None in place of NaN."""
     bounds = {"low": estimate.low[row].tolist(), "high": estimate.high[row].tolist()}
     return {name: [*map(_none_if_nan, found)] for name, found in bounds.items()}
@@ -294,14 +298,14 @@ def _none_if_nan(number: float) -> float | None:
 
 def _ahead(results: ComparisonResults, models: IncumbentCandidates) -> dict[str, object]:
     by_data = {data: _intervals(results.leaders_by_median(data, models)) for data in results.data}
-    by_ranks = {ranking.value: _intervals(results.leaders_by_rank(models, ranking)) for ranking in Ranking}
+    by_ranks = {ranking.value: _intervals(results.leaders_by_rank(models, ranking)) for ranking in RankingMethod}
     return {**by_ranks, "median": by_data}
 
 
 def _apart(results: ComparisonResults, models: IncumbentCandidates) -> list[object]:
     return [
         {"optimizers": list(pair), "intervals": _intervals(results.leaders_beyond_noise(pair, models))}
-        for pair in results.pairs
+        for pair in results.optimizer_pairs
     ]
 
 
@@ -315,5 +319,5 @@ def _run(run: RunResult) -> dict[str, object]:
         **asdict(run.key),
         "loss": {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentCandidates},
         **{name: getattr(run, name) for name in ("trials", "failed", "seconds", "ended", "reason")},
-        "test": None if winner is None else score_document(winner.score) | {"reported": winner.reported},
+        "test": None if winner is None else document_of_test_score(winner.score) | {"reported": winner.reported},
     }

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentCandidates, WinnerLosses, winner_losses
-from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
-from spacelang.bench.comparison.summary import TIME_SHARES, end_summary
+from spacelang.bench.comparison.ranks import BootstrapUnit, LeadInterval, RankingMethod
+from spacelang.bench.comparison.summary import TIME_SHARES, final_losses_and_ranks
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
@@ -41,7 +41,7 @@ class TitledTable:
 
 def print_comparison(results: ComparisonResults, console: Console, *, verbose: bool = False) -> None:
     """Print the report, or only its summary; as plain text unless the console is a terminal."""
-    for part in report_parts(results) if verbose else summary_parts(results):
+    for part in report_sections(results) if verbose else summary_sections(results):
         match part:
             case Text():
                 console.print(part, soft_wrap=True)
@@ -51,7 +51,7 @@ def print_comparison(results: ComparisonResults, console: Console, *, verbose: b
                 console.print(_render_plain(part), soft_wrap=True)
 
 
-def summary_parts(results: ComparisonResults) -> list[TitledTable | Text]:
+def summary_sections(results: ComparisonResults) -> list[TitledTable | Text]:
     """Return the headline, a table of ranks and losses at the end, and lines about failures."""
     return [Text(headline(results), style="bold"), summary_table(results), *_failure_lines(results)]
 
@@ -59,7 +59,7 @@ def summary_parts(results: ComparisonResults) -> list[TitledTable | Text]:
 def summary_table(results: ComparisonResults) -> TitledTable:
     """Return the table of average ranks at the end, with the scores of a few data sets; on test rows, if any."""
     found, head, rows = (
-        end_summary(results),
+        final_losses_and_ranks(results),
         ["", "average rank"],
         [[replace_unprintable(each)] for each in results.optimizers],
     )
@@ -78,7 +78,7 @@ def summary_table(results: ComparisonResults) -> TitledTable:
     return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))
 
 
-def report_parts(results: ComparisonResults) -> list[TitledTable | Text]:
+def report_sections(results: ComparisonResults) -> list[TitledTable | Text]:
     """Return the tables and sentences of the report in order."""
     found: list[TitledTable | Text] = [Text(headline(results), style="bold")]
     judged = winner_losses(results)
@@ -90,7 +90,7 @@ def report_parts(results: ComparisonResults) -> list[TitledTable | Text]:
     if len(results.optimizers) > 1:
         at_times = _at_table_times(results)
         found += [*(rank_table(at_times, models) for models in IncumbentCandidates), run_rank_table(at_times)]
-        found += [Text(f"\n{interval_note(results)}"), *_leader_lines(results), *_difference_lines(results)]
+        found += [Text(f"\n{rank_interval_note(results)}"), *_leader_lines(results), *_difference_lines(results)]
     if judged is not None:
         found += _test_row_parts(results, judged)
     return [*found, *_failure_lines(results)]
@@ -101,7 +101,7 @@ def headline(results: ComparisonResults) -> str:
     things = {"optimizer": results.optimizers, "data set": results.data, "seed": results.seeds}
     counts = (count_with_noun(len(several), noun) for noun, several in things.items())
     runs = count_with_noun(len(results.runs), "run")
-    return replace_unprintable(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end)}")
+    return replace_unprintable(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end_seconds)}")
 
 
 def loss_table(results: ComparisonResults, data: str, models: IncumbentCandidates) -> TitledTable:
@@ -119,19 +119,19 @@ def loss_table(results: ComparisonResults, data: str, models: IncumbentCandidate
 
 def rank_table(results: ComparisonResults, models: IncumbentCandidates) -> TitledTable:
     """Return the table of average ranks of mean losses, with their intervals."""
-    found = results.rank_estimates[Ranking.MEAN_LOSSES][models].ranks
+    found = results.rank_estimates[RankingMethod.MEAN_LOSSES][models].ranks
     rows = tuple(
         (replace_unprintable(name), *map(_format_estimate, value, low, high))
         for name, value, low, high in zip(results.optimizers, found.value, found.low, found.high, strict=True)
     )
     over = count_with_noun(len(results.data), "data set")
-    title = f"{Ranking.MEAN_LOSSES}, averaged over {over}, {_tie_note(results)}; {MODEL_LABELS[models]}"
+    title = f"{RankingMethod.MEAN_LOSSES}, averaged over {over}, {_tie_note(results)}; {MODEL_LABELS[models]}"
     return TitledTable(title, ("after", *map(format_seconds, results.seconds)), rows)
 
 
 def run_rank_table(results: ComparisonResults) -> TitledTable:
     """Return the table of average ranks of single runs, for both kinds of incumbents."""
-    by_models = results.rank_estimates[Ranking.RUNS]
+    by_models = results.rank_estimates[RankingMethod.RUNS]
     columns = [column for models in IncumbentCandidates for column in by_models[models].ranks.value.T]
     rows = tuple(
         (replace_unprintable(name), *(f"{value:.2f}" for value in values))
@@ -140,11 +140,11 @@ def run_rank_table(results: ComparisonResults) -> TitledTable:
     marks = [" (any)" if models is IncumbentCandidates.ANY else "" for models in IncumbentCandidates]
     head = [f"{format_seconds(each)}{mark}" for mark in marks for each in results.seconds]
     note = f"{_tie_note(results)}; (any): {MODEL_LABELS[IncumbentCandidates.ANY]}"
-    title = f"{Ranking.RUNS}, averaged over {results.averaging_phrase}, {note}"
+    title = f"{RankingMethod.RUNS}, averaged over {results.averaging_phrase}, {note}"
     return TitledTable(title, ("after", *head), rows)
 
 
-def interval_note(results: ComparisonResults) -> str:
+def rank_interval_note(results: ComparisonResults) -> str:
     """Return a note on what the intervals of ranks are based on, and what they cannot show."""
     found = results.resampling
     if found is None:
@@ -155,8 +155,8 @@ def interval_note(results: ComparisonResults) -> str:
         f" Each bound is at least {found.largest_undetected_share:.2f} ranks from the mean, because up to"
         f" {found.largest_undetected_share:.0%} of other {found.unit}s may behave as none of these."
     ]
-    if found.unit is ResamplingUnit.SEEDS:
-        data = count_with_noun(len(results.data), ResamplingUnit.DATA)
+    if found.unit is BootstrapUnit.SEEDS:
+        data = count_with_noun(len(results.data), BootstrapUnit.DATA)
         lines.append(
             f"The intervals do not hold for other data: {data} {'is' if len(results.data) == 1 else 'are'} too few."
         )
@@ -189,7 +189,7 @@ def _longest_intervals(found: Sequence[LeadInterval]) -> tuple[list[LeadInterval
 
 
 def _at_table_times(results: ComparisonResults) -> ComparisonResults:
-    return results.at_times(*(results.end * share for share in TIME_SHARES))
+    return results.at_times(*(results.end_seconds * share for share in TIME_SHARES))
 
 
 def _tie_note(results: ComparisonResults) -> str:
@@ -225,7 +225,7 @@ def _initial_loss_note(results: ComparisonResults) -> str:
 
 def _leader_lines(results: ComparisonResults) -> list[Text]:
     lines = []
-    for ranking in Ranking:
+    for ranking in RankingMethod:
         lines.append(Text(f"\nahead by the {ranking}"))
         for models in IncumbentCandidates:
             leaders = format_leaders(results, results.leaders_by_rank(models, ranking))
@@ -241,9 +241,9 @@ def _leader_lines(results: ComparisonResults) -> list[Text]:
 def _difference_lines(results: ComparisonResults) -> list[Text]:
     if results.resampling is None:
         return []
-    lines = [Text(f"\ndifferences of {Ranking.MEAN_LOSSES}")]
+    lines = [Text(f"\ndifferences of {RankingMethod.MEAN_LOSSES}")]
     for models in IncumbentCandidates:
-        pairs, which = results.pairs, ""
+        pairs, which = results.optimizer_pairs, ""
         if len(pairs) > MAX_PAIRS:
             longest = _longest_leader(results, models)
             pairs = tuple(pair for pair in pairs if longest in pair)
@@ -268,12 +268,12 @@ def _test_row_parts(results: ComparisonResults, judged: WinnerLosses) -> list[Ti
     found.append(winner_rank_table(results, judged))
     if results.resampling is None:
         return found
-    found.append(Text(f"\ndifferences of {Ranking.MEAN_LOSSES} on rows that no trial saw"))
-    ranked = judged.rank_estimates[Ranking.MEAN_LOSSES]
+    found.append(Text(f"\ndifferences of {RankingMethod.MEAN_LOSSES} on rows that no trial saw"))
+    ranked = judged.rank_estimates[RankingMethod.MEAN_LOSSES]
     first = results.optimizers[int(ranked.ranks.value[:, 0].argmin())]
     differences = ranked.differences
-    for row, pair in enumerate(results.pairs):
-        if len(results.pairs) <= MAX_PAIRS or first in pair:
+    for row, pair in enumerate(results.optimizer_pairs):
+        if len(results.optimizer_pairs) <= MAX_PAIRS or first in pair:
             value, low, high = (float(part[row, 0]) for part in (differences.value, differences.low, differences.high))
             outcome = (
                 "within noise"
@@ -307,13 +307,13 @@ def winner_loss_table(results: ComparisonResults, judged: WinnerLosses, data: st
 
 def winner_rank_table(results: ComparisonResults, judged: WinnerLosses) -> TitledTable:
     """Return the table of both kinds of ranks, by the winners' losses on rows that no trial saw."""
-    estimates = [judged.rank_estimates[ranking].ranks for ranking in Ranking]
+    estimates = [judged.rank_estimates[ranking].ranks for ranking in RankingMethod]
     columns = [map(_format_estimate, found.value[:, 0], found.low[:, 0], found.high[:, 0]) for found in estimates]
     rows = tuple(zip(map(replace_unprintable, results.optimizers), *columns, strict=True))
     title = (
         f"ranks at the end by rows that no trial saw, averaged over {results.averaging_phrase}, {_tie_note(results)}"
     )
-    return TitledTable(title, ("", *map(str, Ranking)), rows)
+    return TitledTable(title, ("", *map(str, RankingMethod)), rows)
 
 
 def _describe_pair(results: ComparisonResults, pair: tuple[str, str], models: IncumbentCandidates) -> str:

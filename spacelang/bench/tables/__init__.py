@@ -159,7 +159,9 @@ class TabulationSearch:
         structures = Structures(problem.space)
         for rows in self.sizes:
             fidelity = None if rows == problem.size else rows
-            yield from ask_all(Request(each, fidelity) for each in configurations(structures, self.hyperparameters))
+            yield from ask_all(
+                Request(each, fidelity) for each in iterate_configurations(structures, self.hyperparameters)
+            )
 
 
 def count_table_trials(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
@@ -192,7 +194,7 @@ def build_table_or_count_missing(
     """
     axes = stage_product_or_none(structures)
     hyperparameters: Extent = "default" if facts.hyperparameters == "default" else "all"
-    listed = ConfigurationList(tuple(configurations(structures, hyperparameters)))
+    listed = ConfigurationList(tuple(iterate_configurations(structures, hyperparameters)))
     found = {(each.request.configuration.identity, each.request.fidelity or sizes[-1]): each for each in trials}
     wanted = [[found.get((each.identity, rows)) for rows in sizes] for each in listed.configurations]
     missing = sum(row.count(None) for row in wanted)
@@ -243,7 +245,7 @@ def count_configurations(structures: Structures, hyperparameters: Extent) -> int
         raise InputError(message, DEFAULTS_ONLY_HELP) from error
 
 
-def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
+def iterate_configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
     """Iterate over all configurations of a finite space, in the order in which its text lists the alternatives.
 
     Raises InputError as `count_configurations` does.

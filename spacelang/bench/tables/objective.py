@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct, configurations
+from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct, iterate_configurations
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.task import UNLIMITED, AnyBound, Limits, Task
@@ -17,7 +17,7 @@ from spacelang.ir.validation import PredefinedSplits, Validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.serialization.definition import space_from_json
 from spacelang.serialization.difference import FactDifference, FactKind, list_differing_facts
 from spacelang.serialization.json_documents import DefinitionError
@@ -36,7 +36,7 @@ class TableObjective:
         """Check the table; a trial that took longer than `limits` when it was recorded counts as a timeout."""
         self.table = table
         self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
-        self._row = make_row_lookup(table, structures)
+        self._row = make_table_row_lookup(table, structures)
         self._prefix_keys = PrefixKeys(structures.space, table.training_size)
         self._rungs = {rows: rung for rung, rows in enumerate(table.sizes)}
         self._limit = limits.trial_seconds
@@ -64,12 +64,12 @@ class TableObjective:
         None stands for a scale centered on the first success. If the table does not record its metric, the scale is [0,
         1] if all its losses are in this interval, else None.
         """
-        from spacelang.runtime.scoring.metric import loss_range, make_scale
+        from spacelang.runtime.scoring.metric import loss_range, make_loss_scale
 
         facts = self.table.metadata
         if facts.metric:
             losses = loss_range(facts.metric, facts.formula, facts.symbols.get("n_classes", 0))
-            return make_scale(losses, lambda: facts.constant)
+            return make_loss_scale(losses, lambda: facts.constant)
         known = self.table.loss[self.table.status == Status.SUCCESS.value]
         return UNIT_SCALE if bool(((known >= 0) & (known <= 1)).all()) else None
 
@@ -160,7 +160,7 @@ RowLookup: TypeAlias = Callable[[Configuration], int | None]
 MAX_LISTED: Final = 3  # The largest number of differences in a message
 
 
-def make_row_lookup(table: LossTable, structures: Structures) -> RowLookup:
+def make_table_row_lookup(table: LossTable, structures: Structures) -> RowLookup:
     """Return a function that maps a configuration of the space to its row in the table.
 
     Raises DataError, with the differences, unless the table has all pipelines of the space, at least at their default
@@ -269,7 +269,7 @@ def _check_members(table: LossTable, structures: Structures, places: Mapping[byt
         members = "configurations" if everything else "pipelines"
         message = f"the space `{space.name}` has {wanted:,} {members}, the table `{table.name}` only {len(places):,}"
         raise DataError(message, "make a table of the space with `spacelang tabulate`")
-    listed = configurations(structures, "all" if everything else "default")
+    listed = iterate_configurations(structures, "all" if everything else "default")
     lacking = [each for each in listed if each.digest not in places]
     if lacking:
         _refuse_missing(table, space, len(lacking), (f"`{each.identity}`" for each in lacking))

@@ -278,7 +278,7 @@ def starting_point_of_search(form: AdmmForm, initial: Sequence[Configuration] = 
     structures, taken = form.structures, dict[str, str]()
     for stage in form.space.stages:
         for branch in _simple_alternatives(stage):
-            if structures.existence_solver.condition({**taken, stage.address: branch}).exists:
+            if structures.existence_solver.condition({**taken, stage.address: branch}).has_structures:
                 taken[stage.address] = branch
                 break
     return form.encode(DefaultCompleter(structures).complete(structures.nearest_structure(taken)))

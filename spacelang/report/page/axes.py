@@ -71,7 +71,7 @@ class Axis:
         return (factor * 10.0**power for power in range(first, last + 1, every) for factor in factors)
 
 
-def fit_axis(values: Iterable[float], *, margin: float = 0.04) -> Axis:
+def make_axis_for_values(values: Iterable[float], *, margin: float = 0.04) -> Axis:
     """Return an axis that contains all finite values, logarithmic if they are of different orders of magnitude.
 
     `margin` is the share of its length that is free at each end.
@@ -101,7 +101,7 @@ class TimeAxis:
         return self.axis.position(seconds / self.length)
 
 
-def time_axis(end: float) -> TimeAxis:
+def make_time_axis(end: float) -> TimeAxis:
     """Return an axis of times from 0 to `end` seconds."""
     last = end if 0 < end < LARGEST else 1.0
     unit, length = _unit(last)
@@ -188,7 +188,7 @@ GROUPS: Final = 12  # The number of intervals of time whose outliers are one tri
 
 
 @dataclass(frozen=True, slots=True)
-class OutlierGroup:
+class OutlierMark:
     """A triangle at the edge of a plot that stands for trials whose losses are off the scale.
 
     `at` is its position in percent, and `count` the number of trials.
@@ -208,7 +208,7 @@ class TrialMarks:
     dots: str = ""
     infeasible: str = ""
     failed: str = ""
-    outliers: tuple[OutlierGroup, ...] = ()
+    outliers: tuple[OutlierMark, ...] = ()
     notes: tuple[str, ...] = ()
     below: bool = False
 
@@ -265,14 +265,14 @@ def _ticks(records: Sequence[TrialRecord], x: TimeAxis) -> str:
     return "".join(f"M{at} {UNITS}V{UNITS - 25}" for at in places)
 
 
-def _groups(records: Sequence[TrialRecord], x: TimeAxis) -> Iterator[OutlierGroup]:
+def _groups(records: Sequence[TrialRecord], x: TimeAxis) -> Iterator[OutlierMark]:
     groups: dict[int, list[float]] = {}
     for each in records:
         at = x.position(each.finished)
         groups.setdefault(min(int(at * GROUPS / 100), GROUPS - 1), []).append(at)
     # In the middle of its interval, a triangle for several trials has room for its number.
     return (
-        OutlierGroup(places[0] if len(places) == 1 else 100 * (number + 0.5) / GROUPS, len(places))
+        OutlierMark(places[0] if len(places) == 1 else 100 * (number + 0.5) / GROUPS, len(places))
         for number, places in sorted(groups.items())
     )
 

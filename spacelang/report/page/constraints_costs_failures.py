@@ -10,9 +10,9 @@ import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.report.page.axes import Axis, Tick, evenly_spaced_items, fit_axis, format_seconds
+from spacelang.report.page.axes import Axis, Tick, evenly_spaced_items, format_seconds, make_axis_for_values
 from spacelang.report.page.run_data import RunData
-from spacelang.report.trial_results import WORDS, format_value, merge_time_limits
+from spacelang.report.trial_results import WORDS, format_bound_value, merge_timeout_reasons
 from spacelang.runtime.history import TrialRecord
 from spacelang.sampling.value_codes import Array
 
@@ -46,14 +46,16 @@ class ConstraintChart:
 
 def constraint_charts(run_data: RunData) -> tuple[ConstraintChart, ...]:
     """Return a chart for each bound of the run; empty for a run without constraints."""
-    limits = dict.fromkeys(each.bound for record in run_data.succeeded for each in record.trial.constraints)
+    limits = dict.fromkeys(each.bound for record in run_data.successful_trials for each in record.trial.constraints)
     return tuple(_bound_chart(bound, run_data) for bound in limits)
 
 
 def _bound_chart(bound: AnyBound, run_data: RunData) -> ConstraintChart:
-    found = [each.value for record in run_data.succeeded for each in record.trial.constraints if each.bound == bound]
+    found = [
+        each.value for record in run_data.successful_trials for each in record.trial.constraints if each.bound == bound
+    ]
     values = [value for value in found if isfinite(value)]
-    axis = fit_axis([*values, bound.limit])
+    axis = make_axis_for_values([*values, bound.limit])
     drawn = [(place % LANES, value) for place, value in enumerate(evenly_spaced_items(values, MAX_DOTS))]
     return ConstraintChart(
         name=describe_bound(bound),
@@ -72,9 +74,9 @@ def _bound_chart(bound: AnyBound, run_data: RunData) -> ConstraintChart:
 
 def _figures(bound: AnyBound, values: Sequence[float]) -> Iterator[tuple[str, str]]:
     if values:
-        yield "smallest", format_value(bound, min(values))
-        yield "median", format_value(bound, median(values))
-        yield "largest", format_value(bound, max(values))
+        yield "smallest", format_bound_value(bound, min(values))
+        yield "median", format_bound_value(bound, median(values))
+        yield "largest", format_bound_value(bound, max(values))
 
 
 def _dot(lane: int, value: float, axis: Axis) -> str:
@@ -101,7 +103,7 @@ class AlternativeCost:
 
 
 @dataclass(frozen=True, slots=True)
-class AlternativeCosts:
+class AlternativeCostChart:
     """The seconds of trials by alternative, for all stages; if `is_whole`, only of trials on all training rows.
 
     `left` is the number of alternatives that are not shown.
@@ -113,18 +115,18 @@ class AlternativeCosts:
     left: int = 0
 
 
-def alternative_costs(run_data: RunData) -> AlternativeCosts | None:
+def alternative_costs(run_data: RunData) -> AlternativeCostChart | None:
     """Return the seconds of trials by alternative; None without a successful trial or a known space."""
     members = run_data.trials_in_space
-    if run_data.space is None or members is None or not run_data.succeeded:
+    if run_data.space is None or members is None or not run_data.successful_trials:
         return None
     alone = np.array([each.trial.seconds_without_sharing for each in members.records])
     succeeded = ~np.isnan(members.losses)
-    whole = succeeded & np.array([run_data.is_on_all_rows(each) for each in members.records])
+    whole = succeeded & np.array([run_data.is_trained_on_all_rows(each) for each in members.records])
     counted = whole if whole.any() else succeeded
     if not counted.any():
         return None
-    axis = fit_axis([float(each) for each in np.quantile(alone[counted], (0.02, 0.98))])
+    axis = make_axis_for_values([float(each) for each in np.quantile(alone[counted], (0.02, 0.98))])
     rows = [
         _cost(stage, place, alone, taken, counted, axis)
         for stage in run_data.space.stages
@@ -135,7 +137,7 @@ def alternative_costs(run_data: RunData) -> AlternativeCosts | None:
     rows.sort(key=lambda each: (each.decision, -each.share))
     left = max(0, len(rows) - MAX_ALTERNATIVES)
     shown = tuple(rows[:MAX_ALTERNATIVES])
-    return AlternativeCosts(axis.ticks_with_labels(format_seconds), shown, bool(whole.any()), left)
+    return AlternativeCostChart(axis.ticks_with_labels(format_seconds), shown, bool(whole.any()), left)
 
 
 def _cost(stage: Choice, place: int, alone: Array, taken: Array, counted: Array, axis: Axis) -> AlternativeCost:
@@ -162,7 +164,7 @@ class FailureReason:
 def failure_reasons(run_data: RunData) -> tuple[tuple[FailureReason, ...], int]:
     """Return the reasons for failures, most frequent first, and the number of reasons that are left out."""
     failed = [each for each in run_data.records if each.trial.loss is None]
-    names = merge_time_limits({(each.trial.status, each.trial.reason) for each in failed})
+    names = merge_timeout_reasons({(each.trial.status, each.trial.reason) for each in failed})
     found: dict[tuple[str, str], list[TrialRecord]] = {}
     for each in failed:
         status, reason = names[each.trial.status, each.trial.reason]

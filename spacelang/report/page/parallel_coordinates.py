@@ -9,10 +9,10 @@ import numpy as np
 from spacelang.encodings.row_encodings import VariableColumns, VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.ir.trial import LossName
-from spacelang.report.page.axes import Tick, fit_axis, format_number
+from spacelang.report.page.axes import Tick, format_number, make_axis_for_values
 from spacelang.report.page.importance import Importances
 from spacelang.report.page.run_data import RunData, TrialsInSpace
-from spacelang.report.trial_results import value_text
+from spacelang.report.trial_results import format_configuration_value
 from spacelang.sampling.value_codes import Array
 
 MAX_AXES: Final = 9  # The maximum number of variables with an axis, not counting the loss
@@ -49,12 +49,12 @@ class ParallelPlot:
     trials: int
 
     @property
-    def best(self) -> int:
+    def best_count(self) -> int:
         """The number of the best trials that are drawn."""
         return len(self.best_lines)
 
     @property
-    def others(self) -> int:
+    def other_count(self) -> int:
         """The number of the other trials that are drawn."""
         return len(self.other_lines)
 
@@ -69,12 +69,12 @@ class ParallelPlot:
         return "".join(map(_path, self.other_lines))
 
 
-def parallel_plot(run_data: RunData, importance: Importances | None) -> ParallelPlot | None:
+def make_parallel_plot(run_data: RunData, importance: Importances | None) -> ParallelPlot | None:
     """Return the plot of successful trials on all rows; None with fewer than two trials, or nothing that varies."""
     members = run_data.trials_in_space
     if run_data.space is None or members is None:
         return None
-    whole = np.array([run_data.is_on_all_rows(each) for each in members.records])
+    whole = np.array([run_data.is_trained_on_all_rows(each) for each in members.records])
     rows = np.flatnonzero(whole & ~np.isnan(members.losses))
     if len(rows) < 2:
         return None
@@ -114,7 +114,7 @@ def _heights(
     The best score is at the bottom. Heights are computed from losses, so that a log scale of losses separates scores
     near 1.
     """
-    axis = fit_axis([float(each) for each in losses])
+    axis = make_axis_for_values([float(each) for each in losses])
     last = np.array([100 - axis.position(float(each)) for each in losses])
     columns = [_heights_of(each, points) for each in fields]
     labelled = axis.ticks_with_labels(lambda loss: format_number(metric.score(loss)))
@@ -160,9 +160,9 @@ def _part_labels(part: Categorical | Grid | Real) -> list[tuple[float, str]]:
         case Categorical():
             last = part.size - 1
             if not last:
-                return [(0.5, value_text(part.values[0]))]
+                return [(0.5, format_configuration_value(part.values[0]))]
             named = range(part.size) if part.size <= MAX_LABELLED_VALUES else (0, last)
-            return [(place / last, value_text(part.values[place])) for place in named]
+            return [(place / last, format_configuration_value(part.values[place])) for place in named]
         case Grid() | Real():
             if part.lower == part.upper:
                 return [(0.5, format_number(float(part.lower)))]

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.files import replace_atomically
 from spacelang.report.page.axes import evenly_spaced_items
-from spacelang.report.page.curves import compare_runs
+from spacelang.report.page.incumbent_curves import compare_runs
 from spacelang.report.page.run_data import RunData, read_run_data
 from spacelang.report.page.view_model import make_run_view
-from spacelang.report.stored_runs import MAX_LENGTH
+from spacelang.report.stored_run_output import MAX_LENGTH
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from spacelang.runtime.storage.runs import RunSummary
+    from spacelang.runtime.storage.run_listing import RunSummary
     from spacelang.runtime.storage.stored_run import StoredRun
 
 HEIGHT: Final = 640  # The height of the frame in a notebook, in pixels
@@ -57,7 +57,7 @@ PATH: Final = re.compile(r"[MHVLh0-9 .-]*")  # The characters of an SVG path
 
 
 @dataclass(frozen=True, slots=True)
-class LiveUpdate:
+class LiveUpdateSettings:
     """The update settings of a page that follows its run: every `every` seconds `script` asks for a newer `version`."""
 
     status: str
@@ -67,14 +67,14 @@ class LiveUpdate:
 
 
 def render_page(
-    runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: LiveUpdate | None = None
+    runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: LiveUpdateSettings | None = None
 ) -> str:
     """Return the HTML page of runs, and of `others` that cannot be read, with reasons; raise StoreError if damaged."""
-    return render_run_data([read_run_data(run) for run in runs], others=others, live=live)
+    return render_page_of_run_data([read_run_data(run) for run in runs], others=others, live=live)
 
 
-def render_run_data(
-    data: Sequence[RunData], *, others: Iterable[tuple[str, str]] = (), live: LiveUpdate | None = None
+def render_page_of_run_data(
+    data: Sequence[RunData], *, others: Iterable[tuple[str, str]] = (), live: LiveUpdateSettings | None = None
 ) -> str:
     """Return the HTML page of runs whose data has been read; raise StoreError if a store is damaged."""
     pages = [make_run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
@@ -82,8 +82,8 @@ def render_run_data(
     running = "" if live is None else live.script
     return template.render(
         title=_title([each.summary for each in data]),
-        policy=markup(content_security_policy(style(), running)),
-        style=markup(style()),
+        policy=markup(content_security_policy(page_style_sheet(), running)),
+        style=markup(page_style_sheet()),
         script=markup(running),
         live=live,
         runs=pages,
@@ -95,13 +95,13 @@ def render_run_data(
 
 
 @cache
-def style() -> str:
+def page_style_sheet() -> str:
     """Return the CSS of every page."""
     return (TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 
 @cache
-def script() -> str:
+def live_update_script() -> str:
     """Return the script of a page that follows its run."""
     return (TEMPLATES / "watch.js").read_text(encoding="utf-8")
 

@@ -9,9 +9,9 @@ import numpy as np
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.runs import RunSummary, summarize_run
+from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.sampling.batch_builder import Batch, BatchBuilder
+from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch
 from spacelang.sampling.value_codes import Array
 from spacelang.serialization.definition import space_from_json
 from spacelang.serialization.json_documents import DefinitionError, decision_keys_in_definition
@@ -22,7 +22,7 @@ class TrialsInSpace:
     """The trials whose configurations are members of the space; row i of `columns` is the configuration of trial i."""
 
     records: tuple[TrialRecord, ...]
-    columns: Batch
+    columns: ConfigurationBatch
 
     @cached_property
     def losses(self) -> Array:
@@ -44,7 +44,7 @@ class RunData:
     is_temporary: bool = False
 
     @cached_property
-    def succeeded(self) -> tuple[TrialRecord, ...]:
+    def successful_trials(self) -> tuple[TrialRecord, ...]:
         """The successful trials."""
         return tuple(each for each in self.records if each.trial.loss is not None)
 
@@ -65,7 +65,7 @@ class RunData:
         return TrialsInSpace(found, columns) if found else None
 
     @cached_property
-    def decisions(self) -> tuple[str, ...]:
+    def decision_keys(self) -> tuple[str, ...]:
         """The keys of the space's decisions in configurations."""
         return decision_keys_in_definition(self.run.header.definition)
 
@@ -74,7 +74,7 @@ class RunData:
         """True if trials were scored on rows of data, and not by a function or a formula."""
         return self.run.header.data.rows > 0
 
-    def is_on_all_rows(self, record: TrialRecord) -> bool:
+    def is_trained_on_all_rows(self, record: TrialRecord) -> bool:
         """Return True if the trial was trained on all training rows."""
         rows = record.trial.request.fidelity
         return rows is None or rows >= self.run.header.training_size

@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import INTERVAL_DIGITS, LossName
-from spacelang.report.next_steps import next_steps
+from spacelang.report.next_steps import suggest_next_steps
 from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_number, format_seconds
-from spacelang.report.page.curves import Curves, line_css_classes, make_curve
 from spacelang.report.page.importance import Importances, compute_importances
-from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
-from spacelang.report.page.pareto_plot import ParetoFront, pareto_front_view
+from spacelang.report.page.incumbent_curves import CurvePlot, line_css_classes, make_curve_plot
+from spacelang.report.page.parallel_coordinates import ParallelPlot, make_parallel_plot
+from spacelang.report.page.pareto_plot import ParetoFrontView, make_pareto_front_view
 from spacelang.report.page.run_data import RunData
-from spacelang.report.page.structure_tree import StructureTree, mosaic_search_tree, tree_of_decisions
-from spacelang.report.stored_runs import (
-    best_records,
+from spacelang.report.page.tree_tables import TreeTable, decisions_and_alternatives_table, mosaic_search_tree_table
+from spacelang.report.stored_run_output import (
+    best_trial_records,
     count_failures_by_status,
     describe_alternatives,
     describe_measurement,
-    setting_rows,
+    run_setting_rows,
 )
 from spacelang.report.trial_results import (
-    describe_constraints,
-    describe_counts,
-    describe_value,
+    describe_constraints_on_test_set,
+    describe_failure_counts,
+    format_configuration_value,
+    format_test_score_with_interval,
     summarize_held_out_rows,
-    value_text,
 )
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.records import RunState
-from spacelang.runtime.storage.runs import RunSummary
+from spacelang.runtime.storage.run_listing import RunSummary
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
@@ -62,7 +62,7 @@ class RankedPipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class KeyFigure:
     """A key figure at the top of the page."""
 
     name: str
@@ -78,21 +78,21 @@ class RunView:
     is_one_of_several: bool
     summary: RunSummary
     title: str
-    figures: tuple[Statistic, ...]
+    figures: tuple[KeyFigure, ...]
     warnings: tuple[str, ...]
     trials: int
     has_rows: bool
-    front: ParetoFront | None
-    curve: Curves | None
+    front: ParetoFrontView | None
+    curve: CurvePlot | None
     ranking: tuple[RankedPipeline, ...]
     interval_note: str
     test_constraint_notes: tuple[str, ...]
     importance: Importances | None
     parallel: ParallelPlot | None
-    tree: StructureTree | None
-    searched: StructureTree | None
+    tree: TreeTable | None
+    searched: TreeTable | None
     bounds: tuple[constraints_costs_failures.ConstraintChart, ...]
-    costs: constraints_costs_failures.AlternativeCosts | None
+    costs: constraints_costs_failures.AlternativeCostChart | None
     failures: tuple[constraints_costs_failures.FailureReason, ...]
     more_failures: int
     source: tuple[tuple[Piece, ...], ...]
@@ -136,7 +136,7 @@ def make_run_view(run_data: RunData, number: int, *, is_one_of_several: bool) ->
     """Return the data of a run's page. Raises StoreError for a damaged store."""
     importance = compute_importances(run_data)
     reasons, more = constraints_costs_failures.failure_reasons(run_data)
-    front = pareto_front_view(run_data)
+    front = make_pareto_front_view(run_data)
     return RunView(
         number=number,
         is_one_of_several=is_one_of_several,
@@ -147,38 +147,41 @@ def make_run_view(run_data: RunData, number: int, *, is_one_of_several: bool) ->
         trials=len(run_data.records),
         has_rows=run_data.is_scored_on_data,
         front=front,
-        curve=make_curve(run_data, number),
-        ranking=ranking(run_data) if front is None else (),
+        curve=make_curve_plot(run_data, number),
+        ranking=rows_of_best_pipelines(run_data) if front is None else (),
         interval_note=" ".join(_interval_notes(run_data)),
         test_constraint_notes=describe_test_constraints(run_data),
         importance=importance,
-        parallel=parallel_plot(run_data, importance),
-        tree=tree_of_decisions(run_data),
-        searched=mosaic_search_tree(run_data),
+        parallel=make_parallel_plot(run_data, importance),
+        tree=decisions_and_alternatives_table(run_data),
+        searched=mosaic_search_tree_table(run_data),
         bounds=constraints_costs_failures.constraint_charts(run_data),
         costs=constraints_costs_failures.alternative_costs(run_data),
         failures=reasons,
         more_failures=more,
-        source=space_lines(run_data.space),
+        source=space_lines_as_tokens(run_data.space),
         facts=tuple(_facts(run_data)),
     )
 
 
 def _facts(run_data: RunData) -> Iterator[tuple[str, str]]:
-    yield from setting_rows(run_data.run, run_data.summary)
+    yield from run_setting_rows(run_data.run, run_data.summary)
     if run_data.is_temporary:
         return
-    yield from ((step.purpose, step.line) for step in next_steps(run_data.run, has_best=bool(run_data.succeeded)))
+    yield from (
+        (step.purpose, step.line)
+        for step in suggest_next_steps(run_data.run, has_best=bool(run_data.successful_trials))
+    )
     yield "store", str(run_data.run.path)
 
 
-def _figures(run_data: RunData) -> Iterator[Statistic]:
+def _figures(run_data: RunData) -> Iterator[KeyFigure]:
     found, header = run_data.summary, run_data.run.header
     metric = LossName.of_formula(header.metric)
     best = "none" if found.best is None else f"{metric.score(found.best):.5g}"
     note = "" if found.best is None else metric.describe_loss(found.best, ".5g")
     what = f"best {metric.score_name}"
-    yield Statistic(f"{what} on held-out rows" if run_data.is_scored_on_data else what, best, note)
+    yield KeyFigure(f"{what} on held-out rows" if run_data.is_scored_on_data else what, best, note)
     test, best_one = run_data.run.test, run_data.run.best
     if test is not None and (loss := test.score.loss) is not None:
         score, note = test.score, test.score.reason
@@ -187,14 +190,17 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
         if score.low is not None and score.high is not None:
             low, high = metric.score_interval(score.low, score.high)
             note = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
-        yield Statistic(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", note)
+        yield KeyFigure(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", note)
     counts = count_failures_by_status(run_data.run.failures)
-    yield Statistic("trials", f"{found.trials:,}", describe_counts(counts) or "none failed")
-    if header.bounds and run_data.succeeded:
-        keeping, count = sum(each.trial.is_feasible for each in run_data.succeeded), len(run_data.succeeded)
-        yield Statistic("feasible", f"{100 * keeping / count:.3g} %", f"of {count:,} successful trials")
+    yield KeyFigure("trials", f"{found.trials:,}", describe_failure_counts(counts) or "none failed")
+    if header.bounds and run_data.successful_trials:
+        keeping, count = (
+            sum(each.trial.is_feasible for each in run_data.successful_trials),
+            len(run_data.successful_trials),
+        )
+        yield KeyFigure("feasible", f"{100 * keeping / count:.3g} %", f"of {count:,} successful trials")
     started = f"started {found.started[:16].replace('T', ' ')} UTC" if found.started else ""
-    yield Statistic("time", format_seconds(found.seconds), started)
+    yield KeyFigure("time", format_seconds(found.seconds), started)
 
 
 def _warnings(run_data: RunData) -> Iterator[str]:
@@ -216,7 +222,7 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     if not run_data.is_scored_on_data:
         return
     found = summarize_held_out_rows(header)
-    between = None if best is None else found.interval(best[1])
+    between = None if best is None else found.loss_interval(best[1])
     if between is None:
         score = LossName.of_formula(header.metric).score_name
         yield f"The 95 % interval of {score} cannot be computed from a score and the number of rows alone."
@@ -231,7 +237,7 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
         yield f"Trial {test.trial} was {scored} on the test set{end}."
 
 
-def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
+def space_lines_as_tokens(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
     """Return the lines of a space as tokens; empty if the space is unknown or cannot be written as text."""
     from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
     from spacelang.syntax.parser_tables import highlight
@@ -262,22 +268,22 @@ def _split_lines(kind: str, text: str) -> "Iterator[tuple[str, str, bool]]":
     yield kind, rest, False
 
 
-def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
+def rows_of_best_pipelines(run_data: RunData) -> tuple[RankedPipeline, ...]:
     """Return the ten best trials of a run as rows of the table of best pipelines."""
-    return tuple(_ranked(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
+    return tuple(_ranked(rank, each, run_data) for rank, each in enumerate(best_trial_records(run_data.run), start=1))
 
 
 def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
     """Return a line for each bound: whether the pipeline satisfies it on the test set, as it did in the search."""
     test = run_data.run.test
     record = None if test is None else run_data.run.record(test.trial)
-    return () if test is None or record is None else tuple(describe_constraints(test.score, record.trial))
+    return () if test is None or record is None else tuple(describe_constraints_on_test_set(test.score, record.trial))
 
 
 def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
     trial, header, test = record.trial, run_data.run.header, run_data.run.test
     configuration = trial.request.configuration
-    metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).ends(trial.loss)
+    metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).interval_ends(trial.loss)
     facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]
     facts += [(name, format_number(value)) for name, value in trial.metrics]
     if trial.training_loss is not None:
@@ -289,10 +295,10 @@ def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline
         "" if trial.loss is None or metric.is_score else f"{trial.loss:.6g}",
         metric.describe_interval(*low_and_high).strip(),
         trial.is_feasible,
-        describe_value(test.score, metric) if test is not None and test.trial == record.index else "",
-        "all" if run_data.is_on_all_rows(record) else f"{trial.request.fidelity:,}",
+        format_test_score_with_interval(test.score, metric) if test is not None and test.trial == record.index else "",
+        "all" if run_data.is_trained_on_all_rows(record) else f"{trial.request.fidelity:,}",
         format_seconds(trial.cost),
-        describe_alternatives(configuration, run_data.decisions),
-        tuple((key, value_text(value)) for key, value in configuration.items()),
+        describe_alternatives(configuration, run_data.decision_keys),
+        tuple((key, format_configuration_value(value)) for key, value in configuration.items()),
         tuple(facts),
     )

@@ -19,7 +19,13 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any, Final
 
-from spacelang.report.page.rendering import LiveUpdate, content_security_policy, render_page, script, style
+from spacelang.report.page.rendering import (
+    LiveUpdateSettings,
+    content_security_policy,
+    live_update_script,
+    page_style_sheet,
+    render_page,
+)
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.store import Store
@@ -77,8 +83,8 @@ class WatchedPage:
         status = "follows the run" if self._state in ACTIVE_STATES else f"{self._state.value}: the run has ended"
         return render_page(
             [run],
-            live=LiveUpdate(
-                status, f"{len(seen.endings)}.{seen.trials}.{self._state.value}", REQUEST_SECONDS, script()
+            live=LiveUpdateSettings(
+                status, f"{len(seen.endings)}.{seen.trials}.{self._state.value}", REQUEST_SECONDS, live_update_script()
             ),
         )
 
@@ -146,8 +152,9 @@ class _Handler(BaseHTTPRequestHandler):
 @cache
 def _headers() -> dict[str, str]:
     """Return the security headers, which keep the page from other sites and out of their frames."""
+    policy = content_security_policy(page_style_sheet(), live_update_script())
     return {
-        "Content-Security-Policy": f"{content_security_policy(style(), script())}; frame-ancestors 'none'",
+        "Content-Security-Policy": f"{policy}; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
@@ -158,6 +165,6 @@ def _headers() -> dict[str, str]:
     }
 
 
-def new_token() -> str:
+def new_access_token() -> str:
     """Return a random token that cannot be guessed."""
     return token_urlsafe(32)

@@ -22,7 +22,7 @@ from spacelang.runtime.archives.meta_features import COMPARABLE
 from spacelang.runtime.data.loading import DEFAULT_NAME, EXTENSIONS
 from spacelang.runtime.data.table_files import read_text
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ObjectCodec, ObjectKey
 from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string

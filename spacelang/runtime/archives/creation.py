@@ -17,7 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceIdentity, identify_space
 from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn, read_auto_sklearn
-from spacelang.runtime.storage.runs import list_runs
+from spacelang.runtime.storage.run_listing import list_runs
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import damaged_store_error
 from spacelang.serialization.definition import space_from_json

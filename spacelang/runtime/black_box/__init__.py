@@ -11,7 +11,7 @@ from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Objective
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import OBJECTIVES_SETTING, DataFacts, objectives_text
+from spacelang.runtime.storage.run_header import OBJECTIVES_SETTING, DataFacts, objectives_text
 
 ARTIFICIAL_PREFIX: Final = "artificial:"  # The prefix of the data name of an artificial objective; its seed follows
 SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one

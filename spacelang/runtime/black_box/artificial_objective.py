@@ -28,7 +28,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.ir.walk import operator_and_fixed_operators
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, BlackBoxObjective
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.sampling.value_codes import part_index_and_code
 
 DRAWS_PER_MODULE: Final = 10  # The number n of random numbers xi of a module

@@ -15,7 +15,7 @@ from spacelang.ir.task import AnyBound, FunctionGoal
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.errors import InputError, exception_failure
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 
 KEYS: Final = ("loss", "cost", "constraints")  # The keys that a function's dictionary may have
 MAX_SHOWN_KEYS: Final = 5  # The maximum number of keys of an answer that are shown

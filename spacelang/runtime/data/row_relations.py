@@ -27,7 +27,7 @@ from spacelang.runtime.data.tables import Features, Weights, check_weights, firs
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import RowRelations, Rows, Split, check_splits
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
-from spacelang.runtime.storage.header import GROUP_NAME, RELATIONS, SPLITS, WEIGHTS_SETTING, RunHeader
+from spacelang.runtime.storage.run_header import GROUP_NAME, RELATIONS, SPLITS, WEIGHTS_SETTING, RunHeader
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import unique_name
 

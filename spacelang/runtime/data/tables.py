@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.storage.header import SHOWN_DIGITS, DataFacts
+from spacelang.runtime.storage.run_header import SHOWN_DIGITS, DataFacts
 
 TEXT_VALUES: Final = 200
 """A column of strings is free text if it has more distinct values than this, and more than half of its rows differ."""

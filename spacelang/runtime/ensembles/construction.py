@@ -222,7 +222,8 @@ def fit_ensemble(
     time = enforced_deadline(answer_time)
     needed = is_wanted or objective.test_rows > 0
     limit = {
-        each.record.index: final_fit.allowed_seconds(each.record, outcome, objective, limits) for each in choice.members
+        each.record.index: final_fit.allowed_fit_seconds(each.record, outcome, objective, limits)
+        for each in choice.members
     }
     fits = _fit_members(choice.members, limit, executor, form, needed, time)
     if needed:
@@ -234,7 +235,7 @@ def fit_ensemble(
         index, fit = member.record.index, fits[member.record.index]
         if fit.status is Status.SUCCESS:
             fitted.append((replace(member, seconds=fit.cost, is_trial_model=index in models), fit))
-        elif time is not None and final_fit.is_out_of_time(fit, limit[index]):
+        elif time is not None and final_fit.was_cut_off_by_run_deadline(fit, limit[index]):
             late += 1
         else:
             failed.append(SkippedTrial(member.record, fit.status, fit.reason))
@@ -248,7 +249,7 @@ def fit_ensemble(
         return found
     from spacelang.runtime.ensembles.voting import as_fitted_voting_estimator
 
-    pipelines = [fit.value.open() for _, fit in fitted if fit.value is not None]
+    pipelines = [fit.value.unpickle() for _, fit in fitted if fit.value is not None]
     estimator = as_fitted_voting_estimator(
         make_unfitted_vote(objective, members, form), pipelines, objective.held_out.classes
     )
@@ -290,7 +291,7 @@ def _fit_members(
         if time is None
         else lambda job: time.allowed_fit_seconds(trials[job.number], time.seconds_left_for_members)
     )
-    fits = final_fit.run_jobs(executor, *jobs, admit=admit)
+    fits = final_fit.run_final_jobs(executor, *jobs, admit=admit)
     return {each.record.index: fit for each, fit in zip(ordered, fits, strict=True)}
 
 
@@ -303,7 +304,11 @@ def _take_trial_models(
     time: RunDeadline,
 ) -> _Fits:
     """Return the models of the trials of members whose fits did not end in time, those with many votes first."""
-    late = [each for each in members if final_fit.is_out_of_time(fits[each.record.index], limit[each.record.index])]
+    late = [
+        each
+        for each in members
+        if final_fit.was_cut_off_by_run_deadline(fits[each.record.index], limit[each.record.index])
+    ]
     found = [(each, time.find_model(each.record.trial)) for each in sorted(late, key=lambda each: -each.votes)]
     known = [(each, model) for each, model in found if model is not None]
     jobs = [
@@ -316,7 +321,9 @@ def _take_trial_models(
         )
         for place, (each, model) in enumerate(known)
     ]
-    taken = final_fit.run_jobs(executor, *jobs, admit=lambda _: time.seconds_left if time.seconds_left > 0 else None)
+    taken = final_fit.run_final_jobs(
+        executor, *jobs, admit=lambda _: time.seconds_left if time.seconds_left > 0 else None
+    )
     read = map(final_fit.replace_unreadable_by_failure, taken)
     return {each.record.index: fit for (each, _), fit in zip(known, read, strict=True) if fit.status is Status.SUCCESS}
 

@@ -58,13 +58,17 @@ class TrialRows:
         """A cache key for the training rows: equal for the same rows of the same data set."""
         return self.fold_number, self.fold.training_size(self.fidelity), self.needs_copies
 
-    def training(self) -> tuple[Any, Any]:
+    def training_features_and_labels(self) -> tuple[Any, Any]:
         """Return the features and the labels to train on."""
         return self.fold.training_rows(self.fidelity, own=self.needs_copies)
 
     def target(self) -> Any:
         """Return the labels to train on."""
-        return self.training()[1] if self.needs_copies else self.fold.training_rows(self.fidelity, own=False)[1]
+        return (
+            self.training_features_and_labels()[1]
+            if self.needs_copies
+            else self.fold.training_rows(self.fidelity, own=False)[1]
+        )
 
     def fit_options(self, pipeline: Any) -> dict[str, Any]:
         """Return the options of `fit` for the last step: the sample weights; raise TypeError if it takes none."""
@@ -73,12 +77,12 @@ class TrialRows:
         check_takes_weights(pipeline)
         return {"sample_weight": weights}
 
-    def held_out(self) -> Any:
+    def held_out_features(self) -> Any:
         """Return the features of the held-out rows."""
         return self.fold.held_out_rows(own=self.needs_copies)
 
 
-def fit(
+def fit_with_prefix_cache(
     pipeline: Any, rows: TrialRows, prefixes: PrefixCache, account: CacheTimeAccount, *, guarded: bool = False
 ) -> FittedFold:
     """Fit a pipeline on the training rows, and transform the held-out rows for its last step.
@@ -89,19 +93,19 @@ def fit(
     """
     if not _is_valid_pipeline(pipeline):
         started = prefixes.clock()
-        pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
-        return FittedFold(pipeline, pipeline, rows.held_out(), prefixes.clock() - started)
+        pipeline.fit(*rows.training_features_and_labels())  # the library raises the error that explains what is wrong
+        return FittedFold(pipeline, pipeline, rows.held_out_features(), prefixes.clock() - started)
     options = rows.fit_options(pipeline)
     passage = _DataFlow(pipeline, rows, prefixes, account)
     started, shared = prefixes.clock(), account.saved - account.spent
-    features, target = passage.training()
+    features, target = passage.training_features_and_labels()
     last, ready = pipeline.steps[-1][1], prefixes.clock()
     last.fit(features, target, **options)
     ended = prefixes.clock()
     prefixes.work_seconds += ended - ready
     # The seconds that the fit would have taken without steps from the cache.
     seconds = max(ended - started + account.saved - account.spent - shared, 0.0)
-    held_out = passage.held_out()
+    held_out = passage.held_out_features()
     if guarded:
         passage.copy_shared_steps()
     return FittedFold(pipeline, last, held_out, seconds)
@@ -141,7 +145,7 @@ class _DataFlow:
         steps: list[tuple[str, Any]] = self.pipeline.steps[:-1]
         return steps
 
-    def training(self) -> tuple[Any, Any]:
+    def training_features_and_labels(self) -> tuple[Any, Any]:
         """Fit the steps; return features and labels that may be changed. Raise CachedFailureError if that is cached."""
         started = self.prefixes.clock()
         found = self.prefixes.find_longest(self.keys)
@@ -154,7 +158,7 @@ class _DataFlow:
         if self.keys:
             self._add_spent(self.prefixes.clock() - started)
         if found is None:
-            features, target = self.rows.training()
+            features, target = self.rows.training_features_and_labels()
         if self.keys and len(self.parts) < len(self.steps) and not self.has_drawn:
             self.state_before = self.state_now = random_state.get_global_random_state()
         for place in range(len(self.parts), len(self.steps)):
@@ -162,7 +166,7 @@ class _DataFlow:
         self._set_steps([part.fitted for part in self.parts])
         return features, target
 
-    def held_out(self) -> Any:
+    def held_out_features(self) -> Any:
         first, rows = self._cached_held_out()
         for part in self.parts[:first]:
             part.restore_random_states(part.states_after_held_out)
@@ -197,8 +201,8 @@ class _DataFlow:
             self.has_drawn = True
             random_state.set_global_random_state(self.state_now)
         self.is_resampled = found.target is not None
-        target = self.prefixes.copy(found.target) if self.is_resampled else self.rows.target()
-        return self.prefixes.copy(found.features), target
+        target = self.prefixes.copy_and_time(found.target) if self.is_resampled else self.rows.target()
+        return self.prefixes.copy_and_time(found.features), target
 
     def _fit_step(self, place: int, features: Any, target: Any) -> tuple[Any, Any]:
         _, step = self.steps[place]
@@ -234,7 +238,7 @@ class _DataFlow:
 
     def _store_failure(self, place: int, error: Exception, seconds: float) -> None:
         spent = sum(part.seconds for part in self.parts) + seconds
-        is_named = bool(failed_step(error, self.pipeline))
+        is_named = bool(failed_step_name(error, self.pipeline))
         failure = prefix_cache.FailedPrefix(describe_exception(error), place, is_named, spent, self._random_states())
         self.prefixes.put(self.keys[place], failure)
 
@@ -255,10 +259,10 @@ class _DataFlow:
             entry = self.prefixes.get_exact(self.keys[depth - 1], self.parts[:depth])
             if entry is not None and entry.held_out is not None:
                 started = self.prefixes.clock()
-                rows = self.prefixes.copy(entry.held_out)
+                rows = self.prefixes.copy_and_time(entry.held_out)
                 self._add_spent(self.prefixes.clock() - started)
                 return depth, rows
-        return 0, self.rows.held_out()
+        return 0, self.rows.held_out_features()
 
     def _transform_held_out(self, place: int, rows: Any) -> Any:
         """Return the held-out rows after a step; steps that resample training rows leave them unchanged."""
@@ -333,11 +337,11 @@ def describe_fit_error(error: Exception, pipeline: Any) -> str:
     if isinstance(error, CachedFailureError):
         text, step = error.reason, error.step
     else:
-        text, step = describe_exception(error), failed_step(error, pipeline)
+        text, step = describe_exception(error), failed_step_name(error, pipeline)
     return f"{text} (step `{step}`)" if step else text
 
 
-def failed_step(error: Exception, pipeline: Any) -> str:
+def failed_step_name(error: Exception, pipeline: Any) -> str:
     """Return the name of the first step of the pipeline in the traceback, or "" if there is none."""
     frame = error.__traceback__
     while frame is not None:

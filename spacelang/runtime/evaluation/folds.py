@@ -29,9 +29,9 @@ from spacelang.runtime.evaluation.splits import (
     Rows,
     allowed_prefix_length,
     check_groups,
-    group_or_time_order,
     grouped_folds,
     grouped_holdout,
+    order_by_groups_or_times,
     time_folds,
     time_holdout,
 )
@@ -170,7 +170,7 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
     """Return training rows in the order in which trials use them, and the possible prefix lengths (None: all)."""
     codes = dataset.target.to_numpy()[training] if dataset.is_stratified else None
     if dataset.relations:
-        places, lengths = group_or_time_order(dataset.relations.take(training), codes, rng)
+        places, lengths = order_by_groups_or_times(dataset.relations.take(training), codes, rng)
         return training[places], lengths
     return (training if codes is None else training[splits.stratified_order(codes, rng)]), None
 

@@ -25,16 +25,15 @@ from spacelang.runtime.data.tables import make_data_facts, weights_fingerprint
 from spacelang.runtime.ensembles.voting import as_fitted_voting_member, as_voting_member, make_fitted_voting_estimator
 from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds
-from spacelang.runtime.evaluation.fitting import TrialRows, describe_fit_error, fit, fit_options
+from spacelang.runtime.evaluation.fitting import TrialRows, describe_fit_error, fit_options, fit_with_prefix_cache
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheTimeAccount, PrefixCache
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
 from spacelang.runtime.history import Clock
-from spacelang.runtime.kept_models import ModelFolder, read_models
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.pipelines.build import adapt_to_labels, build, with_first_steps
-from spacelang.runtime.pipelines.catalogue_access import class_of
+from spacelang.runtime.pipelines.build import adapt_to_labels, build_pipeline, prepend_steps
+from spacelang.runtime.pipelines.catalogue_access import import_operator_class
 from spacelang.runtime.pipelines.decoding import decode_labels
 from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
@@ -42,13 +41,20 @@ from spacelang.runtime.random_state import controlled_environment
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
 from spacelang.runtime.run_deadline import WorkSizes
 from spacelang.runtime.scoring import pipeline_scorer
-from spacelang.runtime.scoring.measures import mean
-from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
+from spacelang.runtime.scoring.bound_measures import overflow_safe_mean
+from spacelang.runtime.scoring.metric import (
+    Metric,
+    best_constant_loss,
+    loss_range,
+    make_loss_scale,
+    positive_class_scorers,
+)
 from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
-from spacelang.runtime.scoring.user_functions import describe_scorer
-from spacelang.runtime.storage import header
-from spacelang.runtime.storage.header import DataFacts, objectives_text
+from spacelang.runtime.scoring.user_functions import scorer_fingerprint
+from spacelang.runtime.storage import run_header
+from spacelang.runtime.storage.run_header import DataFacts, objectives_text
+from spacelang.runtime.trial_models import TrialModelFolder, read_models
 
 V = TypeVar("V")
 SEED_COUNT: Final = 2**32  # The number of seeds that scikit-learn and the global generator of NumPy accept
@@ -88,7 +94,7 @@ class DataObjective:
         started = time.perf_counter()
         self._folds = folds.make_folds(dataset, given.validation, given.seed, self.preparation, columns)
         self._preparation_seconds = (time.perf_counter() - started) / len(self._folds)
-        self._models: ModelFolder | None = None
+        self._models: TrialModelFolder | None = None
         self.training_size = max(len(fold.training_target) for fold in self._folds)
         self.rows = len(dataset.target)
         self.test_rows = 0 if tested is None else len(tested.target)
@@ -135,16 +141,16 @@ class DataObjective:
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self.objective_names:
-            found[header.OBJECTIVES_SETTING] = objectives_text(self.objective_names)
-        if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
-            found[header.SCORER_SETTING] = scorer
+            found[run_header.OBJECTIVES_SETTING] = objectives_text(self.objective_names)
+        if self._settings.scorer is not None and (scorer := scorer_fingerprint(self._settings.scorer)):
+            found[run_header.SCORER_SETTING] = scorer
         if self.dataset.weights is not None:
-            found[header.WEIGHTS_SETTING] = weights_fingerprint(self.dataset.weights)
+            found[run_header.WEIGHTS_SETTING] = weights_fingerprint(self.dataset.weights)
         if self.tested is not None:
             facts = make_data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
-            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[: header.SHOWN_DIGITS]}"
+            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[: run_header.SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
-            found[header.MISSING_VALUES_SETTING] = numbered
+            found[run_header.MISSING_VALUES_SETTING] = numbered
         return found | self.dataset.relations.descriptions
 
     @cached_property
@@ -157,7 +163,7 @@ class DataObjective:
     def scale(self) -> LossScale | None:
         """The scale of losses, by the metric or the best constant prediction; None: centered on the first success."""
         losses = loss_range(self.metric.name, self.metric.formula, len(self.dataset.classes))
-        return make_scale(losses, lambda: self.constant_loss)
+        return make_loss_scale(losses, lambda: self.constant_loss)
 
     @property
     def held_out(self) -> HeldOutRows:
@@ -180,7 +186,7 @@ class DataObjective:
             has_bounds=bool(self.bounds),
         )
 
-    def keep_models(self, folder: ModelFolder | None) -> None:
+    def store_models_in(self, folder: TrialModelFolder | None) -> None:
         """Have the models of all further trials written to this folder; None writes none."""
         self._models = folder
 
@@ -244,10 +250,13 @@ class DataObjective:
                 for number, (pipeline, fold) in enumerate(zip(pipelines, self._folds, strict=True)):
                     rows = TrialRows(number, fold, request.fidelity, own)
                     began = time.perf_counter()
-                    fitted = fit(pipeline, rows, self._prefixes, account, guarded=has_user_functions)
+                    fitted = fit_with_prefix_cache(pipeline, rows, self._prefixes, account, guarded=has_user_functions)
                     fit_seconds += time.perf_counter() - began
                     judged.append(self._scorer.score(fitted, fold, request.fidelity))
-                    if request.stop_above is not None and mean([each.loss for each in judged]) > request.stop_above:
+                    if (
+                        request.stop_above is not None
+                        and overflow_safe_mean([each.loss for each in judged]) > request.stop_above
+                    ):
                         break
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
@@ -307,7 +316,7 @@ class DataObjective:
         classes = self.dataset.classes
         labels = tuple(range(len(classes))) if is_member else classes
         ready = [
-            with_first_steps(model, [("table", table), ("preparation", fold.transformer)])
+            prepend_steps(model, [("table", table), ("preparation", fold.transformer)])
             for model, fold in zip(models, self._folds, strict=True)
         ]
         if len(ready) == 1:
@@ -355,7 +364,7 @@ class DataObjective:
         assert work.pipeline is not None
         features = folds.as_floats(self.tested.features) if work.form is PipelineInput.ARRAY else self.tested.features
         with self._controlled_environment():
-            given = (work.pipeline.open(), features, self.tested, self.metric, self._settings.seed)
+            given = (work.pipeline.unpickle(), features, self.tested, self.metric, self._settings.seed)
             seconds = work.interval_seconds
             return score_with_interval(*given, has_interval=work.has_interval, interval_seconds=seconds)
 
@@ -373,10 +382,12 @@ class DataObjective:
     def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:
         space, preparation, seed = self._space, self.preparation, self.random_state
         first = make_table_step(preparation) if form is PipelineInput.GIVEN else None
-        return build(space, configuration, preparation=preparation, first=first, random_state=seed, n_jobs=None)
+        return build_pipeline(
+            space, configuration, preparation=preparation, first=first, random_state=seed, n_jobs=None
+        )
 
     def _build(self, configuration: Configuration) -> Any:
-        return build(self._space, configuration, table=self.preparation.table, random_state=self.random_state)
+        return build_pipeline(self._space, configuration, table=self.preparation.table, random_state=self.random_state)
 
     @cached_property
     def _threads(self) -> Any:
@@ -387,7 +398,7 @@ class DataObjective:
 
     def _import_operators(self) -> None:
         for operator in operators(self._space.root):
-            class_of(operator)
+            import_operator_class(operator)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name != "_threads"}

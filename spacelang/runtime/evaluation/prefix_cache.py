@@ -186,7 +186,7 @@ class PrefixCache:
             return None
         if any(part.footprint.may_overlap(table) for part in parts if part.footprint for table in tables):
             return None  # a table shares memory with a fitted step: whoever changes it would change the step
-        copies = (self.copy(features), None if target is None else self.copy(target))
+        copies = (self.copy_and_time(features), None if target is None else self.copy_and_time(target))
         kept = FittedPrefix(tuple(parts), *copies, random_states, size)
         self.put(key, kept)
         return kept
@@ -198,7 +198,7 @@ class PrefixCache:
             size = table_bytes(held_out) if entry is not None and entry.held_out is None else None
             if entry is None or size is None or entry.bytes + size > self.limit:
                 return
-            entry.held_out = self.copy(held_out)
+            entry.held_out = self.copy_and_time(held_out)
             entry.bytes += size
             self.bytes += size
             self._shrink()
@@ -209,7 +209,7 @@ class PrefixCache:
             for key in [key for key, entry in self._entries.items() if part in entry.steps]:
                 self._drop(key)
 
-    def copy(self, table: Any) -> Any:
+    def copy_and_time(self, table: Any) -> Any:
         """Return a copy of a table, and measure how long copying takes."""
         started = self.clock()
         made = copy_table(table)

@@ -303,7 +303,9 @@ def _cut(times: Rows, shares: list[float], time_column: str) -> tuple[Rows, list
 # ---- orders of the training rows
 
 
-def group_or_time_order(relations: RowRelations, codes: Rows | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def order_by_groups_or_times(
+    relations: RowRelations, codes: Rows | None, rng: np.random.Generator
+) -> tuple[Rows, Rows]:
     """Return an order of the n training rows, and the ascending lengths that its prefixes may have.
 
     Rows in time are in reverse order, so that a prefix has the latest rows. Rows of groups follow one another, and a

@@ -111,7 +111,7 @@ class Dask:
         place.task.add_done_callback(lambda task: self._answers.put((worker, task)))
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
-        """Return ended jobs as every executor; raise the InputError of an evaluation or the error of the cluster."""
+        """Return finished jobs as in `Executor`; raise the InputError of an evaluation or the error of the cluster."""
         until = None if seconds is None else time.monotonic() + seconds
         finished: list[FinishedJob[Any]] = []
         while self._error is None and any(place.task for place in (self._slots or {}).values()):

@@ -54,7 +54,7 @@ class InProcess(JobSlots):
         return () if job is None else (FinishedJob(job, self._evaluate(job.work), WORKER),)
 
 
-class CallerEvaluated(JobSlots):
+class CallerEvaluatedExecutor(JobSlots):
     """An executor with slots "1", "2", ..., at least one (else ValueError), whose jobs the caller evaluates."""
 
     def __init__(self, places: int = 1) -> None:

@@ -126,7 +126,7 @@ class Processes:
         self._send_waiting_jobs()
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
-        """Return ended jobs as every executor; raise the InputError of an evaluation or of `wait_until_ready`."""
+        """Return finished jobs as in `Executor`; raise the InputError of an evaluation or of `wait_until_ready`."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self._finished and any(worker.job for worker in self._workers.values()):
             self._raise_error()
@@ -270,10 +270,10 @@ class Processes:
 
     def _handle_message(self, news: communication.ZygoteMessage) -> None:
         match news:
-            case communication.LoadSucceeded(idle):
+            case communication.EvaluationLoaded(idle):
                 self._loaded_at, self._failed_loads = time.monotonic(), 0
                 self._error = self._error or _memory_limit_error(self._limits, idle)
-            case communication.LoadFailed(reason):
+            case communication.EvaluationLoadFailed(reason):
                 what = f"the evaluation cannot be loaded by another process: {reason}"
                 self._error = InputError(what, NO_WORKERS_HELP)
             case communication.WorkerEnded(token):

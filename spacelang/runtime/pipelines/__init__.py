@@ -5,6 +5,7 @@ from enum import StrEnum
 from spacelang.deprecation import rename_module
 
 # Pickled pipelines name the modules of their steps.
+rename_module(f"{__name__}.configured", f"{__name__}.configuration_estimator")
 rename_module(f"{__name__}.taking", f"{__name__}.input_conversion")
 
 

@@ -33,7 +33,7 @@ from spacelang.runtime.pipelines.columns import (
     TableColumn,
     flatten_for_resampling,
     pipeline_class,
-    reads_text,
+    reads_text_column,
     transformer_entries,
     transformer_of,
     with_distinct_names,
@@ -41,7 +41,7 @@ from spacelang.runtime.pipelines.columns import (
 from spacelang.runtime.pipelines.preparation import Preparation
 
 
-def build(
+def build_pipeline(
     space: Space,
     configuration: Configuration,
     *,
@@ -74,7 +74,7 @@ def _make_pipeline(steps: list[Step]) -> Any:
     return pipeline_class(chained)(with_distinct_names(chained))
 
 
-def with_first_steps(pipeline: Any, steps: list[Step]) -> Any:
+def prepend_steps(pipeline: Any, steps: list[Step]) -> Any:
     """Return a fitted pipeline with more fitted steps before its own; steps that are None are left out."""
     return _make_pipeline([*((name, step) for name, step in steps if step is not None), *pipeline.steps])
 
@@ -161,7 +161,7 @@ class PipelineWalk:
 
     def named_object(self, operator: Operator, parameter: str, name: str) -> Any:
         """Return the function or object that the catalogue names for a parameter."""
-        return self._constant(catalogue_access.catalogue_object(operator, parameter, name))
+        return self._constant(catalogue_access.import_catalogue_object(operator, parameter, name))
 
     def convert_plain_value(self, operator: Operator, parameter: str, value: Value) -> Any:
         """Return a value of the language as the value that the library takes."""
@@ -226,7 +226,7 @@ class _Builder(PipelineWalk):
             part = inside.make_single_part(child)
             if selector.kind != "rest":
                 chosen += transformer_entries(selector, part, node.selectors, inside.table)
-            elif inside.table is not None and reads_text(part):
+            elif inside.table is not None and reads_text_column(part):
                 last = transformer_entries(selector, part, node.selectors, inside.table)
             else:
                 remainder = transformer_of(part)
@@ -263,7 +263,7 @@ class _Builder(PipelineWalk):
             composed = join_tuple_elements(catalogue_access.catalogue_entry(operator), given | arguments)
         except ValueError as error:
             raise BuildError(str(error)) from error
-        return catalogue_access.class_of(operator)(**composed)
+        return catalogue_access.import_operator_class(operator)(**composed)
 
     def _computed_arguments(self, operator: Operator) -> dict[str, Any]:
         """Return the values of computed parameters and tuples, without undefined ones."""

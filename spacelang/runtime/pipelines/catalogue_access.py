@@ -31,7 +31,7 @@ THREAD_PARAMETERS: Final[Mapping[str, str]] = {"catboost": "thread_count"}
 CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})  # The classes that accept only the labels 0, 1, …
 
 
-def catalogue(name: str) -> Catalogue:
+def load_catalogue(name: str) -> Catalogue:
     """Return the named catalogue; raise BuildError if its package (checked before) is not installed or unreadable."""
     try:
         return packages.open_package_catalogue(name)
@@ -57,7 +57,7 @@ def catalogue_entry(operator: Operator) -> CatalogueEntry:
 @cache
 def _catalogue_entry(catalogue_name: str, name: str) -> CatalogueEntry:
     """Return the entry of an operator by name; cached, because every trial needs all of its operators."""
-    found = catalogue(catalogue_name).get(name)
+    found = load_catalogue(catalogue_name).get(name)
     if found is None:
         raise BuildError(f"`{name}` is not in the catalogue `{catalogue_name}`")
     return found
@@ -70,7 +70,7 @@ def check_no_abstract_operators(root: Node) -> None:
             catalogue_entry(operator)
 
 
-def class_of(operator: Operator) -> Any:
+def import_operator_class(operator: Operator) -> Any:
     """Import and return the class of an operator; raise BuildError if the library does not have it."""
     catalogue_entry(operator)
     return _class(operator.catalogue, operator.name)
@@ -79,7 +79,7 @@ def class_of(operator: Operator) -> Any:
 @cache
 def _class(catalogue_name: str, name: str) -> Any:
     try:
-        return packages.import_operator_class(catalogue(catalogue_name), name)
+        return packages.import_operator_class(load_catalogue(catalogue_name), name)
     except LookupError as error:
         raise BuildError(str(error.args[0])) from error
 
@@ -89,7 +89,7 @@ def parameters_settable_by_runtime(catalogue_name: str, operator_name: str) -> f
     """Return the names of the parameters that the runtime may set: those of the class that are not deprecated."""
     operator = Operator(operator_name, catalogue_name)
     known = catalogue_entry(operator).parameters
-    signature = inspect.signature(class_of(operator)).parameters.values()
+    signature = inspect.signature(import_operator_class(operator)).parameters.values()
     names = {parameter.name for parameter in signature if parameter.kind is not parameter.VAR_KEYWORD}
     if len(names) < len(signature):
         names.update(known)
@@ -105,10 +105,10 @@ def runtime_arguments(operator: Operator, *, n_jobs: int | None, random_state: i
     return given | dict(QUIET_PARAMETERS.get(operator.catalogue, {}))
 
 
-def catalogue_object(operator: Operator, parameter: str, name: str) -> Any:
+def import_catalogue_object(operator: Operator, parameter: str, name: str) -> Any:
     """Return the function or object that the catalogue names for a parameter; raise BuildError if there is none."""
     try:
-        return packages.import_named_object(catalogue(operator.catalogue), operator.name, parameter, name)
+        return packages.import_named_object(load_catalogue(operator.catalogue), operator.name, parameter, name)
     except LookupError as error:
         raise BuildError(str(error.args[0])) from error
 

@@ -56,7 +56,7 @@ def transformer_entries(
     None if the table is not known. An operator that reads text, such as `TfidfVectorizer`, takes a single column
     instead of a table, so each column gets its own entry.
     """
-    if matched_columns is None or not reads_text(part):
+    if matched_columns is None or not reads_text_column(part):
         return [(selector.kind, transformer_of(part), _columns_of(selector, all_selectors, matched_columns))]
     return [_text_entry(selector.kind, part, column) for column in matched_columns]
 
@@ -65,10 +65,10 @@ def transformer_of(part: Any) -> Any:
     """Return the transformer for a part if the table is not known; None means that columns pass through unchanged."""
     if part is None:
         return "passthrough"
-    return EachColumn(part) if reads_text(part) else part
+    return EachColumn(part) if reads_text_column(part) else part
 
 
-def reads_text(part: Any) -> bool:
+def reads_text_column(part: Any) -> bool:
     """Return True if the first operator of a part takes a single column of text."""
     while isinstance(part, Pipeline | FeatureUnion):
         part = part.steps[0][1] if isinstance(part, Pipeline) else part.transformer_list[0][1]
@@ -170,7 +170,7 @@ def pipeline_class(steps: Iterable[Step]) -> Any:
     """Return the pipeline class for these steps: imbalanced-learn's if one of them resamples rows."""
     from sklearn.pipeline import Pipeline
 
-    if not any(resamples(part) for _, part in steps):
+    if not any(resamples_rows(part) for _, part in steps):
         return Pipeline
     from imblearn.pipeline import Pipeline as ResamplingPipeline
 
@@ -183,7 +183,7 @@ def flatten_for_resampling(steps: Sequence[Step]) -> list[Step]:
     If one of them resamples rows, pipelines before the last step are replaced by their steps; names may then occur
     twice. Otherwise nothing changes.
     """
-    if not any(resamples(part) for _, part in steps):
+    if not any(resamples_rows(part) for _, part in steps):
         return [*steps]
     return [*expand_nested_pipelines(steps[:-1]), steps[-1]]
 
@@ -212,10 +212,10 @@ def expand_nested_pipelines(steps: Sequence[Step]) -> list[Step]:
     return result
 
 
-def resamples(part: Any) -> bool:
+def resamples_rows(part: Any) -> bool:
     """Return True if a part changes which rows the next steps are fitted on."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(part, Pipeline):
-        return any(resamples(inner) for _, inner in part.steps)
+        return any(resamples_rows(inner) for _, inner in part.steps)
     return hasattr(part, "fit_resample")

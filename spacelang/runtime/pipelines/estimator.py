@@ -12,9 +12,9 @@ from spacelang.ir.membership import member_or_exclusion
 from spacelang.ir.space import Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.pipelines.build import adapt_to_labels, build
+from spacelang.runtime.pipelines.build import adapt_to_labels, build_pipeline
 from spacelang.runtime.pipelines.catalogue_access import task_kind
-from spacelang.runtime.pipelines.configured import ConfigurationEstimator
+from spacelang.runtime.pipelines.configuration_estimator import ConfigurationEstimator
 from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.solver.defaults import default_configuration
@@ -71,7 +71,7 @@ class SpaceEstimator(ConfigurationEstimator):
     def _pipeline(self, member: Configuration) -> Any:
         preparation, seed = self.preparation, self.random_state
         first = None if preparation is None or self.form is not PipelineInput.GIVEN else make_table_step(preparation)
-        return build(self.space, member, preparation=preparation, first=first, random_state=seed)
+        return build_pipeline(self.space, member, preparation=preparation, first=first, random_state=seed)
 
     def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "SpaceEstimator":
         """Build and fit the pipeline; raise TypeError if the last step does not support the sample weights."""

@@ -77,7 +77,7 @@ class Preparation:
         return not (self.imputed or self.encoded or self.dropped)
 
     @property
-    def sentence(self) -> str:
+    def description_sentence(self) -> str:
         """The preparation in one sentence for users; empty if it changes nothing."""
         done = []
         if self.imputed:

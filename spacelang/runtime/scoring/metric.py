@@ -53,10 +53,10 @@ def default_metric(dataset: Dataset) -> Metric:
 
 def named_metric(name: str) -> Metric:
     """Return the loss of a scorer (1 - score, or the error of `neg_*`); raise MetricError for an unknown name."""
-    return goal_metric(ScorerGoal("maximize", name))
+    return metric_of_goal(ScorerGoal("maximize", name))
 
 
-def goal_metric(goal: ScorerGoal) -> Metric:
+def metric_of_goal(goal: ScorerGoal) -> Metric:
     """Return the loss of a goal; raise MetricError for an unknown scorer.
 
     It is the score itself if that is minimized, 1 - score if it is maximized, and the error for a scorer `neg_*`.
@@ -297,7 +297,7 @@ def loss_range(name: str, formula: str, classes: int) -> LossRange:
     return LossRange.FROM_0_ON if is_from_0 else LossRange.ANYWHERE
 
 
-def make_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossScale | None:
+def make_loss_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossScale | None:
     """Return the scale by which losses are normalized; None if the first success sets it.
 
     `constant` returns the loss of a constant prediction. It is called for losses from 0 on without an upper end.

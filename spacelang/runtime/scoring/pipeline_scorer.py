@@ -18,12 +18,12 @@ from spacelang.runtime.evaluation.folds import Fold, may_overwrite_input
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.run_deadline import LossComputationTime
-from spacelang.runtime.scoring.measures import (
+from spacelang.runtime.scoring.bound_measures import (
     CachedPredictions,
-    mean,
     mean_of_defined,
     measure_bound,
     measure_latency,
+    overflow_safe_mean,
     pickled_size,
 )
 from spacelang.runtime.scoring.metric import (
@@ -32,7 +32,7 @@ from spacelang.runtime.scoring.metric import (
     check_metric,
     default_metric,
     find_scorer,
-    goal_metric,
+    metric_of_goal,
     named_metric,
     vectorised_loss,
 )
@@ -144,7 +144,7 @@ class PipelineScorer:
         if those of a fold are missing. If the mean loss is not finite, the trial has failed, and has no other
         measurements.
         """
-        loss = mean([each.loss for each in judgements])
+        loss = overflow_safe_mean([each.loss for each in judgements])
         if not math.isfinite(loss):
             reason = f"the {self.metric.name} is {loss}"
             return Trial(request, None, cost, Status.INVALID, reason, cost_alone=cost_alone)
@@ -221,10 +221,10 @@ def make_pipeline_scorer(
     if settings.scorer is not None:
         metric = scorer_metric(settings.scorer, dataset.classes)
     else:
-        metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
+        metric = default_metric(dataset) if settings.goal is None else metric_of_goal(settings.goal)
     check_metric(metric, dataset)
     other_objectives = tuple(
-        each.measure if isinstance(each, CostGoal) else goal_metric(each) for each in settings.further_goals
+        each.measure if isinstance(each, CostGoal) else metric_of_goal(each) for each in settings.further_goals
     )
     for each in other_objectives:
         if isinstance(each, Metric):
@@ -314,14 +314,16 @@ def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> Pred
     """Return a function from predictions as in `Trial` to their loss, the mean over the folds, or nan if undefined."""
     folds = _rows_by_fold(held_out)
     targets = [held_out.target[rows] for rows in folds]
-    made = StoredProbabilities if held_out.classes else StoredNumbers
+    made = StoredProbabilitiesClassifier if held_out.classes else StoredNumbersRegressor
 
     def judged(predictions: npt.NDArray[np.float64]) -> float:
         models = [made(predictions[rows]) for rows in folds]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return mean([metric.loss(model, None, target) for model, target in zip(models, targets, strict=True)])
+                return overflow_safe_mean(
+                    [metric.loss(model, None, target) for model, target in zip(models, targets, strict=True)]
+                )
         except Exception:  # noqa: BLE001 - a metric may raise anything where it is undefined
             return math.nan
 
@@ -371,7 +373,7 @@ def _rows_by_fold(held_out: HeldOutRows) -> list[Rows]:
     return [np.flatnonzero(held_out.folds == number) for number in range(int(held_out.folds[-1]) + 1)]
 
 
-class StoredProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StoredProbabilitiesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier of the classes 0, 1, … with stored predictions: `answers` are n x classes probabilities."""
 
     def __init__(self, answers: Any) -> None:
@@ -387,7 +389,7 @@ class StoredProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.answers.argmax(axis=1)
 
 
-class StoredNumbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class StoredNumbersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted regressor with stored predictions: `answers` are n numbers."""
 
     def __init__(self, answers: Any) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from spacelang.catalog.packages import UnreadablePackageError, is_importable
 from spacelang.runtime.errors import InputError, describe_exception
-from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, describe_scorer
-from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
+from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, scorer_fingerprint
+from spacelang.runtime.storage.run_header import SCORER_SETTING, RunHeader
 from spacelang.runtime.storage.stored_run import METRICS
 
 UNREADABLE: Final = InputError("the name of the scorer in the store is invalid", "pass the scorer again: `metric=…`")
@@ -37,7 +37,7 @@ def scorer_as_text(scorer: Scorer) -> str | None:
         again = _scorer_of(json.loads(text))
     except (TypeError, ValueError):
         return None
-    return text if describe_scorer(again) == describe_scorer(scorer) else None
+    return text if scorer_fingerprint(again) == scorer_fingerprint(scorer) else None
 
 
 def stored_scorer(header: RunHeader, allowed: Collection[str] = ()) -> Scorer | None:

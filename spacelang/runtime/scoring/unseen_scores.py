@@ -22,8 +22,8 @@ from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.evaluation.folds import Fold, may_overwrite_input
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
-from spacelang.runtime.scoring import measures
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring import bound_measures
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.metric import LossFunction, Metric, find_scorer, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows, PipelineScorer, make_batch_prediction_loss_function
 from spacelang.runtime.scoring.user_functions import Constraint, protect_from_changes
@@ -119,12 +119,12 @@ def bootstrap_rows(count: int, seed: int, most: int | None = None, *, groups: Ro
     """
     rng = np.random.default_rng([seed, SEED_STREAM])
     times = resample_count(count)
-    draw = row_sampler(count, groups)
+    draw = bootstrap_row_sampler(count, groups)
     for _ in range(times if most is None else min(times, most)):
         yield draw(rng)
 
 
-def row_sampler(count: int, groups: Rows | None) -> Callable[[np.random.Generator], Rows]:
+def bootstrap_row_sampler(count: int, groups: Rows | None) -> Callable[[np.random.Generator], Rows]:
     """Return a function that draws a bootstrap resample: positions of `count` rows, in whole groups if given."""
     if groups is None:
         return lambda rng: rng.integers(0, count, count)
@@ -271,7 +271,7 @@ def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
         case BoundedMeasure.LATENCY:
             return _measure_latency(bound, subject)
         case BoundedMeasure.SIZE:
-            return UnseenRowsMeasurement(bound, float(measures.pickled_size(subject.pipeline)))
+            return UnseenRowsMeasurement(bound, float(bound_measures.pickled_size(subject.pipeline)))
         case BoundedMeasure.DISPARITY:
             return _measure_disparity(bound, subject)
         case _:
@@ -280,7 +280,7 @@ def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
 
 def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     given = (subject.pipeline, subject.fold.held_out, subject.count, subject.clock, TIMING_COUNT)
-    found = np.array(measures.time_predictions(*given, writes=subject.writes))
+    found = np.array(bound_measures.time_predictions(*given, writes=subject.writes))
     medians = [median(found[turns]) for turns in bootstrap_rows(TIMING_COUNT, subject.seed)]
     return _with_interval(bound, median(found), np.array(medians))
 
@@ -288,7 +288,7 @@ def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeas
 def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
     scorer, of_group = find_scorer(bound.scorer), np.full(subject.count, len(groups))
-    value = _score_range(measures.group_scores(scorer, answers, target, groups))
+    value = _score_range(bound_measures.group_scores(scorer, answers, target, groups))
     if math.isnan(value):
         reason = f"fewer than two groups of `{bound.column}` have a score on these rows"
         return UnseenRowsMeasurement(bound, None, reason=reason)
@@ -308,7 +308,7 @@ def _resampled_disparity(
 ) -> float:
     there = [places for group in range(groups) if len(places := np.flatnonzero(of_group == group))]
     try:
-        return _score_range(measures.group_scores(scorer, answers, target, there))
+        return _score_range(bound_measures.group_scores(scorer, answers, target, there))
     except Exception:  # noqa: BLE001 - the predictions exist: only the scorer can fail on these rows
         return math.nan
 
@@ -357,7 +357,7 @@ def _select_rows(features: Any, rows: Rows) -> Any:
 def _with_known_predictions(pipeline: Any, answers: CachedPredictions, own: Any) -> Any:
     """Return a copy of the pipeline that answers from cached predictions when it is called on the rows `own`."""
     asked = copy(pipeline)
-    for question in measures.PREDICTION_METHODS:
+    for question in bound_measures.PREDICTION_METHODS:
         if hasattr(pipeline, question):
             setattr(asked, question, _known_or_computed(getattr(answers, question), getattr(pipeline, question), own))
     return asked
@@ -385,7 +385,7 @@ def held_out_interval(
     places = [np.flatnonzero(held_out.folds == fold) for fold in np.unique(held_out.folds)]
     if groups is not None and min(len(np.unique(groups[each])) for each in places) < MIN_GROUPS:
         return None, None
-    samplers = [row_sampler(len(each), None if groups is None else groups[each]) for each in places]
+    samplers = [bootstrap_row_sampler(len(each), None if groups is None else groups[each]) for each in places]
     losses = []
     for _ in range(MIN_RESAMPLES):
         rows = np.concatenate([each[draw(rng)] for each, draw in zip(places, samplers, strict=True)])

@@ -12,7 +12,7 @@ import numpy as np
 from spacelang.ir.task import NEGATED_PREFIX, BoundedMeasure, FunctionBound
 from spacelang.runtime.black_box.function_objective import function_fingerprint, function_name
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import SHOWN_DIGITS
+from spacelang.runtime.storage.run_header import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from spacelang.runtime.scoring.metric import LossFunction, Metric
@@ -31,7 +31,7 @@ def scorer_metric(scorer: Scorer, classes: tuple[Any, ...]) -> "Metric":
     """
     from spacelang.runtime.scoring.metric import Metric, ScorerLoss, named_metric  # It imports pandas
 
-    if (known := name_of_scorer(scorer)) is not None:
+    if (known := sklearn_scorer_name(scorer)) is not None:
         return named_metric(known)
     name = _free_name(_word(scorer))
     loss: LossFunction = _LabelledScorer(scorer, classes) if classes else scorer
@@ -40,9 +40,9 @@ def scorer_metric(scorer: Scorer, classes: tuple[Any, ...]) -> "Metric":
     return Metric(name, f"1 - {name}", ScorerLoss(loss, -1.0, 1.0))
 
 
-def describe_scorer(scorer: Scorer) -> str:
+def scorer_fingerprint(scorer: Scorer) -> str:
     """Return a text that is equal for equal scorers, by which a run is resumed; empty for a scorer with a name."""
-    if name_of_scorer(scorer) is not None:
+    if sklearn_scorer_name(scorer) is not None:
         return ""
     # A scorer of `make_scorer` has its function as an attribute, of which the scorer's identity has only the source.
     inner = getattr(scorer, "_score_func", None)
@@ -50,7 +50,7 @@ def describe_scorer(scorer: Scorer) -> str:
     return f"{_word(scorer)}, content {sha256(' '.join(identities).encode()).hexdigest()[:SHOWN_DIGITS]}"
 
 
-def name_of_scorer(scorer: Any) -> str | None:
+def sklearn_scorer_name(scorer: Any) -> str | None:
     """Return the name under which scikit-learn has a scorer, or None."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
@@ -141,14 +141,14 @@ class Constraint:
 
     def __post_init__(self) -> None:
         """Raise ConstraintError for an invalid name, function or limit."""
-        function_bound(self.name, self.limit)
+        make_function_bound(self.name, self.limit)
         if not callable(self.function):
             raise ConstraintError(f"the constraint `{self.name}` needs a function, not `{self.function!r}`")
 
     @property
     def bound(self) -> FunctionBound:
         """The name and the limit, as trials and stored runs have them."""
-        return function_bound(self.name, self.limit)
+        return make_function_bound(self.name, self.limit)
 
     def measure(self, pipeline: Any, features: Any, target: Any) -> float:
         """Return the function's value; raise ConstraintError if it raises (except MemoryError) or returns no number."""
@@ -174,7 +174,7 @@ def protect_from_changes(table: Any) -> Any:
     return view
 
 
-def function_bound(name: object, limit: float) -> FunctionBound:
+def make_function_bound(name: object, limit: float) -> FunctionBound:
     """Return the bound of a function by its name; raise ConstraintError for an invalid name or limit."""
     if not (isinstance(name, str) and name.isidentifier()):
         raise ConstraintError(f"invalid constraint name `{name}`", "use one word, such as `leaves`")

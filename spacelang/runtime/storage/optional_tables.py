@@ -43,7 +43,7 @@ class OptionalTable:
         return connection.execute(query, values).fetchall() if self.exists_in(connection) else []
 
     def rows_by_trial(self, connection: sqlite3.Connection, columns: str, trials: Sequence[int]) -> dict[int, Row]:
-        """Return some columns of these trials by trial; they must be consecutive, as the query selects a range."""
+        """Return `columns` of each trial, by trial number; the trials must be consecutive, as one range is selected."""
         if not trials:
             return {}
         query = f"SELECT trial, {columns} FROM {self.name} WHERE trial BETWEEN ? AND ?"

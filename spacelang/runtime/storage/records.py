@@ -27,10 +27,10 @@ from spacelang.runtime.storage.trial_columns import (
     TRIAL_COLUMNS,
     VERSION,
     as_sqlite_real,
-    columns_of,
+    columns_of_version,
     create_statement,
     parse_named_numbers,
-    record_fields,
+    trial_record_fields,
     values_by_sql_name,
 )
 
@@ -120,7 +120,11 @@ OPTIONAL_TABLES: Final = {
 }
 """The tables that are created when first needed, and the number that each one adds to the version."""
 LAYOUTS: Final = {
-    version + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES[:-1], create_statement(columns_of(version)), *more)
+    version + sum(map(OPTIONAL_TABLES.__getitem__, more)): (
+        *TABLES[:-1],
+        create_statement(columns_of_version(version)),
+        *more,
+    )
     for version in range(FIRST_VERSION, VERSION + 1)
     for count in range(len(OPTIONAL_TABLES) + 1)
     for more in combinations(OPTIONAL_TABLES, count)
@@ -143,7 +147,7 @@ TEST_TYPES: Final = (int, *(MAYBE_REAL,) * 3, int, str)
 TEST_BOUND_TYPES: Final = (int, str, *(MAYBE_INFINITE,) * 3, str)
 
 
-def check_types(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:
+def check_column_types(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:
     """Raise TypeError if a value of a row has a wrong type, which SQLite does not prevent."""
     for value, kind in zip(row, kinds, strict=False):
         if not isinstance(value, kind) or (value in _INFINITIES and kind is not MAYBE_INFINITE):
@@ -167,7 +171,7 @@ def record_to_row(record: TrialRecord) -> Row:
 
 def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
     """Return the trial of a row with request columns and the run's `bounds`; raise ValueError or TypeError."""
-    check_types(row, TRIAL_TYPES)
+    check_column_types(row, TRIAL_TYPES)
     found, (proposal, seconds, memo) = values_by_sql_name(row[: len(TRIAL_COLUMNS)]), row[len(TRIAL_COLUMNS) :]
     measured = [value for _, value in parse_named_numbers(found["constraints"])]
     trial = Trial(
@@ -183,7 +187,7 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
         folds=found["folds"],
         objectives=parse_named_numbers(found["objectives"]),
     )
-    return TrialRecord(trial=trial, proposal=proposal, **record_fields(row[: len(TRIAL_COLUMNS)]))
+    return TrialRecord(trial=trial, proposal=proposal, **trial_record_fields(row[: len(TRIAL_COLUMNS)]))
 
 
 def session_to_row(session: Session) -> Row:
@@ -216,10 +220,10 @@ def with_digest(row: Row) -> Row:
 
 
 def verify_and_strip_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], record_name: str) -> Row:
-    """Return a row without its digest; raise ValueError if it differs, and TypeError as `check_types`."""
+    """Return a row without its digest; raise ValueError if it differs, and TypeError as `check_column_types`."""
     if with_digest(row[:-1]) != row:
         raise ValueError(f"{record_name} does not match its checksum")
-    check_types(row[:-1], kinds)
+    check_column_types(row[:-1], kinds)
     return row[:-1]
 
 

@@ -24,7 +24,6 @@ from typing import Final
 
 from spacelang.runtime.history import SessionStart, TrialRecord
 from spacelang.runtime.storage import records, store_errors, store_file
-from spacelang.runtime.storage.header import RunHeader, current_versions, version_changes
 from spacelang.runtime.storage.optional_tables import (
     ENSEMBLE_TABLE,
     LIMITS_TABLE,
@@ -33,6 +32,7 @@ from spacelang.runtime.storage.optional_tables import (
     pack_predictions,
 )
 from spacelang.runtime.storage.records import Row, Session
+from spacelang.runtime.storage.run_header import RunHeader, current_versions, version_changes
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.runtime.storage.trial_columns import TRIAL_COLUMNS
@@ -46,7 +46,7 @@ REPLACE_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
 
 
 class Store(StoredRun):
-    """The store of a run that this process writes; `end_session` closes it in order, but nothing is lost without."""
+    """The store of a run that this process writes. `end_session` closes it; without it no stored trial is lost."""
 
     stores_predictions = True
 
@@ -126,7 +126,7 @@ class Store(StoredRun):
         return tuple(SessionStart(each.after, each.workers) for each in self.sessions if each.workers is not None)
 
     def start_session(self, workers: int) -> None:
-        """Store that this session continues from the earlier trials with so many workers. Raises StoreError."""
+        """Store the start of this session after the earlier trials, with its number of workers. Raises StoreError."""
         if self._session is None:
             return
         session = replace(self._session, workers=workers)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from spacelang.runtime.storage import store_errors
-from spacelang.runtime.storage.header import RunHeader, header_from_texts, header_to_texts
 from spacelang.runtime.storage.records import APPLICATION_ID, LAYOUTS, TABLES, RunState, row_digest
+from spacelang.runtime.storage.run_header import RunHeader, header_from_texts, header_to_texts
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.trial_columns import FIRST_VERSION, VERSION
 

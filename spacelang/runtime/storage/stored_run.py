@@ -23,9 +23,9 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import Improvement, TrialRecord
 from spacelang.runtime.listeners import Closeable
 from spacelang.runtime.storage import optional_tables, records
-from spacelang.runtime.storage.header import SCORER_SETTING, WEIGHTS_SETTING, RunHeader
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 from spacelang.runtime.storage.records import LIMIT_FLAGS, Row, RunState, Session
+from spacelang.runtime.storage.run_header import SCORER_SETTING, WEIGHTS_SETTING, RunHeader
 from spacelang.runtime.storage.store_errors import convert_damage_errors, convert_store_errors, damaged_store_error
 from spacelang.runtime.storage.store_file import check_is_readable_store, read_header, state_of_unended_run
 from spacelang.runtime.storage.trial_columns import add_missing_columns
@@ -106,10 +106,10 @@ class StoredRun(Closeable):
             return None
         trial, loss, feasible, _ = found
         with convert_damage_errors(self.path):
-            records.check_types((trial, loss, feasible), (int, float, int))
+            records.check_column_types((trial, loss, feasible), (int, float, int))
         return trial, loss, bool(feasible)
 
-    def ranked(self, count: int) -> tuple[int, ...]:
+    def best_trial_numbers(self, count: int) -> tuple[int, ...]:
         """Return the numbers of up to `count` best trials, best first, one for each configuration."""
         found: dict[str, int] = {}
         with (
@@ -254,7 +254,7 @@ def _incumbents(points: Iterable[tuple[float, int, float]]) -> Iterator[Improvem
     least = inf
     for finished, trial, loss in points:
         if loss < least:
-            records.check_types((finished, trial, loss), (float, int, float))
+            records.check_column_types((finished, trial, loss), (float, int, float))
             least = loss
             yield Improvement(finished, trial, loss)
 
@@ -271,7 +271,7 @@ def stored_data_options(header: RunHeader) -> DataOptions:
         return DataOptions()
 
 
-def is_held_by_program(header: RunHeader) -> bool:
+def was_data_passed_by_program(header: RunHeader) -> bool:
     """Return True if the rows were passed by a program, so that the name of the data is no file and no collection."""
     options = stored_data_options(header)
     return bool(header.data.rows) and options.reference is None and not {".", ":"} & {*header.data.name}
@@ -325,7 +325,7 @@ def scorer_package(header: RunHeader) -> str | None:
     return package if module != METRICS and package.isidentifier() else None
 
 
-def arguments_to_repeat(header: RunHeader) -> tuple[str, ...]:
+def python_arguments_to_repeat(header: RunHeader) -> tuple[str, ...]:
     """Return the arguments of the program that its store does not hold, as they are given in Python: `metric=mine`."""
     names = {SCORER_SETTING: "metric", WEIGHTS_SETTING: "sample_weight"}
     missing = [each for each in names if each in header.settings and each not in header.data_options]

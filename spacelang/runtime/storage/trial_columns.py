@@ -180,7 +180,7 @@ def create_statement(columns: Sequence[TrialColumn]) -> str:
 VERSION: Final = max(each.since for each in TRIAL_COLUMNS)  # The version of the tables that every store has
 
 
-def columns_of(version: int) -> tuple[TrialColumn, ...]:
+def columns_of_version(version: int) -> tuple[TrialColumn, ...]:
     """Return the columns that stores of a version have."""
     return tuple(each for each in TRIAL_COLUMNS if each.since <= version)
 
@@ -196,7 +196,7 @@ JSON_COLUMNS: Final = (
 _BY_NAME: Final = {each.name: each for each in TRIAL_COLUMNS}
 
 
-def trial_document(record: TrialRecord) -> dict[str, object]:
+def trial_to_json(record: TrialRecord) -> dict[str, object]:
     """Return a trial as a dictionary that the `json` module can write."""
     return {name: _BY_NAME[name].value(record) for name in JSON_COLUMNS}
 
@@ -301,7 +301,7 @@ def add_missing_columns(row: Sequence[Any]) -> tuple[Any, ...]:
     return (*row, *(each.older for each in TRIAL_COLUMNS[len(row) :]))
 
 
-def record_fields(row: Sequence[Any]) -> dict[str, Any]:
+def trial_record_fields(row: Sequence[Any]) -> dict[str, Any]:
     """Return the stored values that are fields of `TrialRecord`, by their names."""
     found = ((each, value) for each, value in zip(TRIAL_COLUMNS, row, strict=True) if each.field)
     return {each.field: bool(value) if each.dtype == "bool" else value for each, value in found}

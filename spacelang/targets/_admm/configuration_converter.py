@@ -22,7 +22,13 @@ from spacelang.ir.expr import (
     mentioned_addresses,
 )
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
-from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column, encode_values, join_column_pieces
+from spacelang.sampling.batch_builder import (
+    BatchBuilder,
+    ConfigurationBatch,
+    SparseColumn,
+    encode_values,
+    join_column_pieces,
+)
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
 from spacelang.targets._admm.layout import Block, Indicator, StepOrder, ThetaColumns, VariableLayout
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
@@ -37,7 +43,9 @@ ValuePieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 class BatchConstraints:
     """Conditions and constraints over rows: logic on arrays, other tests once for each combination of values."""
 
-    def __init__(self, space: Space, count: int, decisions: Mapping[str, Array], given: Mapping[str, Column]) -> None:
+    def __init__(
+        self, space: Space, count: int, decisions: Mapping[str, Array], given: Mapping[str, SparseColumn]
+    ) -> None:
         """Create the evaluation of `count` rows, by address: branch indices (-1: not reached), and active values."""
         self._space, self._count, self._decisions, self._given = space, count, decisions, given
         self._active: dict[str, Array] = {}
@@ -45,7 +53,7 @@ class BatchConstraints:
         self._cached_values: dict[str, tuple[list[ValueKey], list[ExpressionValue]]] = {}
 
     @cached_property
-    def batch(self) -> Batch:
+    def batch(self) -> ConfigurationBatch:
         """The rows as a batch, with the values of the hyperparameters that are active in them."""
         found = {}
         for node in self._space.hyperparameters:
@@ -55,8 +63,8 @@ class BatchConstraints:
                 if len(kept) == len(column.rows):
                     found[node.address] = column
                 elif len(kept):
-                    found[node.address] = Column(column.rows[kept], column.values.take(kept))
-        return Batch(self._space, self._count, self._decisions, found)
+                    found[node.address] = SparseColumn(column.rows[kept], column.values.take(kept))
+        return ConfigurationBatch(self._space, self._count, self._decisions, found)
 
     @cached_property
     def is_admitted(self) -> Array:
@@ -177,10 +185,10 @@ class ConfigurationConverter:
         """Return the point of a member; variables that are not active in it have their defaults."""
         return self.encode_all([configuration])[0]
 
-    def encode_all(self, configurations: Sequence[Configuration] | Batch) -> AdmmPoints:
+    def encode_all(self, configurations: Sequence[Configuration] | ConfigurationBatch) -> AdmmPoints:
         """Return the points of members, in their order."""
         given = configurations
-        columns = given if isinstance(given, Batch) else self._tabulator.build(given)
+        columns = given if isinstance(given, ConfigurationBatch) else self._tabulator.build(given)
         points = self.points_with_default_theta(len(columns))
         unreached = np.full(len(columns), -1)
         decisions = {address: columns.decisions.get(address, unreached) for address in self.choices}
@@ -202,7 +210,7 @@ class ConfigurationConverter:
         orders = tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders)
         return AdmmPoints(np.zeros((count, self.layout.width), np.int8), theta_c, theta_d, orders)
 
-    def _alternative_indices(self, block: Block, columns: Batch, decisions: Mapping[str, Array]) -> Array:
+    def _alternative_indices(self, block: Block, columns: ConfigurationBatch, decisions: Mapping[str, Array]) -> Array:
         places = decisions[block.address]
         found = np.zeros(len(places), np.int64)
         for place, numbers in block.alternatives_by_branch.items():
@@ -213,7 +221,9 @@ class ConfigurationConverter:
                 found[rows[self._is_taken(alternative, rows, columns, decisions)]] = number
         return found
 
-    def _is_taken(self, way: Indicator, rows: Array, columns: Batch, decisions: Mapping[str, Array]) -> Array:
+    def _is_taken(
+        self, way: Indicator, rows: Array, columns: ConfigurationBatch, decisions: Mapping[str, Array]
+    ) -> Array:
         """Return True for each of the rows that takes an alternative; all rows must have its branch."""
         taken: Array = np.ones(len(rows), bool)
         for address, branch in way.case.branches.items():
@@ -228,7 +238,12 @@ class ConfigurationConverter:
         return taken
 
     def _write(
-        self, points: AdmmPoints, slots: Columns, columns: Batch, decisions: Mapping[str, Array], mine: Array | None
+        self,
+        points: AdmmPoints,
+        slots: Columns,
+        columns: ConfigurationBatch,
+        decisions: Mapping[str, Array],
+        mine: Array | None,
     ) -> None:
         for slot in slots:
             if slot.address in self.choices:
@@ -255,7 +270,7 @@ class ConfigurationConverter:
         """Return the configurations of points, in their order; see `decode`."""
         return self.to_batch(points).configurations()
 
-    def to_batch(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Batch:
+    def to_batch(self, points: AdmmPoints | Sequence[AdmmPoint]) -> ConfigurationBatch:
         """Return the configurations of points as a batch; see `decode`."""
         return self.evaluate(self._with_nearest_theta(self.to_points(points))).batch
 

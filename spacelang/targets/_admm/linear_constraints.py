@@ -14,9 +14,17 @@ from typing import Final, TypeAlias
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import contains
 from spacelang.ir.space import Constraint
+from spacelang.solver.bucket_elimination import (
+    EXISTS,
+    Factor,
+    FactorGraph,
+    State,
+    Table,
+    TooManyJointStatesError,
+    eliminate,
+)
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import EXISTS, Factor, FactorGraph, State, Table, TooManyJointStatesError, eliminate
-from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
 from spacelang.targets._admm.layout import Block, Indicator, VariableLayout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
@@ -69,15 +77,15 @@ def _sort_constraints(rules: Iterable[LinearConstraint], layout: VariableLayout)
     return tuple(sorted(ordered, key=lambda rule: (len(rule.terms), [(places[a], which) for a, which in rule.terms])))
 
 
-def _decision_factors(structures: Structures, network: Network, settled: frozenset[str]) -> FactorGraph:
-    decided = structures.existence_solver.weighted_decisions(network)
+def _decision_factors(structures: Structures, network: ConstraintNetwork, settled: frozenset[str]) -> FactorGraph:
+    decided = structures.existence_solver.weighted_decision_graph(network)
     if not settled & network.states.keys():
         return decided
     return network.with_factors(decided.factors).project_out(network.existential_variables - settled)
 
 
 def _constraint_on_block(
-    block: Block, context: Sequence[tuple[str, str]], network: Network, graph: FactorGraph
+    block: Block, context: Sequence[tuple[str, str]], network: ConstraintNetwork, graph: FactorGraph
 ) -> Iterator[LinearConstraint]:
     """Yield a constraint that excludes the alternatives of a block for which a network has no member in `context`."""
     dead = []
@@ -91,7 +99,7 @@ def _constraint_on_block(
         yield LinearConstraint(((block.address, tuple(dead)),))
 
 
-def _possible_states(name: str, network: Network, alternative: Indicator, block: Block) -> Sequence[State]:
+def _possible_states(name: str, network: ConstraintNetwork, alternative: Indicator, block: Block) -> Sequence[State]:
     states, settled = network.states[name], alternative.case
     if name == block.address:
         return [alternative.branch_index]
@@ -108,7 +116,7 @@ def _possible_states(name: str, network: Network, alternative: Indicator, block:
 
 
 def _block_factors(
-    structures: Structures, blocks: Mapping[str, Block], network: Network, graph: FactorGraph
+    structures: Structures, blocks: Mapping[str, Block], network: ConstraintNetwork, graph: FactorGraph
 ) -> tuple[tuple[Factor, ...], dict[str, Axis]]:
     """Return the factors over z and orders alone, and the alternatives that their states stand for.
 

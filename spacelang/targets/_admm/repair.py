@@ -19,13 +19,13 @@ from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value, to_fraction
 from spacelang.ir.walk import Assignment, Structure, assemble_configuration, walk_reached_variables
 from spacelang.sampling.value_codes import part_index_and_code
-from spacelang.solver.conditioning import Component
-from spacelang.solver.counting import ChangeWeights, Structures, index_of_minimum
-from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
-from spacelang.solver.elimination import FEWEST, Elimination, State
-from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
-from spacelang.solver.model import WeightedModelSolver, Weights
-from spacelang.solver.network import UNREACHED, Network
+from spacelang.solver.bucket_elimination import FEWEST, Elimination, State
+from spacelang.solver.conditioning_on_decisions import HyperparameterComponent
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork
+from spacelang.solver.counting import ChangeCostWeights, Structures, index_of_minimum
+from spacelang.solver.defaults import DefaultCompleter, member_nearest_to_default
+from spacelang.solver.linear_inequalities import InequalitySystem, find_feasible_values, is_feasible_system
+from spacelang.solver.model import SolverWeights, WeightedModelSolver
 
 ValueFunction: TypeAlias = Callable[[Hyperparameter], Value]
 """A function that returns the wanted value of a hyperparameter, which is a member of its domain."""
@@ -66,7 +66,7 @@ class MemberRepair:
         found = Configuration(values)
         if first_exclusion(self._space, found) is not None:
             found = self._completer.complete(structure)
-        return found if first_exclusion(self._space, found) is None else nearest_to_default(self._structures)[1]
+        return found if first_exclusion(self._space, found) is None else member_nearest_to_default(self._structures)[1]
 
     def nearest_structure(self, branches: Mapping[str, str]) -> Structure:
         """Return the nearest structure that has a member."""
@@ -78,12 +78,12 @@ class MemberRepair:
 
     def _find_structure(self, branches: tuple[str, ...]) -> Structure:
         wanted = dict(zip((choice.address for choice in self._space.decisions), branches, strict=True))
-        return WeightedModelSolver(self._structures.model, ChangeWeights(wanted, self._costs)).draw_structure(
+        return WeightedModelSolver(self._structures.model, ChangeCostWeights(wanted, self._costs)).draw_structure(
             index_of_minimum
         )
 
     def _component_values(
-        self, component: Component, structure: Structure, wanted: ValueFunction
+        self, component: HyperparameterComponent, structure: Structure, wanted: ValueFunction
     ) -> Mapping[str, Value]:
         if component.is_free:
             node = component.members[0].hyperparameter
@@ -106,7 +106,7 @@ class MemberRepair:
         return dict(assemble_configuration(space, {}, lambda node: given[node.address]))
 
     def _solve(
-        self, component: Component, situation: tuple[int, ...], number: int, own: tuple[State, ...]
+        self, component: HyperparameterComponent, situation: tuple[int, ...], number: int, own: tuple[State, ...]
     ) -> Elimination:
         model = self._conditioning.residual_model(component, situation)
         network = model.by_context[()][number]
@@ -114,7 +114,7 @@ class MemberRepair:
         return WeightedModelSolver(model, _CellChanges(wanted)).solve(network)
 
 
-class _CellChanges(Weights):
+class _CellChanges(SolverWeights):
     existential = False
     semiring = FEWEST
 
@@ -125,13 +125,13 @@ class _CellChanges(Weights):
         return 1 if cell is self._wanted[hyperparameter.address] else 2
 
 
-def _is_violated(space: Space, network: Network, given: Mapping[str, Value]) -> bool:
+def _is_violated(space: Space, network: ConstraintNetwork, given: Mapping[str, Value]) -> bool:
     assignment = Assignment(space, {}, lambda node: given[node.address])
     return any(is_violated(constraint, assignment) for constraint in network.constraints)
 
 
 def _changed_values(
-    network: Network, elimination: Elimination, given: Mapping[str, Value]
+    network: ConstraintNetwork, elimination: Elimination, given: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
     """Yield repaired values with changes in as few cells as possible.
 
@@ -158,7 +158,7 @@ def _changed_values(
 
 
 def _satisfying_values(
-    network: Network, states: Mapping[str, State], kept: Mapping[str, Value]
+    network: ConstraintNetwork, states: Mapping[str, State], kept: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
     """Yield values of compared ranges: each as near as the earlier ones allow, then freer in two steps."""
     free, needed = network.required_comparisons(states)

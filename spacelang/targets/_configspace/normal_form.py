@@ -16,7 +16,7 @@ from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.space_questions import FixedPiece
-from spacelang.solver.domain_cells import cut_points_of, distinguished_cells, join_pieces
+from spacelang.solver.domain_cells import cut_at_atoms, cut_points_of, join_cells
 from spacelang.targets._configspace import encoded_domains as cs
 
 MAX_CONJUNCTIONS: Final = 120
@@ -235,7 +235,7 @@ def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: 
                 size = piece.part.size
                 if cut_points_of(atom) is None and (size is None or size > MAX_JOINT_VALUES):
                     raise InexpressibleError
-                cut = distinguished_cells(piece.part, (atom,))
+                cut = cut_at_atoms(piece.part, (atom,))
                 wanted = [cell for cell in cut if is_wanted(cell.representative)]
                 found.append(_cells_form(piece, wanted, len(cut), activity))
     return disjunction(*found)
@@ -258,7 +258,7 @@ def _cells_form(
     is_narrow = own.upper - own.lower < MIN_RELATIVE_WIDTH * max(1.0, abs(own.lower), abs(own.upper))
     if (own.kind.endswith("float") and is_narrow) or not is_comparable(piece.part):
         raise InexpressibleError
-    found = join_pieces(piece.part, wanted)
+    found = join_cells(piece.part, wanted)
     runs = found.parts if not isinstance(found, Grid | Real | Categorical) else (found,)
     return disjunction(*(_run_form(piece, run) for run in runs))
 

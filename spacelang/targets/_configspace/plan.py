@@ -11,8 +11,8 @@ from spacelang.ir.domain import Domain, SimpleDomain, Union, contains, parts
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import Value
 from spacelang.reductions.space_questions import VariableNames
+from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import Network
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace import normal_form as dnf
 from spacelang.targets._configspace.normal_form import ALWAYS, NEVER, Conjunction, NormalForm, conjunction, disjunction
@@ -43,7 +43,7 @@ class Plan:
     readers: Mapping[str, Reader]
     writers: tuple[Writer, ...]
     coded: tuple[tuple[Choice | Hyperparameter, cs.EncodedDomain | cs.FlatHyperparameter], ...]
-    unfolded: tuple[Network, ...]
+    unfolded: tuple[ConstraintNetwork, ...]
 
     @cached_property
     def indices(self) -> Mapping[str, int]:
@@ -73,7 +73,7 @@ class PlanBuilder:
     writers: list[Writer] = field(default_factory=list)
     coded: list[tuple[Choice | Hyperparameter, cs.EncodedDomain | cs.FlatHyperparameter]] = field(default_factory=list)
     decisions: dict[str, cs.FlatHyperparameter] = field(default_factory=dict)
-    unfolded: list[Network] = field(default_factory=list)
+    unfolded: list[ConstraintNetwork] = field(default_factory=list)
     _depths: dict[tuple[str, NormalForm], int] = field(default_factory=dict)
 
     def copy(self) -> "PlanBuilder":
@@ -157,7 +157,7 @@ class PlanBuilder:
 class DirectNetworkConverter:
     """A conversion of one network, without unfolding it, into entries of a plan."""
 
-    def __init__(self, plan: PlanBuilder, network: Network) -> None:
+    def __init__(self, plan: PlanBuilder, network: ConstraintNetwork) -> None:
         self.plan, self.network = plan, network
         self.cells = network.cells
         self.members: Mapping[str, Variable] = {member.address: member for member in network.members}

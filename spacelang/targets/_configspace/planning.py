@@ -20,10 +20,10 @@ from spacelang.reductions import unfolding
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import VariableNames
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
+from spacelang.solver.constraint_network import ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import WeightedModelSolver
-from spacelang.solver.network import Network, TooManyConnectedVariablesError
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace import normal_form as dnf
 from spacelang.targets._configspace.normal_form import NEVER, InexpressibleError, NormalForm, disjunction
@@ -38,7 +38,7 @@ NOT_ACTIVE: Final = "(not active)"
 class RefusedConstraintsError(Exception):
     """An error for a network whose conditions or constraints ConfigSpace cannot express at all."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: ConstraintNetwork) -> None:
         super().__init__()
         self.network = network
 
@@ -74,7 +74,7 @@ class Planner:
                     for branch in decision.choices:
                         self.add_networks((*member.owners, (member.address, str(branch))))
 
-    def _is_worth_trying(self, network: Network) -> bool:
+    def _is_worth_trying(self, network: ConstraintNetwork) -> bool:
         """Return True if enough draws satisfy the constraints, and none fixes a float range to single values."""
         if not network.constraints:
             return True
@@ -94,7 +94,7 @@ class Planner:
         }
         return all((supported[address] - {-1}) - mine or not supported[address] for address, mine in points.items())
 
-    def _try_direct(self, network: Network) -> bool:
+    def _try_direct(self, network: ConstraintNetwork) -> bool:
         """Try to add a network as it is; return False and restore the plan if ConfigSpace cannot express it."""
         before = self.plan.copy()
         try:

@@ -19,7 +19,7 @@ from spacelang.reductions.relation_groups import inequalities_of
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions, VariableNames
 from spacelang.reductions.unfolding import Fork
 from spacelang.sampling.unit_scale import from_unit_function
-from spacelang.solver.linear import Inequality, difference
+from spacelang.solver.linear_inequalities import Inequality, linear_difference
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.optuna_calls import exact_decimal_code, exact_number_code, plain_number, sum_code
 from spacelang.targets._exports.python_conditions import FoundValueTests, combined
@@ -144,7 +144,7 @@ class _SumTests(FoundValueTests):
         if compares_two_hyperparameters(atom) or not _is_sum(atom, self._space):
             return super()._atom(atom, known, truth=truth)
         assert isinstance(atom, expr.Compare)
-        form = difference(atom)
+        form = linear_difference(atom)
         assert form is not None
         sign = atom.relation if truth else expr.NEGATED_SIGNS[atom.relation]
         terms = [(exact_decimal_code(code), factor) for code, factor in self._terms(form.factors)]
@@ -158,7 +158,7 @@ class _SumTests(FoundValueTests):
 
 def _is_sum(atom: Expr, space: Space) -> bool:
     """Return True for a comparison of sums of ranges."""
-    form = difference(atom) if isinstance(atom, expr.Compare) else None
+    form = linear_difference(atom) if isinstance(atom, expr.Compare) else None
     domains = (space.variables[address].hyperparameter.domain for address in expr.references(atom))
     return (
         form is not None

@@ -10,7 +10,7 @@ from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, contains, memb
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
-from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_points_of, distinguished_cells, join_pieces
+from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_at_atoms, cut_points_of, join_cells
 
 
 def is_testable(condition: Expr, space: Space) -> bool:
@@ -62,9 +62,9 @@ def true_parts(domain: Domain, atom: Expr, truth: bool) -> tuple[TruePart, ...]:
 
     found = []
     for part in parts(domain):
-        cells = distinguished_cells(part, (atom,))
+        cells = cut_at_atoms(part, (atom,))
         wanted = [cell for cell in cells if is_wanted(cell.representative)]
-        found.append(TruePart(part, parts(join_pieces(part, wanted)) if wanted else ()))
+        found.append(TruePart(part, parts(join_cells(part, wanted)) if wanted else ()))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value, are_same_value
 from spacelang.ir.walk import unique_value_name
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.defaults import default_configuration
@@ -83,15 +83,17 @@ def test_a_range_among_operators_is_an_alternative_with_a_value() -> None:
 )
 def test_what_is_built_has_the_value(taken: dict[str, str | int], value: int | None) -> None:
     document = Configuration({"reducer": "Birch", "reducer.threshold": 0.2, "estimator": "GaussianNB"} | taken)
-    assert build(space(BIRCH.format(CLUSTERS)), document).steps[0][1].n_clusters == value
+    assert build_pipeline(space(BIRCH.format(CLUSTERS)), document).steps[0][1].n_clusters == value
 
 
 def test_what_is_built_has_the_word_or_the_operator() -> None:
     whole = space(INIT.format("{zero} | LogisticRegression { C : {1, 10} }"))
     before = {"estimator": "GradientBoostingClassifier", "estimator.learning_rate": 0.1}
-    word = build(whole, Configuration(before | {"estimator.init": "zero"}))
+    word = build_pipeline(whole, Configuration(before | {"estimator.init": "zero"}))
     assert word.steps[0][1].init == "zero"
-    inner = build(whole, Configuration(before | {"estimator.init": "LogisticRegression", "estimator.init.C": 10}))
+    inner = build_pipeline(
+        whole, Configuration(before | {"estimator.init": "LogisticRegression", "estimator.init.C": 10})
+    )
     assert inner.steps[0][1].init.C == 10
 
 

@@ -11,7 +11,7 @@ import pytest
 from comparisons import made, run
 
 from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, plots
-from spacelang.bench.comparison.ranks import Ranking
+from spacelang.bench.comparison.ranks import RankingMethod
 
 FILES = {
     f"{name}.{kind}" for name in ("losses_full", "losses_any", "ranks", "ranks_of_runs") for kind in ("png", "svg")
@@ -29,7 +29,7 @@ def drawn(results: ComparisonResults) -> dict[str, bytes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "matplotlib.pyplot", None)  # an import of it fails
         patch.delattr(matplotlib, "pyplot", raising=False)
-        return plots.render_plots(results)
+        return plots.render_plot_files(results)
 
 
 def test_there_are_pngs_and_svgs_of_losses_and_ranks(drawn: dict[str, bytes]) -> None:
@@ -43,7 +43,7 @@ def test_there_are_pngs_and_svgs_of_losses_and_ranks(drawn: dict[str, bytes]) ->
 
 def test_equal_results_give_equal_files_whatever_users_set_for_their_plots(drawn: dict[str, bytes]) -> None:
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black"}):
-        assert plots.render_plots(made()) == drawn
+        assert plots.render_plot_files(made()) == drawn
         assert matplotlib.rcParams["font.size"] == 30
     assert not re.search(rb"\d{4}-\d\d-\d\dT", drawn["ranks.svg"]), "no date"
 
@@ -77,8 +77,8 @@ def test_lines_are_the_medians_and_ranks(results: ComparisonResults) -> None:
 
 def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results: ComparisonResults) -> None:
     with plots._style():
-        (axes, _), (bare, _) = (plots._rank_figure(some, Ranking.RUNS).axes for some in (results, made(seeds=2)))
-    ranks = results.rank_estimates[Ranking.RUNS][IncumbentCandidates.FULL].ranks
+        (axes, _), (bare, _) = (plots._rank_figure(some, RankingMethod.RUNS).axes for some in (results, made(seeds=2)))
+    ranks = results.rank_estimates[RankingMethod.RUNS][IncumbentCandidates.FULL].ranks
     for band, low, high in zip(axes.collections, ranks.low, ranks.high, strict=True):
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == pytest.approx((low.min(), high.max()))

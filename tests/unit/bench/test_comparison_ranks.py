@@ -12,17 +12,17 @@ from hypothesis.extra import numpy as arrays
 
 from spacelang.bench.comparison.ranks import (
     ROUNDING,
+    BootstrapScheme,
+    BootstrapUnit,
     LeadInterval,
     RankEstimates,
-    Ranking,
-    Resampling,
-    ResamplingUnit,
-    choose_resampling,
+    RankingMethod,
+    choose_bootstrap,
     estimate_ranks,
     lead_intervals,
     leaders_by_column,
     mean_over_seeds,
-    ranks,
+    rank_losses,
 )
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -47,7 +47,7 @@ def brute(losses: list[float], tolerance: float) -> list[float]:
 @given(COLUMNS, st.sampled_from([0.0, 0.001, 0.1]), st.data())
 def test_ranks_are_those_of_the_definition(losses: np.ndarray, tolerance: float, data: st.DataObject) -> None:
     axis = data.draw(st.integers(0, losses.ndim - 1))
-    found = ranks(losses, axis, tolerance)
+    found = rank_losses(losses, axis, tolerance)
     assert found.shape == losses.shape
     columns = np.moveaxis(losses, axis, 0).reshape(losses.shape[axis], -1).T
     for column, expected in zip(np.moveaxis(found, axis, 0).reshape(losses.shape[axis], -1).T, columns, strict=True):
@@ -56,14 +56,14 @@ def test_ranks_are_those_of_the_definition(losses: np.ndarray, tolerance: float,
 
 @given(COLUMNS)
 def test_the_average_rank_is_the_middle(losses: np.ndarray) -> None:
-    assert np.allclose(ranks(losses).mean(axis=0), (len(losses) + 1) / 2)
+    assert np.allclose(rank_losses(losses).mean(axis=0), (len(losses) + 1) / 2)
 
 
 @given(COLUMNS, st.randoms(use_true_random=False))
 def test_permuting_optimizers_permutes_ranks(losses: np.ndarray, random: "st.DrawFn") -> None:
     order = list(range(len(losses)))
     random.shuffle(order)
-    assert (ranks(losses)[order] == ranks(losses[order])).all()
+    assert (rank_losses(losses)[order] == rank_losses(losses[order])).all()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_permuting_optimizers_permutes_ranks(losses: np.ndarray, random: "st.Dra
     ],
 )
 def test_ranks(losses: list[float], expected: list[float]) -> None:
-    assert ranks(np.array(losses)).tolist() == expected
+    assert rank_losses(np.array(losses)).tolist() == expected
 
 
 def test_who_is_ahead() -> None:
@@ -105,18 +105,18 @@ def losses(draw: st.DrawFn) -> np.ndarray:
     return np.round(rng.uniform(0, 1, shape), draw(st.sampled_from([1, 4])))
 
 
-def found(losses: np.ndarray, ranking: Ranking, tolerance: float = 0.001) -> RankEstimates:
-    return estimate_ranks(losses, ranking, tolerance, choose_resampling(losses.shape[0], losses.shape[2]))
+def found(losses: np.ndarray, ranking: RankingMethod, tolerance: float = 0.001) -> RankEstimates:
+    return estimate_ranks(losses, ranking, tolerance, choose_bootstrap(losses.shape[0], losses.shape[2]))
 
 
-@given(losses(), st.sampled_from(Ranking))
-def test_intervals_are_about_their_figures_and_within_what_can_be(losses: np.ndarray, ranking: Ranking) -> None:
+@given(losses(), st.sampled_from(RankingMethod))
+def test_intervals_are_about_their_figures_and_within_what_can_be(losses: np.ndarray, ranking: RankingMethod) -> None:
     count = losses.shape[1]
     ranks = found(losses, ranking)
     assert ranks.ranks.value.shape == (count, losses.shape[3])
     assert ranks.differences.value.shape == (count * (count - 1) // 2, losses.shape[3])
     for estimate, least, most in ((ranks.ranks, 1, count), (ranks.differences, 1 - count, count - 1)):
-        if choose_resampling(losses.shape[0], losses.shape[2]) is None:
+        if choose_bootstrap(losses.shape[0], losses.shape[2]) is None:
             assert np.isnan(estimate.low).all()
             assert np.isnan(estimate.high).all()
             assert estimate.is_within_noise.all()
@@ -127,8 +127,10 @@ def test_intervals_are_about_their_figures_and_within_what_can_be(losses: np.nda
             assert (estimate.high <= most).all()
 
 
-@given(losses(), st.sampled_from(Ranking), st.randoms(use_true_random=False))
-def test_other_names_for_optimizers_change_nothing(losses: np.ndarray, ranking: Ranking, random: "st.DrawFn") -> None:
+@given(losses(), st.sampled_from(RankingMethod), st.randoms(use_true_random=False))
+def test_other_names_for_optimizers_change_nothing(
+    losses: np.ndarray, ranking: RankingMethod, random: "st.DrawFn"
+) -> None:
     order = list(range(losses.shape[1]))
     random.shuffle(order)
     one, other = found(losses, ranking), found(losses[:, order], ranking)
@@ -144,26 +146,30 @@ def test_other_names_for_optimizers_change_nothing(losses: np.ndarray, ranking: 
             assert np.allclose(getattr(other.differences, name)[place], expected, equal_nan=True)
 
 
-@given(losses(), st.sampled_from(Ranking), st.data())
-def test_the_same_losses_are_always_within_noise(losses: np.ndarray, ranking: Ranking, data: st.DataObject) -> None:
+@given(losses(), st.sampled_from(RankingMethod), st.data())
+def test_the_same_losses_are_always_within_noise(
+    losses: np.ndarray, ranking: RankingMethod, data: st.DataObject
+) -> None:
     same = losses[:, data.draw(st.integers(0, losses.shape[1] - 1))]
     ranks = found(np.concatenate([losses, same[:, None], same[:, None]], axis=1), ranking)
     assert (ranks.differences.value[-1] == 0).all()
     assert ranks.differences.is_within_noise[-1].all()
 
 
-@given(losses(), st.sampled_from(Ranking))
-def test_a_time_is_judged_by_itself(losses: np.ndarray, ranking: Ranking) -> None:
+@given(losses(), st.sampled_from(RankingMethod))
+def test_a_time_is_judged_by_itself(losses: np.ndarray, ranking: RankingMethod) -> None:
     whole, last = found(losses, ranking).ranks, found(losses[..., -1:], ranking).ranks
     for name in PARTS:
         assert np.allclose(getattr(whole, name)[:, -1:], getattr(last, name), equal_nan=True)
 
 
 def test_resamples_are_of_data_sets_or_else_of_seeds_or_not_at_all() -> None:
-    assert choose_resampling(3, 1) == Resampling(ResamplingUnit.DATA, 3)
-    assert choose_resampling(2, 3) == Resampling(ResamplingUnit.SEEDS, 3)
-    assert choose_resampling(2, 2) is None
-    assert [round(Resampling(ResamplingUnit.DATA, number).largest_undetected_share, 2) for number in (3, 6, 19)] == [
+    assert choose_bootstrap(3, 1) == BootstrapScheme(BootstrapUnit.DATA, 3)
+    assert choose_bootstrap(2, 3) == BootstrapScheme(BootstrapUnit.SEEDS, 3)
+    assert choose_bootstrap(2, 2) is None
+    assert [
+        round(BootstrapScheme(BootstrapUnit.DATA, number).largest_undetected_share, 2) for number in (3, 6, 19)
+    ] == [
         0.71,
         0.46,
         0.18,
@@ -174,12 +180,12 @@ def test_what_differs_by_data_is_seen_over_data_and_not_over_seeds() -> None:
     # On each data set another one is better in every run: that is certain, and says nothing of other data.
     losses = np.full((8, 2, 15, 1), 0.5)
     losses[::2, 0] = losses[1::2, 1] = 0.1
-    for ranking in Ranking:
-        over_data = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.DATA, 8)).ranks
-        over_seeds = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.SEEDS, 15)).ranks
+    for ranking in RankingMethod:
+        over_data = estimate_ranks(losses, ranking, 0.001, BootstrapScheme(BootstrapUnit.DATA, 8)).ranks
+        over_seeds = estimate_ranks(losses, ranking, 0.001, BootstrapScheme(BootstrapUnit.SEEDS, 15)).ranks
         assert over_data.low[0, 0] < 1.05
         assert over_data.high[0, 0] > 1.95
-        unseen = Resampling(ResamplingUnit.SEEDS, 15).largest_undetected_share
+        unseen = BootstrapScheme(BootstrapUnit.SEEDS, 15).largest_undetected_share
         assert (over_seeds.low[0, 0], over_seeds.high[0, 0]) == pytest.approx((1.5 - unseen, 1.5 + unseen))
 
 
@@ -211,9 +217,9 @@ def test_intervals_contain_the_truth_without_being_wider_than_needed(
 @pytest.mark.parametrize(("count", "data"), [(2, 3), (2, 6), (5, 4), (5, 6), (5, 19)])
 def test_intervals_over_data_have_the_truth_in_them(count: int, data: int) -> None:
     """The truth is what many data sets would tell; of 300 comparisons of one pair 285 are 95 %, give or take 4."""
-    truth = estimate_ranks(repeated(count, 20_000, 1.0, 1)[0], Ranking.MEAN_LOSSES, 0.0, None).differences.value
-    different = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 1.0)]
-    equal = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 0.0)]
+    truth = estimate_ranks(repeated(count, 20_000, 1.0, 1)[0], RankingMethod.MEAN_LOSSES, 0.0, None).differences.value
+    different = [found(losses, RankingMethod.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 1.0)]
+    equal = [found(losses, RankingMethod.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 0.0)]
     assert np.mean([(each.low <= truth) & (truth <= each.high) for each in different]) > 0.92
     assert np.mean([each.is_within_noise for each in equal]) > 0.93, "equals are seldom called different"
 
@@ -223,7 +229,7 @@ def test_all_on_one_side_are_evidence_from_six_on(data: int, noise: bool) -> Non
     """Of two equals one is ahead on all of five in 1 of 16 comparisons, on all of six in 1 of 32."""
     losses = np.full((data, 2, 3, 1), 0.5)
     losses[:, 0] = 0.1
-    for ranking in Ranking:
+    for ranking in RankingMethod:
         assert found(losses, ranking).differences.is_within_noise.all() == noise
 
 
@@ -237,7 +243,9 @@ def test_the_interval_of_a_mean_loss_is_below_0_only_where_losses_are() -> None:
 
 def test_what_is_much_better_is_beyond_noise_even_on_few_data_sets() -> None:
     losses = repeated(5, 4, 20.0, 20)
-    assert not any(found(each, Ranking.MEAN_LOSSES).differences.is_within_noise[3] for each in losses), "first and last"
+    assert not any(found(each, RankingMethod.MEAN_LOSSES).differences.is_within_noise[3] for each in losses), (
+        "first and last"
+    )
 
 
 def test_intervals_over_seeds_have_the_truth_in_them() -> None:
@@ -245,9 +253,10 @@ def test_intervals_over_seeds_have_the_truth_in_them() -> None:
     rng = np.random.default_rng(0)
     losses = rng.normal(size=(300, 1, 3, 10, 1)) + 0.3 * np.arange(3)[:, None, None]
     many = rng.normal(size=(1, 3, 100_000, 1)) + 0.3 * np.arange(3)[:, None, None]
-    truth = estimate_ranks(many, Ranking.RUNS, 0.0, None).ranks.value
+    truth = estimate_ranks(many, RankingMethod.RUNS, 0.0, None).ranks.value
     covered = [
-        (each.low <= truth) & (truth <= each.high) for each in (found(some, Ranking.RUNS).ranks for some in losses)
+        (each.low <= truth) & (truth <= each.high)
+        for each in (found(some, RankingMethod.RUNS).ranks for some in losses)
     ]
     assert np.mean(covered) >= 0.92
 
@@ -257,6 +266,6 @@ def test_a_large_comparison_takes_seconds_at_most() -> None:
     for data in (1, 19):
         losses = rng.uniform(0, 0.1, (data, 10, 10, 100))
         start = time.process_time()
-        for ranking in Ranking:
+        for ranking in RankingMethod:
             found(losses, ranking)
         assert time.process_time() - start < 20, "on a busy machine; else it is about one"

@@ -15,8 +15,8 @@ from rich.console import Console
 from spacelang.bench import Comparison
 from spacelang.bench.comparison import (
     ComparisonResults,
-    Curve,
     IncumbentCandidates,
+    IncumbentCurve,
     RunKey,
     WinnerScore,
     incumbent_curve,
@@ -26,7 +26,7 @@ from spacelang.bench.comparison import (
     summary,
     winner_losses,
 )
-from spacelang.bench.comparison.ranks import Ranking
+from spacelang.bench.comparison.ranks import RankingMethod
 from spacelang.bench.comparison.text_report import print_comparison
 from spacelang.ir import trial
 
@@ -34,7 +34,7 @@ MOMENTS = st.floats(0.001, 100, allow_nan=False)
 SCORES = st.lists(st.tuples(MOMENTS, st.floats(0, 1.5)), max_size=8)
 
 
-def value(curve: Curve, second: float, before: float) -> float:
+def value(curve: IncumbentCurve, second: float, before: float) -> float:
     found = before
     for seconds, loss in zip(curve.seconds, curve.losses, strict=True):
         if seconds <= second:
@@ -69,7 +69,7 @@ def test_nothing_rises_and_ranks_average_to_the_middle(results: ComparisonResult
     few = results.at_times(*results.seconds[::85])
     for models in IncumbentCandidates:
         assert (np.diff(results.quartiles[models], axis=-1) <= 1e-12).all()
-        for ranking in Ranking:
+        for ranking in RankingMethod:
             ranks = few.rank_estimates[ranking][models].ranks.value
             assert np.allclose(ranks.mean(axis=0), (len(results.optimizers) + 1) / 2)
     assert (results.losses[IncumbentCandidates.ANY] <= results.losses[IncumbentCandidates.FULL]).all(), (
@@ -84,7 +84,7 @@ def test_permuting_optimizers_permutes_everything(results: ComparisonResults, ra
     results = results.at_times(*results.seconds[::85])
     other = replace(results, optimizers=tuple(results.optimizers[place] for place in order))
     for models in IncumbentCandidates:
-        for ranking in Ranking:
+        for ranking in RankingMethod:
             found, expected = other.rank_estimates[ranking][models].ranks, results.rank_estimates[ranking][models].ranks
             for name in ("value", "low", "high"):
                 assert np.allclose(getattr(found, name), getattr(expected, name)[order], equal_nan=True)
@@ -100,11 +100,11 @@ def test_the_two_kinds_of_ranks_may_turn_an_order_round() -> None:
     results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0, 1, 2, 3, 4), tuple(runs), {"x": "loss"}, 60.0)
     ranks = {
         ranking: results.rank_estimates[ranking][IncumbentCandidates.FULL].ranks.value[:, -1].tolist()
-        for ranking in Ranking
+        for ranking in RankingMethod
     }
-    assert ranks == {Ranking.MEAN_LOSSES: [2.0, 1.0], Ranking.RUNS: [1.2, 1.8]}
+    assert ranks == {RankingMethod.MEAN_LOSSES: [2.0, 1.0], RankingMethod.RUNS: [1.2, 1.8]}
     assert results.leaders_by_rank(IncumbentCandidates.FULL)[-1].leaders == ("b",), "the papers' kind comes first"
-    assert results.leaders_by_rank(IncumbentCandidates.FULL, Ranking.RUNS)[-1].leaders == ("a",)
+    assert results.leaders_by_rank(IncumbentCandidates.FULL, RankingMethod.RUNS)[-1].leaders == ("a",)
     assert results.leaders_by_median("x", IncumbentCandidates.FULL)[-1].leaders == ("a",)
     found = summary.comparison_document(results)
     assert [found["ranks"][ranking]["full"]["a"]["rank"][-1] for ranking in ("mean_losses", "runs")] == [2.0, 1.2]
@@ -127,7 +127,7 @@ def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() 
 def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
     runs = tuple(run(RunKey("x", name, 0), [], reason="everything failed") for name in "ab")
     results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 60.0)
-    assert results.rank_estimates[Ranking.RUNS][IncumbentCandidates.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
+    assert results.rank_estimates[RankingMethod.RUNS][IncumbentCandidates.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
     assert [each.leaders for each in results.leaders_by_rank(IncumbentCandidates.ANY)] == [()]
     assert json.dumps(summary.comparison_document(results), allow_nan=False)
 
@@ -149,7 +149,7 @@ def test_tables_say_what_the_arrays_say() -> None:
     last = quartiles[(quartiles["models"] == "any") & (quartiles["data"] == "second")].groupby("optimizer").last()
     assert last.loc["beta", "median"] == results.quartiles[IncumbentCandidates.ANY][1, 1, 1, -1]
     found = Comparison(results).ranks
-    for ranking in Ranking:
+    for ranking in RankingMethod:
         one = found[(found["models"] == "full") & (found["optimizer"] == "gamma disc=2")]
         one, expected = (
             one[one["ranking"] == ranking.value],
@@ -160,7 +160,7 @@ def test_tables_say_what_the_arrays_say() -> None:
     found = Comparison(results).differences.set_index(["models", "ranking", "optimizer", "other"])
     one, expected = (
         found.loc[("any", "runs", "alpha", "gamma disc=2")],
-        results.rank_estimates[Ranking.RUNS][IncumbentCandidates.ANY],
+        results.rank_estimates[RankingMethod.RUNS][IncumbentCandidates.ANY],
     )
     assert one["seconds"].tolist() == results.seconds.tolist()
     assert one["difference"].tolist() == expected.differences.value[1].tolist()
@@ -178,7 +178,7 @@ def test_the_document_is_json_with_the_same_numbers() -> None:
     assert found["seconds"] == pytest.approx([0.6, 6.0, 60.0])
     told = found["losses"]["full"]["first"]["beta"]
     assert told["median"][-1] == results.quartiles[IncumbentCandidates.FULL][1, 0, 1, -1]
-    for ranking in Ranking:
+    for ranking in RankingMethod:
         ranked = results.rank_estimates[ranking][IncumbentCandidates.ANY]
         told = found["ranks"][ranking]["any"]["alpha"]
         assert [told[name][-1] for name in ("rank", "low", "high")] == pytest.approx(
@@ -190,7 +190,7 @@ def test_the_document_is_json_with_the_same_numbers() -> None:
         assert told["within_noise"][-1] is bool(ranked.differences.is_within_noise[0, -1])
     assert found["intervals"] == {"level": 0.95, "over": "seed", "number": 4}
     assert found["ahead"]["full"]["mean_losses"][-1]["end"] == 60.0
-    assert [each["optimizers"] for each in found["apart"]["full"]] == [list(pair) for pair in results.pairs]
+    assert [each["optimizers"] for each in found["apart"]["full"]] == [list(pair) for pair in results.optimizer_pairs]
     assert found["data"]["first"] == {"loss": "1 - roc_auc", "before": 1.0}
     assert len(found["runs"]) == 24
     assert len(summary.curves_document(results)["ranks"]["runs"]["full"]["alpha"]["low"]) == 256
@@ -243,7 +243,7 @@ def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
     assert judged.losses.value == pytest.approx(np.array([[0.31, 0.21]] * 6))
     assert (judged.losses.low <= judged.losses.value).all()
     assert judged.optimism == pytest.approx(np.array([[0.21, 0.09]] * 6))
-    for ranking in Ranking:
+    for ranking in RankingMethod:
         assert judged.rank_estimates[ranking].ranks.value[:, 0].tolist() == [2.0, 1.0]
         assert not judged.rank_estimates[ranking].differences.is_within_noise.any()
     text = shown(results)
@@ -281,7 +281,7 @@ def test_a_run_without_a_winner_counts_as_before_its_first_score() -> None:
     assert judged is not None
     assert judged.losses.value[0, 1] == pytest.approx((0.20 + 1.0 + 0.22) / 3)
     assert judged.reported[0, 1] == pytest.approx(0.12), "where there is a winner"
-    assert judged.rank_estimates[Ranking.MEAN_LOSSES].ranks.value[:, 0] == pytest.approx([2 - 1 / 6, 1 + 1 / 6])
+    assert judged.rank_estimates[RankingMethod.MEAN_LOSSES].ranks.value[:, 0] == pytest.approx([2 - 1 / 6, 1 + 1 / 6])
     every = frozenset(RunKey("d0", "b", seed) for seed in range(3))
     found = summary.comparison_document(judged_by_others(without=every))
     assert json.loads(json.dumps(found, allow_nan=False))["test"]["losses"]["d0"]["b"]["optimism"] is None
@@ -345,12 +345,17 @@ def test_two_scores_at_the_same_time_count_as_the_better_one() -> None:
 
 
 def test_the_order_in_which_scores_are_listed_does_not_count() -> None:
-    assert incumbent_curve([(3.0, 0.2), (1.0, 0.4), (2.0, 0.3)]) == Curve((1.0, 2.0, 3.0), (0.4, 0.3, 0.2))
+    assert incumbent_curve([(3.0, 0.2), (1.0, 0.4), (2.0, 0.3)]) == IncumbentCurve((1.0, 2.0, 3.0), (0.4, 0.3, 0.2))
 
 
 def test_losses_beyond_one_begin_with_the_worst_first_score() -> None:
-    assert loss_before_first_score([Curve((1.0, 2.0), (7.5, 2.0)), Curve((1.0,), (30.0,)), Curve()]) == 30.0
-    assert loss_before_first_score([Curve((1.0,), (0.2,))]) == 1.0
+    assert (
+        loss_before_first_score(
+            [IncumbentCurve((1.0, 2.0), (7.5, 2.0)), IncumbentCurve((1.0,), (30.0,)), IncumbentCurve()]
+        )
+        == 30.0
+    )
+    assert loss_before_first_score([IncumbentCurve((1.0,), (0.2,))]) == 1.0
     assert loss_before_first_score([]) == 1.0
 
 
@@ -364,6 +369,11 @@ def test_times_are_logarithmic_up_to_the_very_end(runs: list[list[tuple[float, f
 
 
 def test_times_begin_with_the_first_score_of_anybody() -> None:
-    assert logarithmic_times([Curve((0.5, 2.0), (0.4, 0.3)), Curve((0.25,), (0.9,)), Curve()], 60.0)[0] == 0.25
-    assert logarithmic_times([Curve()], 60.0)[0] == pytest.approx(0.06)
-    assert logarithmic_times([Curve((60.0,), (0.1,))], 60.0)[0] == pytest.approx(0.06)
+    assert (
+        logarithmic_times(
+            [IncumbentCurve((0.5, 2.0), (0.4, 0.3)), IncumbentCurve((0.25,), (0.9,)), IncumbentCurve()], 60.0
+        )[0]
+        == 0.25
+    )
+    assert logarithmic_times([IncumbentCurve()], 60.0)[0] == pytest.approx(0.06)
+    assert logarithmic_times([IncumbentCurve((60.0,), (0.1,))], 60.0)[0] == pytest.approx(0.06)

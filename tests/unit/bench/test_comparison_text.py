@@ -8,7 +8,7 @@ from rich.console import Console
 
 from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, progress
 from spacelang.bench.comparison.progress import ComparisonProgress
-from spacelang.bench.comparison.ranks import LeadInterval, Ranking
+from spacelang.bench.comparison.ranks import LeadInterval, RankingMethod
 from spacelang.bench.comparison.text_report import MAX_INTERVALS, format_leaders, print_comparison
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
@@ -39,11 +39,11 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
         "ranks of mean losses, averaged over 2 data sets, losses that differ by at most 0.001 share a rank; "
         "all trained models"
     )
-    value, low, high = (getattr(ranked[Ranking.MEAN_LOSSES], name)[0, -1] for name in ("value", "low", "high"))
+    value, low, high = (getattr(ranked[RankingMethod.MEAN_LOSSES], name)[0, -1] for name in ("value", "low", "high"))
     assert lines[at + 2].endswith(f"{value:.2f} [{low:.2f}, {high:.2f}]")
     at = next(place for place, line in enumerate(lines) if line.startswith("ranks of runs, averaged over 2 data sets"))
     assert " ".join(lines[at + 1].split()) == "after 0.6 s 6 s 60 s 0.6 s (any) 6 s (any) 60 s (any)"
-    assert float(lines[at + 2].split()[-1]) == pytest.approx(ranked[Ranking.RUNS].value[0, -1], abs=0.005)
+    assert float(lines[at + 2].split()[-1]) == pytest.approx(ranked[RankingMethod.RUNS].value[0, -1], abs=0.005)
     assert "ahead by the ranks of mean losses" in text
     assert "ahead by the ranks of runs" in text
     assert "\x1b" not in text
@@ -159,10 +159,10 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
         listener.runs_planned(6, 2)
         for seed in range(2):
             listener.run_started(RunKey("x", "blds", seed))
-            listener.started(Budget(60.0))
+            listener.on_start(Budget(60.0))
             for _ in range(40):
                 now[0] += 1.0
-                listener.trial(record, record)
+                listener.on_trial(record, record)
             listener.run_finished(
                 run(RunKey("x", "blds", seed), [], reason="boom") if seed else run(RunKey("x", "a", 0), [(1, 0.5)])
             )
@@ -180,8 +180,8 @@ def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
     with ComparisonProgress(Console(file=stream, force_terminal=True, width=100)) as listener:
         listener.runs_planned(1, 0)
         listener.run_started(RunKey("x", "blds", 0))
-        listener.started(Budget(None, 10))
-        listener.trial(record, record)
+        listener.on_start(Budget(None, 10))
+        listener.on_trial(record, record)
         assert "seed 0: 1 trial" in str(listener._bar.tasks[0].description)
         listener.run_finished(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
         assert listener._bar.finished

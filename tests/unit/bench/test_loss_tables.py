@@ -44,7 +44,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import Job
 from spacelang.runtime.history import EndReason, NullTrialStorage
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.runtime.storage.store import Store
 from spacelang.solver.counting import Structures
 from spacelang.testing.small_spaces import (

@@ -11,10 +11,10 @@ from lsprotocol import types
 from spacelang.analysis import check
 from spacelang.files import resource_folder
 from spacelang.ir.expr import Reference, nodes
-from spacelang.language_server import completions, hovers, navigation, problems, whole_document
-from spacelang.language_server.cursor import find_cursor
-from spacelang.language_server.documents import Document, Documents, PositionEncoding
-from spacelang.language_server.names import SymbolKind
+from spacelang.language_server import completions, diagnostics_and_fixes, hovers, navigation, whole_document
+from spacelang.language_server.cursor import find_cursor_context
+from spacelang.language_server.documents import Document, OpenDocuments, PositionEncoding
+from spacelang.language_server.name_index import SymbolKind
 from spacelang.solver.counting import Structures
 from spacelang.syntax.builder import SyntaxTreeBuilder
 from spacelang.syntax.parser_tables import LrDriver, load
@@ -43,8 +43,8 @@ forbid scaler is none and estimator.svm.kernel == poly
 """
 
 
-def opened(text: str, folder: Path | None = None) -> tuple[Documents, Document]:
-    documents = Documents(folders=() if folder is None else (folder,))
+def opened(text: str, folder: Path | None = None) -> tuple[OpenDocuments, Document]:
+    documents = OpenDocuments(folders=() if folder is None else (folder,))
     uri = "untitled:a.space" if folder is None else (folder / "a.space").as_uri()
     return documents, documents.open(uri, 1, text)
 
@@ -64,20 +64,20 @@ def test_positions_and_offsets_are_inverse(encoding: str) -> None:
     source, units = Source("a", 'x é\r\n"😀y" ü\n\n😀'), PositionEncoding(encoding)
     for offset in range(len(source.text) + 1):
         if source.text[offset - 1 : offset] != "\r":
-            assert units.offset(source, units.position(source, offset)) == offset
+            assert units.to_offset(source, units.to_position(source, offset)) == offset
 
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_references_in_expressions_lead_to_the_declarations_of_the_checked_space(name: str) -> None:
     _, document = opened(BUNDLED[name])
-    space = document.checked.space
+    space = document.check_result.space
     assert space is not None
     conditions = [*space.conditions.values(), *(each.expression for each in space.constraints)]
     references = [n for each in conditions for n in nodes(each) if isinstance(n, Reference)]
     for node in references:
-        found = {each.symbol.definition for each in document.index.at(node.span.source, node.span.end)}
+        found = {each.symbol.definition for each in document.name_index.occurrences_at(node.span.source, node.span.end)}
         assert space.variables[node.address].node.span in found
-    for each in document.index.occurrences:
+    for each in document.name_index.occurrences:
         if each.symbol.kind is not SymbolKind.IMPORT:
             assert each.span.text.strip('`"').endswith(each.symbol.name)
 
@@ -85,7 +85,7 @@ def test_references_in_expressions_lead_to_the_declarations_of_the_checked_space
 @pytest.mark.parametrize("name", BUNDLED)
 def test_decorations_of_bundled_spaces_are_within_their_text(name: str) -> None:
     _, document = opened(BUNDLED[name])
-    assert not problems.diagnostics(document, UTF16)
+    assert not diagnostics_and_fixes.diagnostics(document, UTF16)
     assert not whole_document.formatting(document)
     data = whole_document.semantic_tokens(document, UTF16)
     assert len(data) % 5 == 0
@@ -119,15 +119,15 @@ def test_no_text_makes_a_feature_fail() -> None:
         text = SPACE[:start] + random_state.choice(["", "}", "{", " : ", "|", '"', "é", "@", "."])
         text += SPACE[start + random_state.randrange(20) :]
         document = documents.change(document.uri, version, text)
-        at = UTF16.position(document.source, min(start + 1, len(text)))
+        at = UTF16.to_position(document.source, min(start + 1, len(text)))
         whole = types.Range(types.Position(0, 0), types.Position(99, 0))
         if version % 2:
-            problems.diagnostics(document, UTF16)
+            diagnostics_and_fixes.diagnostics(document, UTF16)
         completions.complete(document, at, UTF16)
         hovers.hover(document, at, UTF16)
         navigation.definitions(document, at, UTF16)
         navigation.highlights(document, at, UTF16)
-        problems.quick_fixes(document, whole, UTF16)
+        diagnostics_and_fixes.quick_fixes(document, whole, UTF16)
         hovers.inlay_hints(document, whole, UTF16)
         whole_document.document_symbols(document, UTF16)
         whole_document.folding_ranges(document)
@@ -143,7 +143,7 @@ def test_keywords_are_offered_where_a_space_has_them(name: str) -> None:
     first = {token.type: token.start_pos for token in reversed(tokens) if token.type in keywords}
     assert len(first) > 10
     for terminal, start in first.items():
-        assert terminal in find_cursor(Source(name, text), start).expected
+        assert terminal in find_cursor_context(Source(name, text), start).expected
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_members_of_lists_are_named_as_short_as_expressions_may_name_them() -> N
 def test_legal_operators_come_first_and_a_member_does_not_name_itself() -> None:
     _, document = opened("stage e = VotingClassifier { estimators : (SVC & ")
     assert document.names is not None
-    end = UTF16.position(document.source, len(document.source.text))
+    end = UTF16.to_position(document.source, len(document.source.text))
     ranks = {item.label: item.sort_text or "" for item in completions.complete(document, end, UTF16)}
     assert ranks["GaussianNB"] < ranks["ARDRegression"]
     assert ranks["SVR"] > ranks["SVC"]
@@ -230,7 +230,7 @@ def test_files_and_groups_are_offered_where_they_can_be_named(tmp_path: Path) ->
 
     def completed(text: str) -> list[str]:
         _, document = opened(text, tmp_path)
-        end = UTF16.position(document.source, len(text))
+        end = UTF16.to_position(document.source, len(text))
         return [item.label for item in completions.complete(document, end, UTF16)]
 
     assert {"shared.space", "mosaic"} <= {*completed('import "')}
@@ -327,7 +327,7 @@ def test_definitions_lead_to_declarations_in_other_files(tmp_path: Path) -> None
     text = 'import "shared.space" as shared\nstage e = KNeighborsClassifier { include shared.knn }\n'
     text += "pipeline = shared.s -> e\n"
     documents, document = opened(text, tmp_path)
-    assert not [each for each in document.checked.diagnostics if each.severity == "error"]
+    assert not [each for each in document.check_result.diagnostics if each.severity == "error"]
     (found,) = navigation.definitions(document, place(text, "knn }"), UTF16)
     assert found.uri.endswith("shared.space")
     assert found.range.start == types.Position(0, 7)
@@ -349,14 +349,14 @@ def test_definitions_lead_to_declarations_in_other_files(tmp_path: Path) -> None
     documents.change(shared.uri, 2, "params other { n_neighbors : int[1, 9] = 3 }\nstage s = PCA\n")
     refreshed = documents.get(document.uri)
     assert refreshed is not None
-    assert any("knn" in each.message for each in refreshed.checked.diagnostics), "the unsaved text counts"
+    assert any("knn" in each.message for each in refreshed.check_result.diagnostics), "the unsaved text counts"
 
 
 def applied(text: str, edit: types.WorkspaceEdit) -> str:
     ((_, edits),) = (edit.changes or {}).items()
     source = Source("a", text)
-    for each in sorted(edits, key=lambda each: UTF16.offset(source, each.range.start), reverse=True):
-        start, end = UTF16.offset(source, each.range.start), UTF16.offset(source, each.range.end)
+    for each in sorted(edits, key=lambda each: UTF16.to_offset(source, each.range.start), reverse=True):
+        start, end = UTF16.to_offset(source, each.range.start), UTF16.to_offset(source, each.range.end)
         text = text[:start] + each.new_text + text[end:]
     return text
 
@@ -394,12 +394,12 @@ forbid tail.net.units[1] == 3 and tail is net
 def test_a_renaming_is_the_same_from_each_place(text: str) -> None:
     documents, document = opened(text)
     renamed: dict[tuple[str, int], set[str]] = {}
-    for each in document.index.occurrences_in_file(document.source):
+    for each in document.name_index.occurrences_in_file(document.source):
         definition = each.symbol.definition
         if each.symbol.kind in navigation.RENAMED_KINDS and definition is not None and each.span.text != "none":
             assert each.span.text.strip('"') == each.symbol.name, "another name would be changed"
             edit = navigation.rename(
-                document, documents, UTF16.position(each.span.source, each.span.start), "new", UTF16
+                document, documents, UTF16.to_position(each.span.source, each.span.start), "new", UTF16
             )
             renamed.setdefault((each.symbol.name, definition.start), set()).add(applied(text, edit))
     assert len(renamed) > 5
@@ -448,16 +448,16 @@ def test_symbols_are_inside_the_parameters_that_contain_them() -> None:
 def test_quick_fixes_solve_their_problem() -> None:
     text = SPACE.replace("when kernel == poly", "when kernal == poly")
     _, document = opened(text)
-    (problem,) = problems.diagnostics(document, UTF16)
+    (problem,) = diagnostics_and_fixes.diagnostics(document, UTF16)
     assert problem.severity is types.DiagnosticSeverity.Error
-    fixes = problems.quick_fixes(document, problem.range, UTF16)
+    fixes = diagnostics_and_fixes.quick_fixes(document, problem.range, UTF16)
     assert fixes[0].edit is not None
     assert applied(text, fixes[0].edit) == SPACE
 
 
 def test_all_independent_mistakes_are_shown_in_a_text_with_syntax_errors() -> None:
     _, document = opened("stage a = = PCA\nstage b = Unknown\nstage c = PCA { whiten : 3 }\n")
-    assert {each.range.start.line for each in problems.diagnostics(document, UTF16)} == {0, 1, 2}
+    assert {each.range.start.line for each in diagnostics_and_fixes.diagnostics(document, UTF16)} == {0, 1, 2}
 
 
 def test_formatting_edits_only_the_lines_that_change() -> None:

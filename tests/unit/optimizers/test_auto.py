@@ -33,7 +33,7 @@ from spacelang.plugins import OptionError
 from spacelang.runtime.archives.creation import Evaluation, choose_portfolio
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.serialization.portfolio import Portfolio, read_portfolio, write_portfolio
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree

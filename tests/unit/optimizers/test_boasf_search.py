@@ -27,9 +27,9 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets.boasf import Boasf
 from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.search_tests import SIZE, evaluate
@@ -438,7 +438,9 @@ def test_select_best_tries_every_model_once_with_its_defaults(space: Space, work
         assert not driven.trials
         return
     models = Boasf().lower(structures).form.arms
-    assert [each.configuration for each in driven.requests] == [nearest_to_default(arm.structures)[1] for arm in models]
+    assert [each.configuration for each in driven.requests] == [
+        member_nearest_to_default(arm.structures)[1] for arm in models
+    ]
 
 
 # ---- workers

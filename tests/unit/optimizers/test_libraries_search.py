@@ -159,7 +159,7 @@ def test_brute_force_tries_all_of_a_finite_space_and_says_where_there_is_no_end(
 
 
 def test_a_sampler_that_is_not_there_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(OptionError, match="`CmaESampler` is not a value of `sampler`") as error:
+    with pytest.raises(OptionError, match="`CmaESampler` is not a value of the option `sampler`") as error:
         PluginRegistry.configure(Optuna, {"sampler": "CmaESampler"})
     assert "did you mean `CmaEsSampler`?" in error.value.help
     assert "`TPESampler`" in error.value.help

@@ -5,11 +5,11 @@ from dataclasses import replace
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.report.run_facts import (
-    Effort,
+    TrialCountAndSeconds,
     describe_learner_seconds,
-    describe_parts,
+    describe_parts_of_auto,
     effort_by_learner,
-    effort_by_part,
+    effort_by_part_of_auto,
 )
 from spacelang.runtime.history import TrialRecord
 
@@ -28,21 +28,28 @@ RECORDS = [
 
 
 def test_trials_and_seconds_are_counted_by_part_and_by_learner() -> None:
-    parts, learners = effort_by_part("auto", RECORDS), effort_by_learner("estimator", RECORDS)
-    assert parts == {"initial": Effort(1, 1.0), "portfolio": Effort(1, 2.0), "model": Effort(2, 12.0)}
-    assert [*learners.items()] == [("forest", Effort(2, 12.0)), ("linear", Effort(2, 3.0))]
+    parts, learners = effort_by_part_of_auto("auto", RECORDS), effort_by_learner("estimator", RECORDS)
+    assert parts == {
+        "initial": TrialCountAndSeconds(1, 1.0),
+        "portfolio": TrialCountAndSeconds(1, 2.0),
+        "model": TrialCountAndSeconds(2, 12.0),
+    }
+    assert [*learners.items()] == [("forest", TrialCountAndSeconds(2, 12.0)), ("linear", TrialCountAndSeconds(2, 3.0))]
     assert sum(each.trials for each in parts.values()) == sum(each.trials for each in learners.values()) == 4
-    assert describe_parts(parts) == "1 given as initial configurations, 1 from the portfolio, 2 proposed by the model"
+    assert (
+        describe_parts_of_auto(parts)
+        == "1 given as initial configurations, 1 from the portfolio, 2 proposed by the model"
+    )
     assert describe_learner_seconds(learners) == "forest 12.0 s, linear 3.0 s"
 
 
 def test_a_trial_of_another_run_took_no_time_of_this_one() -> None:
     moved = replace(record(5, "forest", "", 16.0), finished=0.0)
-    assert effort_by_learner("estimator", [*RECORDS, moved])["forest"] == Effort(3, 12.0)
+    assert effort_by_learner("estimator", [*RECORDS, moved])["forest"] == TrialCountAndSeconds(3, 12.0)
 
 
 def test_other_optimizers_have_no_parts_and_other_spaces_no_learners() -> None:
-    assert effort_by_part("random", RECORDS) == {}
+    assert effort_by_part_of_auto("random", RECORDS) == {}
     assert effort_by_learner("", RECORDS) == {}
-    assert describe_parts({}) == describe_learner_seconds({}) == ""
-    assert effort_by_learner("scaler", RECORDS) == {"other": Effort(4, 15.0)}
+    assert describe_parts_of_auto({}) == describe_learner_seconds({}) == ""
+    assert effort_by_learner("scaler", RECORDS) == {"other": TrialCountAndSeconds(4, 15.0)}

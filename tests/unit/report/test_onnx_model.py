@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from spacelang.report import onnx_model as onnx
+from spacelang.report import onnx_export as onnx
 from spacelang.runtime.errors import BuildError, InputError
 
 ROWS = 300
@@ -65,7 +65,7 @@ def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
     whole, labels, _ = table()
     given = features_for(name, whole)
     fitted = CLASSIFIERS[name].fit(given, labels)
-    content, inputs = onnx.onnx_model(fitted, given, ["trial 1"])
+    content, inputs = onnx.convert_to_onnx(fitted, given, ["trial 1"])
     assert len(inputs) == (5 if name == "text" else 1)
     numbers = given.astype({each: np.float32 for each in given if each != "town"})
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
@@ -87,7 +87,7 @@ def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
 @pytest.mark.parametrize("last", [Ridge(), HistGradientBoostingRegressor(max_iter=20)])
 def test_a_model_predicts_numbers(last: Any) -> None:
     given, _, numbers = table()
-    content, _ = onnx.onnx_model(prepared(last).fit(given, numbers), given, [])
+    content, _ = onnx.convert_to_onnx(prepared(last).fit(given, numbers), given, [])
     assert content
 
 
@@ -109,7 +109,7 @@ def test_a_step_that_is_not_covered_is_named(reason: str) -> None:
     whole, labels, _ = table()
     given = whole.drop(columns="town")
     with pytest.raises(BuildError) as raised:
-        onnx.onnx_model(REFUSED[reason].fit(given, labels), given, [])
+        onnx.convert_to_onnx(REFUSED[reason].fit(given, labels), given, [])
     assert reason in raised.value.message
 
 
@@ -117,7 +117,7 @@ def test_a_missing_text_is_refused() -> None:
     given, labels, _ = table()
     fitted = prepared(DecisionTreeClassifier()).fit(given, labels)
     with pytest.raises(BuildError, match="the column `town` has missing values"):
-        onnx.onnx_model(fitted, given.assign(town=given["town"].where(given["c"] > 0)), [])
+        onnx.convert_to_onnx(fitted, given.assign(town=given["town"].where(given["c"] > 0)), [])
 
 
 def test_thresholds_of_boosting_are_rounded_without_an_effect_on_32_bit_numbers() -> None:

@@ -36,7 +36,7 @@ from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines import configured
-from spacelang.runtime.pipelines.build import adapt_to_labels, build
+from spacelang.runtime.pipelines.build import adapt_to_labels, build_pipeline
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
@@ -109,7 +109,9 @@ MIXED = pd.DataFrame(
 
 
 def source(space: Space, configuration: Configuration, preparation: Preparation | None = None, **given):
-    return code_writer.pipeline_source(build(space, configuration, preparation=preparation, n_jobs=None, **given))
+    return code_writer.pipeline_module_source(
+        build_pipeline(space, configuration, preparation=preparation, n_jobs=None, **given)
+    )
 
 
 def evaluated(text: str):
@@ -148,7 +150,7 @@ def test_the_code_evaluates_to_the_pipeline_that_is_built(preparation, random_st
         configuration = sampler.configuration(rng)
         estimators.add(configuration["estimator"])
         text = source(MADE, configuration, preparation, random_state=random_state)
-        wanted = build(MADE, configuration, preparation=preparation, random_state=random_state, n_jobs=None)
+        wanted = build_pipeline(MADE, configuration, preparation=preparation, random_state=random_state, n_jobs=None)
         assert described(evaluated(text)) == described(wanted)
         assert max(map(len, text.splitlines())) <= WIDTH
     assert len(estimators) == 5
@@ -250,13 +252,13 @@ def test_an_empty_preparation_adds_nothing():
 def test_what_finds_text_when_it_is_fitted_has_no_code():
     space = sl.parse("pipeline = columns(text: TfidfVectorizer) -> LogisticRegression")
     with pytest.raises(BuildError, match="before it is known which columns hold text"):
-        code_writer.pipeline_source(space.build(space.default()))
+        code_writer.pipeline_module_source(space.build(space.default()))
 
 
 def test_classes_of_one_name_are_told_apart():
     inner = Pipeline([("scaler", StandardScaler()), ("pca", PCA())])
     both = ResamplingPipeline([("union", FeatureUnion([("inner", inner)])), ("sampler", SMOTE()), ("e", SVC())])
-    text = code_writer.pipeline_source(both)
+    text = code_writer.pipeline_module_source(both)
     assert "from imblearn.pipeline import Pipeline as ImblearnPipeline\n" in text
     assert "from sklearn.pipeline import FeatureUnion, Pipeline\n" in text
     assert repr(evaluated(text)) == repr(both)
@@ -264,10 +266,10 @@ def test_classes_of_one_name_are_told_apart():
 
 def test_the_comment_on_labels_is_true():
     booster = Pipeline([("e", XGBClassifier())])
-    assert "# The classes must be 0, 1, … for XGBClassifier: " in code_writer.pipeline_source(booster)
+    assert "# The classes must be 0, 1, … for XGBClassifier: " in code_writer.pipeline_module_source(booster)
     within = Pipeline([("e", BaggingClassifier(XGBClassifier()))])
-    assert "#" not in code_writer.pipeline_source(within)
-    written = code_writer.pipeline_source(adapt_to_labels(booster, ("a", "b")))
+    assert "#" not in code_writer.pipeline_module_source(within)
+    written = code_writer.pipeline_module_source(adapt_to_labels(booster, ("a", "b")))
     assert "# A vote of one member encodes the labels, because XGBClassifier " in written
 
 
@@ -278,9 +280,9 @@ def test_the_line_that_fits_reads_the_same_table(name, tmp_path, monkeypatch):
     MIXED.assign(**{label: ["yes", "no"] * 6}).to_csv(name, index=False)
     table = load_dataset(name, label)
     made = simple(operator("LogisticRegression"))
-    built = build(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
+    built = build_pipeline(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
     names: dict[str, object] = {}
-    exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_statement(name, [label])}", names)
+    exec(f"{code_writer.pipeline_module_source(built)}\n{code_writer.fit_statement(name, [label])}", names)
     wanted = built.fit(table.features, table.target).predict_proba(table.features)
     assert np.array_equal(names["pipeline"].predict_proba(table.features), wanted)
 
@@ -297,7 +299,7 @@ def test_what_pandas_does_not_read_as_we_do_has_no_line():
 
 @pytest.mark.parametrize("module", [configured, one_hot_probability_classifier])
 def test_copied_modules_do_without_the_package(module: ModuleType) -> None:
-    copied = code_writer.module_code(module)
+    copied = code_writer.module_source_to_copy(module)
     exec(copied, {"__name__": "copied"})
     assert "spacelang" not in copied
     assert "__getattr__" not in copied

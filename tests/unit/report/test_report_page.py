@@ -23,18 +23,18 @@ from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.report.page.axes import (
     ScoreAxis,
     evenly_spaced_items,
-    fit_axis,
     format_seconds,
     largest_loss_without_outliers,
-    time_axis,
+    make_axis_for_values,
+    make_time_axis,
 )
-from spacelang.report.page.curves import make_curve, scores_at_common_times
 from spacelang.report.page.importance import MIN_TRIALS, compute_importances
+from spacelang.report.page.incumbent_curves import make_curve_plot, scores_at_common_times
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
-from spacelang.report.stored_runs import document
+from spacelang.report.stored_run_output import stored_run_document
 from spacelang.report.trial_results import HeldOutSummary, summarize_held_out_rows
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.runtime.storage.store import Store
 from spacelang.syntax.parser_tables import highlight
 
@@ -84,7 +84,7 @@ def test_a_run_is_told_in_all_its_sections(tmp_path: Path) -> None:
     found = read(path)
     assert found.heads == SECTIONS
     with Store.read(path) as run:
-        known = document(run)
+        known = stored_run_document(run)
     said = found.said
     best = known["best"][0]
     assert f"{known['loss']:.6g}" in said
@@ -101,12 +101,12 @@ def test_a_run_is_told_in_all_its_sections(tmp_path: Path) -> None:
 
 def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path: Path) -> None:
     from spacelang.report.page.constraints_costs_failures import alternative_costs, constraint_charts, failure_reasons
-    from spacelang.report.page.structure_tree import tree_of_decisions
+    from spacelang.report.page.tree_tables import decisions_and_alternatives_table
 
     with Store.read(full(tmp_path / "run.db")) as run:
         told = read_run_data(run)
         tree, reasons, kept, cost = (
-            tree_of_decisions(told),
+            decisions_and_alternatives_table(told),
             failure_reasons(told),
             constraint_charts(told),
             alternative_costs(told),
@@ -122,7 +122,7 @@ def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path
     assert sum(each.trials for each in reasons[0]) == losses.count(None)
     assert reasons[1] == 0
     (bound,) = kept
-    values = [each.value for record in told.succeeded for each in record.trial.constraints]
+    values = [each.value for record in told.successful_trials for each in record.trial.constraints]
     assert (bound.holding, bound.measured) == (values.count(3.0), len(values))
     assert bound.unknown == sum(not np.isfinite(each) for each in values)
     assert (bound.keeping + bound.breaking).count("M") == bound.drawn == len(values) - bound.unknown
@@ -205,7 +205,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 @settings(max_examples=few(30))
 @given(st.lists(FINITE, max_size=5))
 def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -> None:
-    axis = fit_axis(values)
+    axis = make_axis_for_values(values)
     assert axis.low < axis.high
     places = [axis.position(value) for value in sorted(values)]
     assert places == sorted(places)
@@ -228,8 +228,8 @@ def test_what_is_thinned_keeps_its_ends(count: int, most: int) -> None:
 
 def test_times_have_their_units() -> None:
     assert [format_seconds(each) for each in (0.0, 1.5, 300.0, 9000.0)] == ["0 s", "1.5 s", "5 min", "2.5 h"]
-    assert time_axis(7200.0).position(3600.0) == pytest.approx(50.0)
-    assert time_axis(0.0).position(0.0) == 0.0
+    assert make_time_axis(7200.0).position(3600.0) == pytest.approx(50.0)
+    assert make_time_axis(0.0).position(0.0) == 0.0
 
 
 @given(st.text(st.sampled_from(' \n"`#@ab1.{}[]=log stagenone'), max_size=60))
@@ -301,9 +301,9 @@ def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> Non
 
 
 def test_the_interval_of_an_accuracy_is_wilsons() -> None:
-    found = HeldOutSummary("1 - accuracy", 10).interval(0.5)
+    found = HeldOutSummary("1 - accuracy", 10).loss_interval(0.5)
     assert found == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert HeldOutSummary("1 - accuracy", 10).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert HeldOutSummary("1 - accuracy", 10).loss_interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
 
 
 @pytest.mark.parametrize(("fewer", "more", "apart"), [(20, 40, 1.0), (40, 60, 3.0)])
@@ -312,7 +312,7 @@ def test_the_interval_of_an_area_holds_what_it_is_of(fewer: int, more: int, apar
     judges, held = HeldOutSummary("1 - roc_auc", fewer + more, 2, fewer), 0
     for _ in range(300):
         high, low = rng.normal(apart, 1, fewer), rng.normal(0, 1, more)
-        found = judges.interval(1 - float((high[:, None] > low).mean()))
+        found = judges.loss_interval(1 - float((high[:, None] > low).mean()))
         assert found is not None
         held += found[0] <= truth <= found[1]
     assert 0.93 <= held / 300 <= 1.0
@@ -329,15 +329,15 @@ def test_no_recalls_of_classes_vary_more_than_the_interval_of_their_mean_suppose
     variance = sum(recall * (1 - recall) / rows for recall, rows in classes) / number**2
     assert variance <= mean * (1 - mean) / (number * fewest) + 1e-12
     all_rows = sum(rows for _, rows in classes)
-    found = HeldOutSummary("1 - balanced_accuracy", all_rows, number, fewest).interval(1 - mean)
-    assert found == HeldOutSummary("1 - accuracy", number * fewest).interval(1 - mean)
+    found = HeldOutSummary("1 - balanced_accuracy", all_rows, number, fewest).loss_interval(1 - mean)
+    assert found == HeldOutSummary("1 - accuracy", number * fewest).loss_interval(1 - mean)
 
 
 @given(st.floats(0, 1), st.integers(2, 500), st.floats(0.01, 0.5))
 @settings(max_examples=few(30))
 def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int, share: float) -> None:
     for metric in ("1 - accuracy", "1 - balanced_accuracy", "1 - roc_auc"):
-        few, many = (HeldOutSummary(metric, count, 2, share * count).interval(loss) for count in (rows, 4 * rows))
+        few, many = (HeldOutSummary(metric, count, 2, share * count).loss_interval(loss) for count in (rows, 4 * rows))
         assert few is not None
         assert many is not None
         assert 0 <= few[0] <= loss + 1e-12
@@ -346,11 +346,11 @@ def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int
 
 
 def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path) -> None:
-    assert HeldOutSummary("1 - r2", 100).interval(0.5) is None
-    assert HeldOutSummary("1 - roc_auc", 100).interval(0.5) is None
-    assert HeldOutSummary("1 - roc_auc", 100, 3, 30).interval(0.5) is None
-    assert HeldOutSummary("1 - balanced_accuracy", 100).interval(0.5) is None
-    assert HeldOutSummary("1 - accuracy", 100).interval(-0.5) is None
+    assert HeldOutSummary("1 - r2", 100).loss_interval(0.5) is None
+    assert HeldOutSummary("1 - roc_auc", 100).loss_interval(0.5) is None
+    assert HeldOutSummary("1 - roc_auc", 100, 3, 30).loss_interval(0.5) is None
+    assert HeldOutSummary("1 - balanced_accuracy", 100).loss_interval(0.5) is None
+    assert HeldOutSummary("1 - accuracy", 100).loss_interval(-0.5) is None
     classes = {"NumberOfClasses": 2.0, "ClassProbabilityMin": 0.25}
     given = header(validation=Holdout(0.3), meta_features=classes)
     assert summarize_held_out_rows(given) == HeldOutSummary("1 - roc_auc", 178 - 124, 2, 13.5)
@@ -362,7 +362,7 @@ def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path)
     with Store.read(path) as run:
         text = render_page([run])
         assert text == render_page([run]), "the same store gives the same page"
-    found = summarize_held_out_rows(given).interval(0.1)
+    found = summarize_held_out_rows(given).loss_interval(0.1)
     assert found is not None
     assert f"0.9 [{1 - found[1]:.4g}, {1 - found[0]:.4g}] loss 0.1" in Page(text).said
     assert "They ignore selection bias" in Page(text).said
@@ -382,7 +382,7 @@ def test_the_scale_keeps_three_quarters_of_the_losses(losses: list[float]) -> No
 @settings(max_examples=few(30))
 @given(LOSSES, st.sampled_from(("1 - roc_auc", "-profit", "log_loss")))
 def test_a_better_score_is_higher_unless_it_is_a_loss(losses: list[float], formula: str) -> None:
-    axis = ScoreAxis(LossName.of_formula(formula), fit_axis(losses))
+    axis = ScoreAxis(LossName.of_formula(formula), make_axis_for_values(losses))
     heights = [axis.position(loss) for loss in sorted(losses)]
     assert heights == sorted(heights, reverse=axis.is_flipped)
     assert axis.is_flipped == (formula != "log_loss")
@@ -398,7 +398,7 @@ def test_every_trial_is_in_the_plot(tmp_path: Path) -> None:
     facts |= {index: {"loss": 10.0**index, "finished": index} for index in (1, 20, 21)}
     facts |= {30: {"finished": 30, **failed}}
     with Store.read(written(tmp_path / "run.db", facts)) as run:
-        drawn = make_curve(read_run_data(run))
+        drawn = make_curve_plot(read_run_data(run))
     assert drawn is not None
     assert drawn.y.losses.high < 1
     marks = drawn.marks

@@ -13,16 +13,16 @@ from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
-from spacelang.report.run_document import document
+from spacelang.report.run_document import run_json_document
 from spacelang.report.run_facts import FinalWorkResult, RunFacts
 from spacelang.report.summary import print_summary, summary_lines
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
-from spacelang.runtime.history import EndReason, Outcome, Overhead, TrialRecord
-from spacelang.runtime.loop import run
+from spacelang.runtime.history import EndReason, OptimizerOverhead, Outcome, TrialRecord
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.search_loop import run
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 METRIC = named_metric("accuracy")
@@ -62,9 +62,12 @@ def printed(outcome: Outcome, facts: RunFacts = FACTS, *, terminal: bool = False
 
 def test_the_document_says_how_losses_are_normalized():
     outcome = outcome_of((40.0, "", None))
-    assert document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
-    assert document(replace(outcome, scale=LossScale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
-    assert document(replace(outcome, scale=None), FACTS)["scale"] is None
+    assert run_json_document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
+    assert run_json_document(replace(outcome, scale=LossScale(0.0, 74.25)), FACTS)["scale"] == {
+        "origin": 0.0,
+        "width": 74.25,
+    }
+    assert run_json_document(replace(outcome, scale=None), FACTS)["scale"] is None
 
 
 def test_the_summary_says_what_was_found_how_and_what_failed():
@@ -84,9 +87,9 @@ def test_the_summary_says_what_was_found_how_and_what_failed():
 
 def test_the_document_says_of_which_class_metrics_are():
     facts, outcome = replace(FACTS, positive=PositiveClass("yes", ("f1", "recall"))), outcome_of((0.25, "", None))
-    assert document(outcome, facts)["positive_class"] == "yes"
+    assert run_json_document(outcome, facts)["positive_class"] == "yes"
     assert (
-        document(outcome, replace(facts, positive=PositiveClass(date(2026, 1, 2), ("f1",))))["positive_class"]
+        run_json_document(outcome, replace(facts, positive=PositiveClass(date(2026, 1, 2), ("f1",))))["positive_class"]
         == "2026-01-02"
     )
 
@@ -136,7 +139,7 @@ def test_an_interrupted_run_says_so():
 def test_what_equal_seeds_promise_is_said():
     facts = replace(FACTS, equal_seeds="equal seeds give the same trials")
     assert "Equal seeds give the same trials.\n" in printed(outcome_of((0.5, "", None)), facts)
-    assert document(outcome_of((0.5, "", None)), facts)["equal_seeds"] == "equal seeds give the same trials"
+    assert run_json_document(outcome_of((0.5, "", None)), facts)["equal_seeds"] == "equal seeds give the same trials"
 
 
 def test_colours_are_for_terminals_and_brackets_are_not_markup():
@@ -149,12 +152,12 @@ def test_colours_are_for_terminals_and_brackets_are_not_markup():
 def test_what_the_optimizer_has_said_is_shown():
     outcome = replace(outcome_of((0.5, "", None)), remarks=("It left [some] out.", "It is over."))
     assert "\nIt left [some] out.\nIt is over.\n" in printed(outcome)
-    assert document(outcome, FACTS)["remarks"] == ["It left [some] out.", "It is over."]
+    assert run_json_document(outcome, FACTS)["remarks"] == ["It left [some] out.", "It is over."]
 
 
 def test_the_document():
     outcome = outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None), (0.01, "", 10))
-    assert json.loads(json.dumps(document(outcome, FACTS), allow_nan=False)) == {
+    assert json.loads(json.dumps(run_json_document(outcome, FACTS), allow_nan=False)) == {
         "loss": 0.125,
         "score": 0.875,
         "score_name": "accuracy",
@@ -206,7 +209,7 @@ def test_the_document_tells_what_became_of_the_best_on_all_rows():
     outcome = outcome_of((0.25, "", None), (0.125, "", None))
     worse, best = outcome.records
     finale = FinalFit(worse, 150, 0.5, (SkippedTrial(best, Status.CRASH, "signal 11"),))
-    found = json.loads(json.dumps(document(outcome, FACTS, finale), allow_nan=False))
+    found = json.loads(json.dumps(run_json_document(outcome, FACTS, finale), allow_nan=False))
     configuration = {"estimator": "SVC", "estimator.C": 0}
     assert found["refit"] == {
         "trial": 1,
@@ -252,7 +255,9 @@ def test_what_the_task_bounds_is_shown_with_what_was_measured():
         "2 trials with blds, seed 3: the optimizer has nothing left to try.",
         "Time: search 0.0 s.",
     ]
-    found = json.loads(json.dumps(document(outcome, replace(FACTS, validation=CrossValidation(5))), allow_nan=False))
+    found = json.loads(
+        json.dumps(run_json_document(outcome, replace(FACTS, validation=CrossValidation(5))), allow_nan=False)
+    )
     assert (found["loss"], found["feasible"], found["infeasible"], found["validation"]) == (0.5, True, 1, "cv(5)")
     assert found["constraints"] == {
         "disparity(accuracy, sex)": {"value": 0.012345, "bound": 0.1, "holds": True},
@@ -267,10 +272,10 @@ def test_where_no_trial_keeps_to_the_bounds_it_says_so():
     assert "Best accuracy: 0.9 (trial 1, 1 - accuracy 0.1)" in text
     assert "<= 0.1: 0.25, which violates the bound by 0.15; the smallest value of any trial is 0.25" in text
     assert "Feasible: 0 of 2 successful trials (0 %)." in text
-    found = document(outcome, FACTS)
+    found = run_json_document(outcome, FACTS)
     assert (found["feasible"], found["incumbent"], found["fidelity"]) == (False, [], None)
     assert (found["feasible_share"], found["excess"]) == (0.0, pytest.approx(1.5))
-    undefined = document(constrained((0.5, math.nan, 1e6)), FACTS)["constraints"]
+    undefined = run_json_document(constrained((0.5, math.nan, 1e6)), FACTS)["constraints"]
     assert undefined["disparity(accuracy, sex)"] == {"value": None, "bound": 0.1, "holds": False}
 
 
@@ -279,7 +284,7 @@ def test_of_a_bound_that_some_trial_keeps_to_it_says_so():
     text = printed(constrained((0.1, 0.25, 1e6), (0.2, 0.35, 1.5e6), (0.3, 0.05, 9e6)))
     assert "<= 0.1: 0.25, which violates the bound by 0.15; 1 trial satisfies this bound" in text
     assert "pickled_size < 2MB: 1MB\n" in text
-    found = document(constrained((0.5, math.nan, 1e6)), FACTS)
+    found = run_json_document(constrained((0.5, math.nan, 1e6)), FACTS)
     assert found["excess"] is None
 
 
@@ -290,22 +295,22 @@ def test_the_progress_says_that_no_trial_keeps_to_the_bounds_yet():
 
 
 def test_the_document_of_a_run_without_success_or_with_some_rows_only():
-    nothing = document(outcome_of((None, "no", None)), FACTS)
+    nothing = run_json_document(outcome_of((None, "no", None)), FACTS)
     assert (nothing["loss"], nothing["configuration"], nothing["incumbent"]) == (None, None, [])
-    some = document(outcome_of((0.5, "", 50)), FACTS)
+    some = run_json_document(outcome_of((0.5, "", 50)), FACTS)
     assert (some["loss"], some["fidelity"]) == (0.5, 50)
     assert some["incumbent"] == [{"seconds": 1.0, "trial": 1, "loss": 0.5}]
 
 
 def followed(console: Console, outcome: Outcome, budget: Budget) -> str:
     with progress_listener(console) as listener:
-        listener.started(budget)
+        listener.on_start(budget)
         best = outcome.records[0]
         for record in outcome.records:
             if record.trial.loss is not None:
                 best = record
-            listener.trial(record, best)
-        listener.finished(outcome)
+            listener.on_trial(record, best)
+        listener.on_finish(outcome)
     return console.file.getvalue()
 
 
@@ -335,7 +340,7 @@ def test_a_terminal_gets_a_bar(budget):
 def test_the_bar_goes_away_when_the_run_breaks():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     listener = progress_listener(console)
-    listener.started(Budget())
+    listener.on_start(Budget())
     listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
     assert console.file.getvalue().count("\x1b[?25h") == 1
 
@@ -349,7 +354,7 @@ def test_what_was_recorded_beside_the_loss_is_told():
 
     outcome = run(search(), InProcess(lambda _: trial), Budget(), clock=lambda: 0.0)
     assert "Also recorded: f1 0.5, roc_auc undefined, training loss 0.125." in printed(outcome)
-    found = document(outcome, FACTS)
+    found = run_json_document(outcome, FACTS)
     assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)
 
 
@@ -373,10 +378,10 @@ def timed(trials: int, journal: MemoryTrialStorage | None = None) -> Outcome:
 
 def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
     outcome = timed(4)
-    assert outcome.overhead == Overhead(2.0, 4, 10.0)
+    assert outcome.overhead == OptimizerOverhead(2.0, 4, 10.0)
     assert "Time: search 0.0 s (optimizer 0.5 s per trial, 5 % of the median trial).\n" in printed(outcome)
-    assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
-    quick = replace(outcome, overhead=Overhead(2.0, 4, 0.0002))
+    assert run_json_document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
+    quick = replace(outcome, overhead=OptimizerOverhead(2.0, 4, 0.0002))
     assert "(optimizer 0.5 s per trial, 2,500 times the median trial)" in printed(quick)
 
 
@@ -395,8 +400,8 @@ def test_the_time_line_has_the_start_and_what_was_not_finished():
 def test_what_is_replayed_is_no_overhead():
     journal = MemoryTrialStorage()
     timed(3, journal)
-    assert timed(5, journal.next_session()).overhead == Overhead(1.0, 2, 10.0)
+    assert timed(5, journal.next_session()).overhead == OptimizerOverhead(1.0, 2, 10.0)
     nothing = timed(3, journal.next_session())
     assert nothing.overhead is None
     assert "(optimizer" not in printed(nothing)
-    assert document(nothing, FACTS)["overhead"] is None
+    assert run_json_document(nothing, FACTS)["overhead"] is None

@@ -19,14 +19,14 @@ from spacelang.ir.search_protocol import StartConditions, TotalBudget
 from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
 from spacelang.ir.validation import CrossValidation
-from spacelang.report.next_steps import RunLimits, describe_limits, next_steps
-from spacelang.report.stored_runs import MAX_LENGTH, document, text
+from spacelang.report.next_steps import RunLimits, describe_limits, suggest_next_steps
+from spacelang.report.stored_run_output import MAX_LENGTH, stored_run_document, stored_run_text
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.history import History, NullTrialStorage
-from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
+from spacelang.runtime.history import NullTrialStorage, RunHistory
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.records import row_digest
+from spacelang.runtime.storage.run_header import RELATIONS, SCORER_SETTING, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.store_file import HEADER_DIGEST_NAME, _header_digest
 
@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
 
 def told(place: Path) -> tuple[str, dict[str, Any]]:
     with Store.read(place) as run:
-        said, found = text(run), document(run)
+        said, found = stored_run_text(run), stored_run_document(run)
     return said, json.loads(json.dumps(found, allow_nan=False))
 
 
@@ -103,13 +103,13 @@ def test_the_best_trials_are_ranked_as_the_end_of_a_run_ranks_them(path: Path) -
     from spacelang.runtime.final_fit import rank_candidates
 
     with Store.read(path) as run:
-        history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
+        history = RunHistory(lambda: 0.0, run.header.training_size, NullTrialStorage())
         for record in run.records():
             history.store(record)
         outcome = history.make_outcome("budget")  # type: ignore[arg-type]
         ranked = [record.index for record in rank_candidates(outcome, run.header.training_size)]
-        assert [*run.ranked(10)] == ranked
-        assert run.ranked(1) == (ranked[0],)
+        assert [*run.best_trial_numbers(10)] == ranked
+        assert run.best_trial_numbers(1) == (ranked[0],)
         assert run.curve == outcome.curve
         assert [run.record(index) for index in range(1, 13)] == [*run.records()]
         assert run.record(13) is None
@@ -409,7 +409,7 @@ def test_what_a_store_holds_of_a_program_is_not_given_again(tmp_path: Path) -> N
 def test_data_that_has_moved_is_named_as_the_user_did(tmp_path: Path) -> None:
     stored(tmp_path / "run.db")
     with Store.read(tmp_path / "run.db") as run:
-        lines = [each.line for each in next_steps(run, has_best=True, data="../my wine.csv")]
+        lines = [each.line for each in suggest_next_steps(run, has_best=True, data="../my wine.csv")]
     on = "--data '../my wine.csv'"
     assert f"spacelang export {tmp_path / 'run.db'} {on} -o" in lines[0]
     assert f" {on} --fitted-on '../my wine.csv' -o" in lines[1]

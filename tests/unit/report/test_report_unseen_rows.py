@@ -9,7 +9,7 @@ from spacelang.ir import trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial, UnseenRowsMeasurement
-from spacelang.report.trial_results import describe_constraints, score_document
+from spacelang.report.trial_results import describe_constraints_on_test_set, document_of_test_score
 
 FAIR = Bound(BoundedMeasure.DISPARITY, 0.1, scorer="accuracy", column="sex")
 SMALL = Bound(BoundedMeasure.SIZE, 2e6, strict=True)
@@ -41,13 +41,13 @@ def searched(bound: AnyBound, *, held: bool) -> Trial:
 @given(reaching(), st.booleans())
 def test_a_line_says_breaks_exactly_where_it_does(each: UnseenRowsMeasurement, held: bool) -> None:
     score = trial.TestScore(0.1, None, None, 9, "", (each,))
-    (line,) = describe_constraints(score, searched(each.bound, held=held))
+    (line,) = describe_constraints_on_test_set(score, searched(each.bound, held=held))
     breaks = each.value is not None and not each.bound.is_satisfied_by(each.value)
     assert ("violates the bound" in line) is breaks
     assert ("violates the bound, unlike in the search" in line) is (breaks and held)
     assert ("satisfies the bound, unlike in the search" in line) is (each.holds and not held)
     assert ("unknown, ValueError: no" in line) is (each.value is None)
-    found = json.loads(json.dumps(score_document(score), allow_nan=False))
+    found = json.loads(json.dumps(document_of_test_score(score), allow_nan=False))
     assert found["feasible"] is each.holds
     assert found["constraints"][each.bound.name]["holds"] is each.holds
     assert found["constraints"][each.bound.name]["value"] == each.value
@@ -56,7 +56,9 @@ def test_a_line_says_breaks_exactly_where_it_does(each: UnseenRowsMeasurement, h
 def test_the_lines() -> None:
     def line(each: UnseenRowsMeasurement, *, held: bool = True) -> str:
         return next(
-            describe_constraints(trial.TestScore(0.1, 0.0, 0.2, 9, "", (each,)), searched(each.bound, held=held))
+            describe_constraints_on_test_set(
+                trial.TestScore(0.1, 0.0, 0.2, 9, "", (each,)), searched(each.bound, held=held)
+            )
         )
 
     assert (
@@ -79,7 +81,7 @@ def test_the_lines() -> None:
 
 def test_without_bounds_nothing_is_feasible_or_not() -> None:
     score = trial.TestScore(0.1, 0.0, 0.2, 9)
-    assert score_document(score) == {
+    assert document_of_test_score(score) == {
         "loss": 0.1, "low": 0.0, "high": 0.2, "rows": 9, "reason": "", "feasible": None, "constraints": {},
     }  # fmt: skip
-    assert [*describe_constraints(score, searched(FAIR, held=True))] == []
+    assert [*describe_constraints_on_test_set(score, searched(FAIR, held=True))] == []

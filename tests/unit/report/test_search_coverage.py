@@ -14,14 +14,14 @@ from spacelang.ir.search_protocol import ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.report.run_document import document
+from spacelang.report.run_document import run_json_document
 from spacelang.report.run_facts import RunFacts, make_search_coverage
 from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.search_loop import run
 from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space, plain_space
 
 FACTS = RunFacts("blds", 0, named_metric("accuracy"), training_size=100)
@@ -61,7 +61,7 @@ def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
     assert "Not searched: the 2 hyperparameters of `ranges` are kept at their defaults; `--optimizer auto`" in text
     assert "every pipeline was tried, but only with its default hyperparameters." in text
     assert "nothing left to try" not in text
-    found = document(outcome(), facts)
+    found = run_json_document(outcome(), facts)
     assert (found["hyperparameters"], found["at_defaults"]) == ("default", ["e.f.x"])
 
 
@@ -73,7 +73,7 @@ def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
     assert "\n  e  f  f.n=6, f.x=0.5  (drawn once)\n" in text
     assert "are drawn once for each pipeline; `--optimizer auto` searches the hyperparameters." in text
     assert "every pipeline was tried, but only with the hyperparameters that were drawn for it." in text
-    found = document(outcome(), facts)
+    found = run_json_document(outcome(), facts)
     assert (found["hyperparameters"], found["at_defaults"]) == ("once", [])
 
 
@@ -85,7 +85,7 @@ def test_what_is_searched_is_not_marked(name: str) -> None:
     assert searched.unsearched_hyperparameters_sentence == searched.remedy == ""
     assert "\n  e  f  f.n=6, f.x=0.5\n" in text
     assert "the optimizer has nothing left to try" in text
-    assert document(outcome(), facts)["hyperparameters"] == "searched"
+    assert run_json_document(outcome(), facts)["hyperparameters"] == "searched"
     kept = make_search_coverage(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())
     assert kept.remedy == "`--set hyperparameters=sample` searches the hyperparameters"
 

@@ -11,7 +11,7 @@ from storing import header, stored
 import spacelang as sl
 from spacelang.cli import runs_and_show
 from spacelang.ir.trial import UNIT_SCALE, LossScale, describe_scale, parse_scale
-from spacelang.report.page.structure_tree import SearchTreeListing, TreeLine, search_tree_of_run
+from spacelang.report.page.tree_tables import SearchTreeLine, SearchTreeListing, search_tree_listing
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store
 
@@ -44,7 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_visits_and_medians_of_all_nodes(store: Path) -> None:
     with Store.read(store) as run:
-        found = search_tree_of_run(run)
+        found = search_tree_listing(run)
         memos = [each.trial.request.memo for each in run.records()]
     root, *below = found.rows
     backed_up = sum(json.loads(str(text))[1] is not None for memo in memos for text in memo[3:])
@@ -62,7 +62,7 @@ def test_visits_and_medians_of_all_nodes(store: Path) -> None:
 
 def test_the_picture_has_a_disc_for_each_node(store: Path) -> None:
     with Store.read(store) as run:
-        found = search_tree_of_run(run)
+        found = search_tree_listing(run)
     picture = ElementTree.fromstring(found.to_svg())
     discs = [each for each in picture.iter() if each.tag.endswith("circle")]
     assert len(discs) == sum(row.reward is not None for row in found.rows)
@@ -70,7 +70,11 @@ def test_the_picture_has_a_disc_for_each_node(store: Path) -> None:
 
 
 def test_what_was_hardly_visited_is_counted() -> None:
-    rows = (TreeLine(0, "all", 500, 0.5), TreeLine(1, "a = <b> & c", 497, 0.6), TreeLine(1, "2 others", 3))
+    rows = (
+        SearchTreeLine(0, "all", 500, 0.5),
+        SearchTreeLine(1, "a = <b> & c", 497, 0.6),
+        SearchTreeLine(1, "2 others", 3),
+    )
     text = SearchTreeListing("t", rows).to_text()
     assert "     3" in text
     assert "2 others" in text
@@ -83,7 +87,7 @@ def test_runs_of_others_have_no_tree(tmp_path: Path) -> None:
         Store.read(tmp_path / "other.db") as run,
         pytest.raises(InputError, match="`blds`, which has no search"),
     ):
-        search_tree_of_run(run)
+        search_tree_listing(run)
     assert header().optimizer == "blds"
 
 

@@ -93,9 +93,9 @@ def test_who_has_tried_little_beside_the_starting_points_is_told_what_helps(
     given_points = StartingPoints(points(7), budget, 1, processors)
     others = [Configuration({"e": "other", "e.x": place}) for place in range(further)]
     outcome = outcome_of(*points(tried), *others, ended=EndReason.BUDGET)
-    assert given_points.advice(outcome) == advice.replace("@", "starting points")
-    assert bool(given_points.larger_budget(outcome)) == bool(advice)
-    assert given_points.advice(replace(outcome, ended=EndReason.EXHAUSTED)) == ""
+    assert given_points.budget_advice(outcome) == advice.replace("@", "starting points")
+    assert bool(given_points.larger_budget_option(outcome)) == bool(advice)
+    assert given_points.budget_advice(replace(outcome, ended=EndReason.EXHAUSTED)) == ""
 
 
 @given(st.floats(0.001, 1e6))

@@ -10,9 +10,9 @@ from spacelang.report.trial_results import (
     REASONS,
     count_failures_by_reason,
     count_failures_by_status,
-    describe_counts,
-    merge_time_limits,
-    most_frequent,
+    describe_failure_counts,
+    merge_timeout_reasons,
+    most_frequent_failure_reasons,
 )
 from spacelang.runtime.errors import timeout_failure
 from spacelang.runtime.history import TrialRecord
@@ -26,23 +26,23 @@ def record(status: Status, reason: str = "") -> TrialRecord:
 def test_failures_are_told_by_their_kind_in_one_order():
     records = [record(status) for status in (*Status, Status.CRASH, Status.ERROR, Status.MEMORY)]
     assert (
-        describe_counts(count_failures_by_status(records))
+        describe_failure_counts(count_failures_by_status(records))
         == "2 errors, 1 invalid, 1 timeout, 2 out of memory, 2 crashes"
     )
-    assert describe_counts(count_failures_by_status([record(Status.SUCCESS)])) == ""
+    assert describe_failure_counts(count_failures_by_status([record(Status.SUCCESS)])) == ""
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.SUCCESS])
 def test_every_kind_of_failure_has_words(status):
-    assert describe_counts(Counter([status])).startswith("1 ")
+    assert describe_failure_counts(Counter([status])).startswith("1 ")
 
 
 def test_every_kind_is_shown_by_its_most_frequent_reason_and_the_most_frequent_ones_of_all():
     errors = [record(Status.ERROR, reason) for reason in "aaaabbbccd"]
     rare = [record(Status.TIMEOUT, "the evaluation took longer than 1 s"), record(Status.CRASH, "signal 11")]
-    shown = most_frequent(count_failures_by_reason([*errors, *rare, record(Status.SUCCESS)]))
+    shown = most_frequent_failure_reasons(count_failures_by_reason([*errors, *rare, record(Status.SUCCESS)]))
     assert shown == ([("a", 4), ("b", 3), ("c", 2), ("the evaluation took longer than 1 s", 1), ("signal 11", 1)], 1)
-    assert most_frequent(count_failures_by_reason(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
+    assert most_frequent_failure_reasons(count_failures_by_reason(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
     assert REASONS == 3
 
 
@@ -51,7 +51,7 @@ def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], othe
     """What each arm of a bandit has left is another one; nothing else is put together, and no trial is lost."""
     timeouts = [record(Status.TIMEOUT, timeout_failure(limit, 0.0).reason) for limit in limits]
     counts = count_failures_by_reason([*timeouts, *(record(Status.ERROR, other) for other in others)])
-    shown, left = most_frequent(counts)
+    shown, left = most_frequent_failure_reasons(counts)
     assert left == 0
     assert sum(count for _, count in shown) == len(limits) + len(others)
     (said,) = [reason for reason, _ in shown if reason not in others]
@@ -69,7 +69,7 @@ def test_what_only_looks_like_a_limit_is_left_alone() -> None:
     said = "the evaluation took longer than"
     strange = {(Status.TIMEOUT, f"{said} ever"), (Status.ERROR, f"{said} 3s")}
     limits = {(Status.TIMEOUT, f"{said} 3s"), (Status.TIMEOUT, "it took longer than 40ms")}  # as it was stored once
-    found = merge_time_limits(strange | limits)
+    found = merge_timeout_reasons(strange | limits)
     assert {found[each] for each in strange} == strange
     assert {found[each] for each in limits} == {
         (Status.TIMEOUT, "the evaluation took longer than its limit, which was between 40ms and 3s")

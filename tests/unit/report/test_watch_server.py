@@ -11,7 +11,7 @@ import pytest
 from pages import Page, configuration
 from storing import header, space, stored, trial
 
-from spacelang.report.page.watch_server import MAX_SECONDS, STATE_SECONDS, WatchedPage, WatchServer, new_token
+from spacelang.report.page.watch_server import MAX_SECONDS, STATE_SECONDS, WatchedPage, WatchServer, new_access_token
 from spacelang.runtime.storage.store import Store
 
 TOKEN = "token-of-a-test"
@@ -140,7 +140,7 @@ def test_a_browser_that_goes_and_one_that_waits_hold_nobody_up(server: WatchServ
 
 
 def test_tokens_are_long_and_differ() -> None:
-    found = {new_token() for _ in range(50)}
+    found = {new_access_token() for _ in range(50)}
     assert len(found) == 50
     assert min(map(len, found)) >= 43
 

@@ -55,7 +55,7 @@ def test_who_listens_or_wants_nothing_sees_nothing(capfd: pytest.CaptureFixture[
     searched(space=sl.parse(SPACE), listener=heard)
     searched(space=sl.parse(SPACE), progress=False)
     assert capfd.readouterr() == ("", "")
-    assert heard.trial.call_count == 1
+    assert heard.on_trial.call_count == 1
 
 
 def test_lines_are_printed_where_they_are_wanted(
@@ -82,7 +82,7 @@ def test_a_notebook_shows_a_bar_and_keeps_the_last_line(monkeypatch: pytest.Monk
     assert re.match(r'<progress value="1.000".*> 1 trial, best loss [\d.]+, 0:00:0\d$', update)
     assert re.fullmatch(r"1 trial, best loss [\d.]+ in \d+\.\d s", last)
     with progress_listener(notebook) as listener:
-        listener.started(Budget(trials=4))
+        listener.on_start(Budget(trials=4))
     assert shown.call_args.args == ("no trial, ended by an error",)
 
 

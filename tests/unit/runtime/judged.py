@@ -13,7 +13,7 @@ from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 
 CLASSIFIERS = space(
     stage("scaler", "none", "StandardScaler"),
@@ -53,7 +53,7 @@ def wish(estimator: str, scaler: str = "none", fidelity: int | None = None) -> R
 
 def by_hand(objective: DataObjective, request: Request, fold: Fold):
     """The pipeline of a trial, fitted by hand on a fold."""
-    pipeline = build(objective._space, request.configuration, random_state=objective.random_state)
+    pipeline = build_pipeline(objective._space, request.configuration, random_state=objective.random_state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pipeline.fit(fold.training[: request.fidelity], fold.training_target[: request.fidelity])

@@ -17,7 +17,7 @@ from spacelang.ir.space import Branch, Choice, Hyperparameter, Operator, Product
 from spacelang.ir.trial import Request
 from spacelang.runtime.evaluation.identities_and_copies import identity_of
 from spacelang.runtime.executors import Job
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.request_queue import AffinityQueue, PrefixKey, PrefixKeys
 
 ROUTES = st.lists(st.lists(st.sampled_from("abc"), max_size=4).map(tuple), max_size=30)
@@ -175,7 +175,7 @@ def test_pipelines_whose_routes_begin_alike_begin_alike(name):
     routes, made = PrefixKeys(found.checked, 100), {}
     for configuration in found.sample(60, seed=3):
         words = routes.key_of(Request(configuration))[1:]
-        pipeline = build(found.checked, configuration, random_state=0)
+        pipeline = build_pipeline(found.checked, configuration, random_state=0)
         for depth in range(1, len(words)):
             steps = [
                 identity_of(step) for step_name, step in pipeline.steps if belongs(found.checked, step_name, depth)

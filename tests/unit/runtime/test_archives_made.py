@@ -8,7 +8,7 @@ from storing import LIMIT, SMALL, broken, header, stored, trial
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import ArchiveError, identify_space
 from spacelang.runtime.archives.creation import make_archive
-from spacelang.runtime.storage.header import DataFacts, header_from_texts, header_to_texts
+from spacelang.runtime.storage.run_header import DataFacts, header_from_texts, header_to_texts
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 

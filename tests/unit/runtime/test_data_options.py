@@ -7,7 +7,7 @@ from storing import header
 
 from spacelang.runtime.data.read_options import DataOptions, ReadOptions, parse_data_options
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import header_from_texts, header_to_texts
+from spacelang.runtime.storage.run_header import header_from_texts, header_to_texts
 
 READINGS = st.builds(
     ReadOptions,

@@ -20,7 +20,7 @@ from spacelang.runtime.final_fit import (
     UnseenBoundsWork,
     UnseenScoreWork,
     WorkResult,
-    allowed_seconds,
+    allowed_fit_seconds,
     fit_best_pipeline,
     rank_candidates,
 )
@@ -114,14 +114,16 @@ class TestTheLimit:
     def test_it_grows_with_the_square_of_the_rows(self) -> None:
         limits = Limits(trial_seconds=7.0)
         whole, part = record(1, 0.5), record(2, 0.5, rows=10)
-        assert allowed_seconds(whole, outcome(whole), Rows(), limits) == pytest.approx(7 * (100 / 70) ** 2, abs=1e-3)
-        assert allowed_seconds(part, outcome(part), Rows(), limits) == pytest.approx(700)
+        assert allowed_fit_seconds(whole, outcome(whole), Rows(), limits) == pytest.approx(
+            7 * (100 / 70) ** 2, abs=1e-3
+        )
+        assert allowed_fit_seconds(part, outcome(part), Rows(), limits) == pytest.approx(700)
 
     def test_without_one_it_is_as_long_as_the_run_and_a_minute_at_least(self) -> None:
         whole = record(1, 0.5)
-        assert allowed_seconds(whole, outcome(whole, seconds=2.0), Rows(), UNLIMITED) == 60
+        assert allowed_fit_seconds(whole, outcome(whole, seconds=2.0), Rows(), UNLIMITED) == 60
         long = outcome(whole, seconds=700.0)
-        assert allowed_seconds(whole, long, Rows(), UNLIMITED) == pytest.approx(700 * (100 / 70) ** 2, abs=1e-3)
+        assert allowed_fit_seconds(whole, long, Rows(), UNLIMITED) == pytest.approx(700 * (100 / 70) ** 2, abs=1e-3)
 
 
 class TestPassingOver:
@@ -164,7 +166,7 @@ class TestPassingOver:
             if isinstance(work, RefitWork):
                 status = Status.ERROR if len(asked) == 1 else Status.SUCCESS
                 return WorkResult(SerializedPayload("fitted"), 0.0, status)
-            if isinstance(work, UnseenScoreWork) and work.pipeline is not None and work.pipeline.open() == "fitted":
+            if isinstance(work, UnseenScoreWork) and work.pipeline is not None and work.pipeline.unpickle() == "fitted":
                 return WorkResult(TestScore(0.25, 0.1, 0.4, 5))
             return work.make_failed(Status.CRASH, "signal 11", 0.0)
 

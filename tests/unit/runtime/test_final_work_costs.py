@@ -8,7 +8,6 @@ import pytest
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.kept_models import KeptModel
 from spacelang.runtime.run_deadline import (
     FIT_MARGIN,
     FIXED_SECONDS,
@@ -19,8 +18,9 @@ from spacelang.runtime.run_deadline import (
     LossComputationTime,
     RunDeadline,
     WorkSizes,
-    expected_members,
+    expected_member_count,
 )
+from spacelang.runtime.trial_models import StoredTrialModels
 
 SIZES = WorkSizes(1000, 500, folds=1, held_out_rows=500)
 
@@ -28,7 +28,7 @@ SIZES = WorkSizes(1000, 500, folds=1, held_out_rows=500)
 @dataclass
 class Candidate:
     trial: Trial
-    model: KeptModel | None = None
+    model: StoredTrialModels | None = None
 
 
 def trial(cost: float, rows: int | None = None, name: int = 0, loss: float | None = 0.5) -> Trial:
@@ -36,8 +36,8 @@ def trial(cost: float, rows: int | None = None, name: int = 0, loss: float | Non
     return Trial(Request(Configuration({"x": name}), rows), loss, cost, status)
 
 
-def kept(score_seconds: float = 0.0, size: int = 1) -> KeptModel:
-    return KeptModel((False, 0.0, False, 0.5), 1, Path("model"), size, 1.0, score_seconds)
+def kept(score_seconds: float = 0.0, size: int = 1) -> StoredTrialModels:
+    return StoredTrialModels((False, 0.0, False, 0.5), 1, Path("model"), size, 1.0, score_seconds)
 
 
 def test_a_fit_grows_with_the_rows() -> None:
@@ -61,24 +61,24 @@ def test_shared_work_counts() -> None:
 def test_the_growth_is_that_of_configurations_on_several_numbers_of_rows() -> None:
     costs = FinalWorkCosts(SIZES)
     for name in range(5):
-        costs.learn_growth(trial(1.0, 100, name))
-        costs.learn_growth(trial(2.0, 200, name))
-    assert costs.exponent == pytest.approx(1.0)
+        costs.update_cost_growth(trial(1.0, 100, name))
+        costs.update_cost_growth(trial(2.0, 200, name))
+    assert costs.row_growth_exponent == pytest.approx(1.0)
     for name in range(9):
-        costs.learn_growth(trial(1.0, 100, 10 + name))
-        costs.learn_growth(trial(99.0, 200, 10 + name))
-    assert costs.exponent == pytest.approx(2.0), "it is bounded"
-    costs.learn_growth(trial(1.0, 100, 50, loss=None))
-    costs.learn_growth(trial(0.0, 200, 50))
-    assert costs.exponent == pytest.approx(2.0), "failures and trials without a cost say nothing"
+        costs.update_cost_growth(trial(1.0, 100, 10 + name))
+        costs.update_cost_growth(trial(99.0, 200, 10 + name))
+    assert costs.row_growth_exponent == pytest.approx(2.0), "it is bounded"
+    costs.update_cost_growth(trial(1.0, 100, 50, loss=None))
+    costs.update_cost_growth(trial(0.0, 200, 50))
+    assert costs.row_growth_exponent == pytest.approx(2.0), "failures and trials without a cost say nothing"
 
 
 def test_what_is_measured_corrects_what_follows() -> None:
     costs = FinalWorkCosts(SIZES)
     before = costs.fit_seconds(trial(4.0), None)
     for _ in range(20):
-        costs.learn_fit(1.0, 3.0)
-    assert costs.correction == pytest.approx(3.0, rel=0.1)
+        costs.update_fit_correction(1.0, 3.0)
+    assert costs.fit_time_correction == pytest.approx(3.0, rel=0.1)
     assert costs.fit_seconds(trial(4.0), None) > 2 * before
 
 
@@ -117,9 +117,9 @@ def test_a_fit_that_takes_too_long_is_not_reserved_if_there_is_a_model() -> None
 
 
 def test_votes_are_distributed_among_fewer_members() -> None:
-    assert expected_members(32, 32) == 12
-    assert expected_members(32, 5) == 5
-    assert expected_members(1, 32) == 1
+    assert expected_member_count(32, 32) == 12
+    assert expected_member_count(32, 5) == 5
+    assert expected_member_count(1, 32) == 1
 
 
 def test_the_end_of_the_search_takes_no_fit_away() -> None:

@@ -10,8 +10,8 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import LazyRequestRegistry
+from spacelang.runtime.search_loop import run
 from spacelang.testing.driving import drive_search, hash_loss, make_trial
 from spacelang.testing.memory_storage import MemoryTrialStorage
 from spacelang.testing.simulated_workers import ShuffledWorkers

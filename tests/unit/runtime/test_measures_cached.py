@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from spacelang.runtime.scoring.measures import PREDICTION_METHODS, CachedPredictions
+from spacelang.runtime.scoring.bound_measures import PREDICTION_METHODS, CachedPredictions
 
 
 @pytest.mark.parametrize("question", PREDICTION_METHODS)

@@ -23,9 +23,9 @@ from spacelang.runtime.scoring.metric import (
     NEGATED_ERRORS,
     UNIT_SCORES,
     LossRange,
-    goal_metric,
     loss_range,
-    make_scale,
+    make_loss_scale,
+    metric_of_goal,
 )
 
 UNBOUNDED = {"mutual_info_score", "positive_likelihood_ratio"}
@@ -83,7 +83,7 @@ def test_losses_lie_where_they_are_said_to(seed: int, classes: int, positive: bo
         target, values = (abs(target) + 0.1, abs(values) + 0.1) if positive else (target, values)
         answers = Numbers(values)
     for goal in GOALS:
-        metric = goal_metric(goal)
+        metric = metric_of_goal(goal)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -113,7 +113,7 @@ def test_losses_lie_where_they_are_said_to(seed: int, classes: int, positive: bo
     ],
 )
 def test_where_losses_lie(goal: ScorerGoal, classes: int, lies: LossRange) -> None:
-    metric = goal_metric(goal)
+    metric = metric_of_goal(goal)
     assert loss_range(metric.name, metric.formula, classes) is lies
 
 
@@ -125,12 +125,12 @@ def test_what_nobody_knows_can_be_anything() -> None:
 
 @pytest.mark.parametrize("constant", [None, 0.0, -1.0, float("nan"), float("inf")])
 def test_a_constant_that_is_no_scale(constant: float | None) -> None:
-    assert make_scale(LossRange.FROM_0_ON, lambda: constant) is None
+    assert make_loss_scale(LossRange.FROM_0_ON, lambda: constant) is None
 
 
 def test_the_last_digits_of_a_constant_do_not_count() -> None:
     """They are different ones with another version of a library, with which the run may go on."""
-    assert make_scale(LossRange.FROM_0_ON, lambda: 0.1 + 0.2) == LossScale(0.0, 0.3)
+    assert make_loss_scale(LossRange.FROM_0_ON, lambda: 0.1 + 0.2) == LossScale(0.0, 0.3)
 
 
 @pytest.mark.parametrize("validation", [Holdout(0.3), CrossValidation(3)])
@@ -171,7 +171,7 @@ def test_losses_that_can_be_negative_have_no_scale_before_the_first() -> None:
 def test_a_constant_that_cannot_be_judged_is_none() -> None:
     """A logarithm of what is negative."""
     objective = made("numbers", EvaluationSettings(ScorerGoal("maximize", "neg_mean_squared_error")))
-    log = goal_metric(ScorerGoal("maximize", "neg_mean_squared_log_error"))
+    log = metric_of_goal(ScorerGoal("maximize", "neg_mean_squared_log_error"))
     from spacelang.runtime.scoring.metric import best_constant_loss
 
     folds = [

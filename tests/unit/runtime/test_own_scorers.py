@@ -22,7 +22,7 @@ from sklearn.metrics import (
 import spacelang as sl
 from spacelang.api.stored_runs import reopen_run
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.scoring.user_functions import describe_scorer, name_of_scorer, scorer_metric
+from spacelang.runtime.scoring.user_functions import scorer_fingerprint, scorer_metric, sklearn_scorer_name
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 6] = 3 }"
 OPTIONS: dict[str, Any] = {"trials": 4, "workers": 0, "optimizer": "random", "validate": "holdout(0.5)"}
@@ -71,7 +71,7 @@ def test_a_scorer_gets_the_labels_of_the_user(name: str) -> None:
 
 @pytest.mark.parametrize("name", get_scorer_names())
 def test_a_scorer_of_scikit_learn_is_the_one_with_its_name(name: str) -> None:
-    assert scorer_metric(get_scorer(name), ()).name in {name, name_of_scorer(get_scorer(name))}
+    assert scorer_metric(get_scorer(name), ()).name in {name, sklearn_scorer_name(get_scorer(name))}
 
 
 def test_errors_are_minimized_and_names_are_not_taken_twice() -> None:
@@ -130,7 +130,7 @@ def test_functions_that_differ_in_their_values_are_other_scorers() -> None:
 
     makers = (weighted, lambda beta: partial(fbeta_score, beta=beta))
     for make in makers:
-        one, again, other = (describe_scorer(make_scorer(make(beta))) for beta in (1, 1, 2))
+        one, again, other = (scorer_fingerprint(make_scorer(make(beta))) for beta in (1, 1, 2))
         assert one == again != other
 
 

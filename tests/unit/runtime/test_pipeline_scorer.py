@@ -35,11 +35,11 @@ from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, find_scorer, named_metric, positive_class_scorers
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold, PipelineScorer, prediction_array
 from spacelang.runtime.scoring.user_functions import Constraint
+from spacelang.runtime.search_loop import run
 from spacelang.runtime.storage.store import Store
 
 

@@ -184,9 +184,9 @@ def test_trees_have_those_below_children() -> None:
     try:
         os.read(ready, 1)
         trees, root = ProcessTrees(), psutil.Process(child)
-        assert trees.measure(root, 0) == resident_bytes(root)
+        assert trees.measure_memory(root, 0) == resident_bytes(root)
         trees.refresh()
-        assert trees.measure(root, 1e12) > resident_bytes(root)
+        assert trees.measure_memory(root, 1e12) > resident_bytes(root)
         trees.refresh()
     finally:
         for process in [*psutil.Process(child).children(), psutil.Process(child)]:

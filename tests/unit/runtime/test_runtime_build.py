@@ -11,13 +11,13 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.space import CatalogueObject, Choice, Space
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.preparation import plan_preparation
 
 
 def built(made: Space, random_state: int | None = None, **values: object) -> Pipeline:
     configuration = Configuration({key.replace("__", "."): value for key, value in values.items()})
-    return build(made, configuration, random_state=random_state)
+    return build_pipeline(made, configuration, random_state=random_state)
 
 
 SELECTOR = stage(
@@ -67,7 +67,7 @@ def test_nested_decisions_and_fixed_operators_are_built_with_the_random_state():
         "estimator.estimator": "DecisionTreeClassifier",
         "estimator.estimator.max_depth": 3,
     }
-    boost = build(made, Configuration(values), random_state=8)["estimator"]
+    boost = build_pipeline(made, Configuration(values), random_state=8)["estimator"]
     assert repr(boost) == repr(AdaBoostClassifier(DecisionTreeClassifier(max_depth=3, random_state=8), random_state=8))
     fixed = operator("BaggingClassifier", estimator=operator("DecisionTreeClassifier", max_depth=2, random_state=1))
     bagging = built(space(fixed), 8)["baggingclassifier"]
@@ -80,9 +80,9 @@ def test_a_value_beside_operators_in_a_nested_decision():
     nested = stage("estimator.init", "none", "DummyClassifier", value)
     made = space(stage("estimator", operator("GradientBoostingClassifier", nested)))
     taken = {"estimator": "GradientBoostingClassifier", "estimator.init": "none"}
-    assert build(made, Configuration(taken))["estimator"].init is None
+    assert build_pipeline(made, Configuration(taken))["estimator"].init is None
     taken = {"estimator": "GradientBoostingClassifier", "estimator.init": "structure", "estimator.init.value": "zero"}
-    assert build(made, Configuration(taken))["estimator"].init == "zero"
+    assert build_pipeline(made, Configuration(taken))["estimator"].init == "zero"
 
 
 def test_fixed_functions_and_lists():
@@ -108,7 +108,7 @@ SCALER = operator(
 )
 def test_parts_make_the_parameter_of_the_library_and_a_missing_part_has_its_default(values, composed):
     configuration = Configuration({"scaler": "RobustScaler", **values})
-    scaler = build(space(stage("scaler", SCALER), operator("SVC")), configuration)["scaler"]
+    scaler = build_pipeline(space(stage("scaler", SCALER), operator("SVC")), configuration)["scaler"]
     assert scaler.quantile_range == composed
     assert scaler.fit([[float(row)] for row in range(9)]).scale_[0] > 0
 
@@ -135,7 +135,7 @@ def test_what_the_library_warns_about_is_not_set():
 
 def test_names_are_made_apart_and_legal():
     made = space(operator("PCA"), stage("memory", "PCA"), operator("PCA"), stage("a__b", "PCA"), operator("SVC"))
-    pipeline = build(made, Configuration({"memory": "PCA", "a__b": "PCA"}))
+    pipeline = build_pipeline(made, Configuration({"memory": "PCA", "a__b": "PCA"}))
     assert list(pipeline.named_steps) == ["pca", "memory_", "pca_2", "a_b", "svc"]
     pipeline.fit(np.random.default_rng(0).normal(size=(20, 3)), [0, 1] * 10)
 
@@ -167,7 +167,7 @@ def test_a_union_of_which_all_is_left_out_is_left_out():
 def test_the_preparation_comes_first():
     frame = pd.DataFrame({"a": ["x", "y"] * 3, "b": range(6)})
     made = space(operator("SVC"))
-    pipeline = build(made, Configuration({}), preparation=plan_preparation(made, frame))
+    pipeline = build_pipeline(made, Configuration({}), preparation=plan_preparation(made, frame))
     assert list(pipeline.named_steps) == ["preparation", "svc"]
     assert pipeline.fit(frame, [0, 1] * 3).predict(frame).tolist() == [0, 1] * 3
 
@@ -191,7 +191,7 @@ def test_the_preparation_comes_first():
 )
 def test_what_cannot_be_built(made, values, message):
     with pytest.raises(BuildError) as caught:
-        build(made, Configuration(values))
+        build_pipeline(made, Configuration(values))
     assert message in caught.value.message
 
 

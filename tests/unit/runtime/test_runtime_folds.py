@@ -35,7 +35,7 @@ from spacelang.runtime.evaluation.folds import (
     may_overwrite_input,
 )
 from spacelang.runtime.evaluation.splits import Split
-from spacelang.runtime.pipelines.catalogue_access import catalogue, class_of
+from spacelang.runtime.pipelines.catalogue_access import import_operator_class, load_catalogue
 from spacelang.runtime.pipelines.preparation import Preparation
 
 
@@ -162,7 +162,7 @@ def test_data_that_is_for_another_kind_of_task():
 # ---- rows are shared
 
 
-OPERATORS = catalogue("sklearn").operators
+OPERATORS = load_catalogue("sklearn").operators
 WRITERS = sorted(
     (name, parameter)
     for name, entry in OPERATORS.items()
@@ -194,7 +194,7 @@ def used(pipeline, fold: Fold, fidelity=None) -> list[np.ndarray] | str:
 
 def made(name: str, parameter: str):
     seed = {"random_state": 0} if "random_state" in OPERATORS[name].parameters else {}
-    return class_of(operator(name))(**{parameter: False}, **seed)
+    return import_operator_class(operator(name))(**{parameter: False}, **seed)
 
 
 @pytest.mark.parametrize(("name", "parameter"), WRITERS)
@@ -224,7 +224,7 @@ def test_what_is_not_told_to_write_in_place_does_not():
     for name, entry in OPERATORS.items():
         if {OperatorRole.TRANSFORMER, OperatorRole.CLASSIFIER, OperatorRole.REGRESSOR} & {*entry.roles}:
             try:
-                pipeline = class_of(operator(name))()
+                pipeline = import_operator_class(operator(name))()
             except TypeError:
                 continue  # it needs to be told more
             if not IS_FULL:  # few trees and steps write into their rows as many do

@@ -14,7 +14,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
-from spacelang.runtime.loop import run
+from spacelang.runtime.search_loop import run
 from spacelang.solver.defaults import default_configuration
 from spacelang.testing.driving import flaky_loss, hash_loss, make_trial
 from spacelang.testing.memory_storage import MemoryTrialStorage

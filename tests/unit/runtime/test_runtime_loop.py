@@ -12,7 +12,7 @@ from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
-from spacelang.runtime.loop import MAX_ANSWERS_FROM_MEMORY, run
+from spacelang.runtime.search_loop import MAX_ANSWERS_FROM_MEMORY, run
 
 
 class Clock:
@@ -255,13 +255,13 @@ class Diary:
     def __init__(self) -> None:
         self.lines = []
 
-    def started(self, budget):
+    def on_start(self, budget):
         self.lines.append(budget)
 
-    def trial(self, record, best):
+    def on_trial(self, record, best):
         self.lines.append((record.index, best.index))
 
-    def finished(self, outcome):
+    def on_finish(self, outcome):
         self.lines.append(outcome.ended)
 
 

@@ -26,7 +26,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.scoring.measures import (
+from spacelang.runtime.scoring.bound_measures import (
     BATCH_ROWS,
     REPEATS,
     CachedPredictions,

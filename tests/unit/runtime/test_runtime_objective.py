@@ -22,9 +22,9 @@ from spacelang.runtime.errors import BuildError, DataError, MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.in_process import InProcess
-from spacelang.runtime.loop import run
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.catalogue_access import task_kind
+from spacelang.runtime.search_loop import run
 
 CLASSIFIERS = space(
     stage("scaler", "none", "StandardScaler"),
@@ -57,7 +57,7 @@ def in_hand(objective: DataObjective, request: Request, fold: int = 0):
     rows = request.fidelity or objective.training_size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pipeline = build(objective._space, request.configuration, random_state=objective.random_state)
+        pipeline = build_pipeline(objective._space, request.configuration, random_state=objective.random_state)
         return pipeline.fit(parts.training[:rows], parts.training_target[:rows]), parts.held_out, parts.held_out_target
 
 

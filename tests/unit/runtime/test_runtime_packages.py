@@ -33,7 +33,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.space import Hyperparameter, Node, Operator, Space
 from spacelang.ir.trial import Request, Status
-from spacelang.report.code_writer import pipeline_source
+from spacelang.report.code_writer import pipeline_module_source
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
@@ -43,10 +43,14 @@ from spacelang.runtime.pipelines.build import (
     NO_NUMERIC_TEXTS,
     WEIGHTING_CLASSIFIERS,
     adapt_to_labels,
-    build,
+    build_pipeline,
     is_vote_of_one_classifier,
 )
-from spacelang.runtime.pipelines.catalogue_access import catalogue, parameters_settable_by_runtime, runtime_arguments
+from spacelang.runtime.pipelines.catalogue_access import (
+    load_catalogue,
+    parameters_settable_by_runtime,
+    runtime_arguments,
+)
 from spacelang.runtime.pipelines.columns import flatten_for_resampling, pipeline_class
 
 
@@ -91,13 +95,13 @@ def test_parameters_that_a_constructor_hands_on_can_be_set() -> None:
 def test_a_package_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "installed_version", lambda _: None)
     with pytest.raises(BuildError) as caught:
-        catalogue("xgboost")
+        load_catalogue("xgboost")
     assert (str(caught.value), caught.value.help) == (
         "the package `xgboost` is not installed",
         '`pip install "spacelang[xgboost]"`',
     )
     with pytest.raises(BuildError, match="cannot read the operators of `json`"):
-        catalogue("json")
+        load_catalogue("json")
 
 
 # ---- pipelines that change the rows
@@ -124,12 +128,12 @@ def test_a_sampler_among_the_steps() -> None:
     features, labels = load_breast_cancer(return_X_y=True)
     stages = (stage("scaler", SCALER), stage("sampler", "none", SAMPLER), stage("estimator", XGBOOST))
     chosen = {"scaler": "StandardScaler", "estimator": "XGBClassifier"}
-    sampled = build(space(*stages), Configuration(chosen | {"sampler": "SMOTE"}), random_state=1)
+    sampled = build_pipeline(space(*stages), Configuration(chosen | {"sampler": "SMOTE"}), random_state=1)
     assert type(sampled) is ResamplingPipeline
     assert [*sampled.named_steps] == ["scaler", "sampler", "estimator"]
     assert sampled["sampler"].random_state == 1
     assert sampled.fit(features, labels).score(features, labels) > 0.9
-    plain = build(space(*stages), Configuration(chosen | {"sampler": "none"}))
+    plain = build_pipeline(space(*stages), Configuration(chosen | {"sampler": "none"}))
     assert type(plain) is Pipeline
 
 
@@ -140,24 +144,24 @@ def test_a_sampler_among_the_steps() -> None:
 def test_labels_of_any_kind(labels: list[Any]) -> None:
     features, codes = load_breast_cancer(return_X_y=True)
     wanted = np.asarray(labels)[codes]
-    pipeline = adapt_to_labels(build(space(SCALER, XGBOOST), Configuration({})), tuple(labels))
+    pipeline = adapt_to_labels(build_pipeline(space(SCALER, XGBOOST), Configuration({})), tuple(labels))
     assert is_vote_of_one_classifier(pipeline[-1])
     pipeline.fit(features, wanted)
     assert list(pipeline.classes_) == labels
     assert pipeline.predict(features).dtype == wanted.dtype
     assert pipeline.score(features, wanted) > 0.9
-    alone = build(space(SCALER, XGBOOST), Configuration({})).fit(features, codes)
+    alone = build_pipeline(space(SCALER, XGBOOST), Configuration({})).fit(features, codes)
     assert np.array_equal(pipeline.predict(features), np.asarray(labels)[alone.predict(features)])
     assert np.array_equal(pipeline.predict_proba(features), alone.predict_proba(features))
 
 
 def test_codes_are_left_as_they_are() -> None:
-    pipeline = build(space(SCALER, XGBOOST), Configuration({}))
+    pipeline = build_pipeline(space(SCALER, XGBOOST), Configuration({}))
     assert isinstance(adapt_to_labels(pipeline, (0, 1))[-1], XGBClassifier)
 
 
 def test_only_classifiers_of_codes_vote() -> None:
-    plain = build(space(SCALER, LIGHTGBM), Configuration({}))
+    plain = build_pipeline(space(SCALER, LIGHTGBM), Configuration({}))
     assert isinstance(adapt_to_labels(plain, ("a", "b"))[-1], LGBMClassifier)
     nested = Pipeline([("scaler", StandardScaler()), ("inner", Pipeline([("model", XGBClassifier())]))])
     assert is_vote_of_one_classifier(adapt_to_labels(nested, ("a", "b"))["inner"]["model"])
@@ -286,7 +290,7 @@ def test_code() -> None:
     booster = Operator("XGBClassifier", "xgboost", (depth,), (("learning_rate", 0.5),))
     made = space(SCALER, SAMPLER, stage("estimator", booster))
     chosen = Configuration({"estimator": "XGBClassifier", "estimator.max_depth": 4})
-    text = pipeline_source(build(made, chosen, random_state=3, n_jobs=None))
+    text = pipeline_module_source(build_pipeline(made, chosen, random_state=3, n_jobs=None))
     assert text.splitlines() == [
         "from imblearn.over_sampling import SMOTE",
         "from imblearn.pipeline import Pipeline",
@@ -303,10 +307,10 @@ def test_code() -> None:
         "    ),",
         "])",
     ]
-    assert repr(executed(text)) == repr(build(made, chosen, random_state=3, n_jobs=None))
+    assert repr(executed(text)) == repr(build_pipeline(made, chosen, random_state=3, n_jobs=None))
 
 
 def test_code_of_a_constructor_that_takes_additions() -> None:
-    text = pipeline_source(build(space(LIGHTGBM), Configuration({}), n_jobs=None))
+    text = pipeline_module_source(build_pipeline(space(LIGHTGBM), Configuration({}), n_jobs=None))
     assert "LGBMClassifier(n_estimators=3, min_child_samples=1, verbosity=-1)" in text
     assert isinstance(executed(text)[-1], LGBMClassifier)

@@ -9,7 +9,7 @@ import spacelang as sl
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.tables import ColumnContent
 from spacelang.runtime.errors import BuildError, DataError
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.catalogue_access import task_kind
 from spacelang.runtime.pipelines.columns import TableColumn
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
@@ -51,7 +51,7 @@ def test_what_the_space_does_not_handle_is_imputed_and_encoded():
 
 
 def test_what_is_done_is_said_in_one_sentence():
-    assert plan_preparation(PLAIN, GAPS).sentence == (
+    assert plan_preparation(PLAIN, GAPS).description_sentence == (
         "Before the pipeline: missing values in 2 columns (`holes`, `town`) imputed with the most frequent value, "
         "categories in 3 columns (`flag`, `town`, `colour`) one-hot encoded, "
         "column `void` dropped because all values are missing."
@@ -62,7 +62,7 @@ def test_nothing_is_done_to_numbers_without_gaps():
     preparation = plan_preparation(PLAIN, GAPS[["number"]])
     assert preparation.is_empty
     assert preparation.make_transformer() is None
-    assert preparation.sentence == ""
+    assert preparation.description_sentence == ""
 
 
 def test_unknown_categories_and_a_training_part_without_values_do_not_break_it():
@@ -213,7 +213,7 @@ def test_no_missing_category_reaches_a_learner_that_takes_none(data):
     checked = ordinal(f"OrdinalEncoder {{ handle_unknown = use_encoded_value, unknown_value = -1{joined}{number} }}")
     preparation = plan_preparation(checked, towns)
     assert bool(preparation.imputed) == (None in words and not number)
-    pipeline = build(checked, default_configuration(checked), preparation=preparation)
+    pipeline = build_pipeline(checked, default_configuration(checked), preparation=preparation)
     rows = data.draw(st.lists(st.sampled_from(range(len(words))), min_size=1))
     assert np.isfinite(pipeline[:-1].fit(towns.iloc[rows]).transform(towns)).all()
 

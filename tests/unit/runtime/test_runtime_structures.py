@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import spacelang as sl
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.columns import EachColumn
 from spacelang.runtime.pipelines.preparation import plan_preparation
 from spacelang.solver.defaults import default_configuration
@@ -120,7 +120,7 @@ def test_of_a_known_table_every_column_of_text_is_an_entry() -> None:
     features["second"] = features["note"].where(features["x1"] > -1)
     text = "pipeline = columns(text: TfidfVectorizer, categorical: OneHotEncoder) -> LogisticRegression"
     space = sl.parse(text).checked
-    pipeline = build(space, default_configuration(space), preparation=plan_preparation(space, features))
+    pipeline = build_pipeline(space, default_configuration(space), preparation=plan_preparation(space, features))
     entries = [(name, type(part), columns) for name, part, columns in pipeline[0].transformers]
     assert entries == [
         ("text", TfidfVectorizer, "note"),
@@ -138,7 +138,9 @@ def test_what_reads_text_may_take_the_rest(is_known: bool) -> None:
     space = sl.parse('pipeline = columns("x|day": none, rest: TfidfVectorizer -> TruncatedSVD) -> LogisticRegression')
     chosen = features.drop(columns=["town", "day"]).assign(tale=features["note"])
     preparation = plan_preparation(space.checked, chosen) if is_known else None
-    pipeline = build(space.checked, default_configuration(space.checked), preparation=preparation).fit(chosen, target)
+    pipeline = build_pipeline(space.checked, default_configuration(space.checked), preparation=preparation).fit(
+        chosen, target
+    )
     assert pipeline[0].transform(chosen).shape == (240, 2 + 2 * 2)
 
 
@@ -148,7 +150,7 @@ def test_of_columns_within_columns_only_those_are_known_that_come_there() -> Non
         'pipeline = columns("^[a-n]": columns(text: TfidfVectorizer), numeric: none) -> LogisticRegression'
     )
     features["tale"] = features["note"]
-    pipeline = build(
+    pipeline = build_pipeline(
         space.checked, default_configuration(space.checked), preparation=plan_preparation(space.checked, features)
     )
     assert [columns for _, _, columns in pipeline[0].transformers[0][1].transformers] == ["note"]

@@ -21,7 +21,7 @@ from spacelang.runtime.data.read_options import DataOptions, parse_data_options
 from spacelang.runtime.data.tables import data_fingerprint
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.metric import default_metric
 
 FEATURES, LABELS = make_multilabel_classification(n_samples=60, n_features=4, n_classes=3, random_state=0)

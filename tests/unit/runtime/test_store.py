@@ -15,8 +15,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage.header import RunHeader
 from spacelang.runtime.storage.records import record_to_row, row_to_record
+from spacelang.runtime.storage.run_header import RunHeader
 from spacelang.runtime.storage.store import Store, StoreError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

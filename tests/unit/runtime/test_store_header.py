@@ -13,11 +13,11 @@ from trying import few
 from spacelang.ir.space import Space
 from spacelang.ir.trial import LossScale
 from spacelang.runtime.data.tables import data_fingerprint, make_data_facts
-from spacelang.runtime.storage.header import (
+from spacelang.runtime.storage.run_header import (
     MISSING_VALUES_SETTING,
     header_from_texts,
     header_to_texts,
-    space_identity,
+    space_hash,
     version_changes,
 )
 
@@ -25,11 +25,11 @@ from spacelang.runtime.storage.header import (
 @given(general_spaces(), general_spaces())
 @settings(max_examples=few(30), deadline=None)
 def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, second: Space) -> None:
-    assert (space_identity(first) == space_identity(second)) == (
+    assert (space_hash(first) == space_hash(second)) == (
         replace(first, name="", title="") == replace(second, name="", title="")
     )
     one, other = header(first), header(second)
-    assert bool(one.differences(other)) == (space_identity(first) != space_identity(second))
+    assert bool(one.differences(other)) == (space_hash(first) != space_hash(second))
     assert header_from_texts(header_to_texts(one)) == one
 
 
@@ -43,7 +43,7 @@ def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, seco
     ],
 )
 def test_the_text_around_a_space_does_not_count(text: str) -> None:
-    assert space_identity(space(text)) == space_identity(space())
+    assert space_hash(space(text)) == space_hash(space())
     assert header(space()).differences(header(space(text))) == []
 
 

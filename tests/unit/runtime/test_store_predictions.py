@@ -19,7 +19,7 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage import optional_tables
 from spacelang.runtime.storage.records import PREDICTIONS, TABLES
-from spacelang.runtime.storage.runs import to_frame
+from spacelang.runtime.storage.run_listing import trials_to_frame
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.trial_columns import VERSION
 
@@ -265,7 +265,7 @@ def test_a_run_goes_on_with_the_trials_that_it_had(data: st.DataObject) -> None:
         again = Store.open(path, made)
         assert list(map(comparable, again.records())) == list(map(comparable, told))
         assert all(same(again.predictions(record.index), record.trial.predictions) for record in told)
-        table = to_frame(again)
+        table = trials_to_frame(again)
         again.end_session("budget", 1.0)
     assert table["status"].tolist() == [record.trial.status.value for record in told]
     assert table["worker"].tolist() == [record.worker for record in told]

@@ -11,8 +11,8 @@ from spacelang.ir.search_protocol import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.loop import run
-from spacelang.runtime.storage.runs import to_frame
+from spacelang.runtime.search_loop import run
+from spacelang.runtime.storage.run_listing import trials_to_frame
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.testing.driving import flaky_loss, make_trial
 from spacelang.testing.memory_storage import EventLog
@@ -48,7 +48,7 @@ def test_what_was_told_is_told_again(tmp_path: Path, name: str) -> None:
     with Store.read(path) as run_:
         assert [each.workers for each in run_.sessions] == [3, 1, 4, 3]
         assert [each.workers for each in run_.records()] == [each.workers for each in outcome.records]
-        assert to_frame(run_)["speculative"].tolist() == [each.is_speculative for each in outcome.records]
+        assert trials_to_frame(run_)["speculative"].tolist() == [each.is_speculative for each in outcome.records]
 
 
 def test_a_search_that_asks_for_others_is_refused_and_leaves_the_store_as_it_was(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from storing import header, stored, trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Status
-from spacelang.runtime.storage.runs import export_table, list_runs, reserve_default_path, to_frame
+from spacelang.runtime.storage.run_listing import export_trials, list_runs, reserve_default_path, trials_to_frame
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.trial_columns import TABLE_COLUMNS
 
@@ -113,7 +113,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_the_trials_are_a_table(path: Path) -> None:
     with Store.read(path) as run:
-        table = to_frame(run)
+        table = trials_to_frame(run)
     assert (table.index.name, table.index.tolist()) == ("trial", [1, 2, 3])
     assert table["status"].tolist() == ["timeout", "success", "success"]
     assert table["loss"].isna().tolist() == [True, False, False]
@@ -138,7 +138,7 @@ def test_the_trials_are_a_table(path: Path) -> None:
 
 def test_an_empty_run_is_a_table(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "run.db", header())
-    assert list(to_frame(store).reset_index().columns) == [each.name for each in TABLE_COLUMNS]
+    assert list(trials_to_frame(store).reset_index().columns) == [each.name for each in TABLE_COLUMNS]
     store.close()
 
 
@@ -147,10 +147,10 @@ def test_exports_hold_the_table(path: Path, suffix: str) -> None:
     file = path.with_name(f"trials{suffix}")
     file.write_text("what was there before", encoding="utf-8")
     with Store.read(path) as run:
-        export_table(run, file)
+        export_trials(run, file)
         first = file.read_bytes()
-        export_table(run, file)
-        expected = to_frame(run).reset_index()
+        export_trials(run, file)
+        expected = trials_to_frame(run).reset_index()
     if suffix != ".parquet":
         assert file.read_bytes() == first, "equal tables are equal files"
     exactly = {"lines": True, "dtype": False, "precise_float": True}
@@ -166,17 +166,17 @@ def test_exports_hold_the_table(path: Path, suffix: str) -> None:
 
 def test_an_archive_is_an_archive(path: Path) -> None:
     with Store.read(path) as run:
-        export_table(run, path.with_name("t.csv.gz"))
+        export_trials(run, path.with_name("t.csv.gz"))
     assert gzip.decompress(path.with_name("t.csv.gz").read_bytes()).startswith(b"trial,status,loss")
 
 
 def test_what_cannot_be_written_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.read(path) as run:
         with pytest.raises(StoreError, match="is not a supported table format"):
-            export_table(run, path)
+            export_trials(run, path)
         with pytest.raises(StoreError, match="cannot be written"):
-            export_table(run, path.with_name("missing") / "t.csv")
+            export_trials(run, path.with_name("missing") / "t.csv")
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         with pytest.raises(StoreError, match="needs `pyarrow`") as caught:
-            export_table(run, path.with_name("t.parquet"))
+            export_trials(run, path.with_name("t.parquet"))
     assert "spacelang[parquet]" in caught.value.help

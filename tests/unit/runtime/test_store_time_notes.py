@@ -7,7 +7,7 @@ import pytest
 from storing import stored
 
 from spacelang.report.page.rendering import render_page
-from spacelang.report.stored_runs import document
+from spacelang.report.stored_run_output import stored_run_document
 from spacelang.runtime.storage.optional_tables import save_time_note
 from spacelang.runtime.storage.records import with_digest
 from spacelang.runtime.storage.store import Store, StoreError
@@ -28,7 +28,7 @@ def test_the_last_sentence_counts(tmp_path: Path) -> None:
         save_time_note(path, note)
         assert note_of(path) == note
     with Store.read(path) as run:
-        assert document(run)["time_note"] == NOTE
+        assert stored_run_document(run)["time_note"] == NOTE
     save_time_note(path, "")
     assert note_of(path) == "", "a later session had enough time"
 

@@ -13,7 +13,7 @@ from spacelang.ir.trial import TestScore
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.records import APPLICATION_ID
-from spacelang.runtime.storage.runs import list_runs
+from spacelang.runtime.storage.run_listing import list_runs
 from spacelang.runtime.storage.store import Store, StoreError
 
 

@@ -14,9 +14,9 @@ from storing import header
 
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.scoring.stored_scorers import scorer_as_text, stored_scorer
-from spacelang.runtime.scoring.user_functions import describe_scorer
-from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
-from spacelang.runtime.storage.stored_run import arguments_to_repeat, scorer_package
+from spacelang.runtime.scoring.user_functions import scorer_fingerprint
+from spacelang.runtime.storage.run_header import SCORER_SETTING, RunHeader
+from spacelang.runtime.storage.stored_run import python_arguments_to_repeat, scorer_package
 
 ALLOWED = ("own_scorers_module",)
 
@@ -56,7 +56,7 @@ def test_a_scorer_of_an_importable_function_is_made_again(function: Any, method:
     assert text is not None
     again = stored_scorer(header_with(text), ALLOWED)
     assert again is not None
-    assert describe_scorer(again) == describe_scorer(scorer)
+    assert scorer_fingerprint(again) == scorer_fingerprint(scorer)
     labels = np.arange(6) % 2
     if method == "predict":
         given = (Answers(np.arange(6) // 3), labels[:, None], labels)
@@ -138,4 +138,4 @@ def test_a_module_in_the_folder_is_used_if_it_is_allowed(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize(("setting", "shown"), [("gain, content 1", "gain"), ("lambda, content", "…"), ("a b", "…")])
 def test_what_a_program_gives_again_is_named(setting: str, shown: str) -> None:
-    assert arguments_to_repeat(header(settings={SCORER_SETTING: setting})) == (f"metric={shown}",)
+    assert python_arguments_to_repeat(header(settings={SCORER_SETTING: setting})) == (f"metric={shown}",)

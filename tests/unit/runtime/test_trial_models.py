@@ -21,17 +21,17 @@ from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.final_fit import LoadTrialModelWork
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.kept_models import KeptModels, read_models
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.decoding import LabelDecodingClassifier, decode_labels
+from spacelang.runtime.trial_models import BestTrialModels, read_models
 
 VALIDATIONS = {"holdout": Holdout(0.3), "folds": CrossValidation(3)}
 GOALS = {"two": "accuracy", "three": "accuracy", "numbers": "r2"}
 
 
-def evaluated(objective: DataObjective, request: Request, models: KeptModels) -> tuple[Any, Path]:
+def evaluated(objective: DataObjective, request: Request, models: BestTrialModels) -> tuple[Any, Path]:
     """The trial of a request, and the file of its models."""
-    objective.keep_models(models.folder)
+    objective.store_models_in(models.folder)
     trial = objective.evaluate(request)
     models.add(TrialRecord(1, trial, 0.0, 1.0))
     found = models.find(trial)
@@ -45,7 +45,7 @@ def model_of(objective: DataObjective, request: Request, path: Path, form: Pipel
     found = objective.evaluate(LoadTrialModelWork(request.configuration, form, str(path), is_member))
     assert found.status is Status.SUCCESS, found.reason
     assert found.value is not None
-    return found.value.open()
+    return found.value.unpickle()
 
 
 def predicted(model: Any, features: Any, classes: int) -> Any:
@@ -63,7 +63,7 @@ def test_it_predicts_what_the_trial_predicted(name: str, validation: str) -> Non
     objective = made(name, asked)
     held_out, features, classes = objective.held_out, data(name).features, data(name).classes
     for estimator in ("LogisticRegression", "RidgeClassifier") if classes else ("Ridge", "KNeighborsRegressor"):
-        with KeptModels(objective.training_size, 5) as models:
+        with BestTrialModels(objective.training_size, 5) as models:
             request = wish(estimator, "StandardScaler")
             trial, path = evaluated(objective, request, models)
             for form in (PipelineInput.TABLE, PipelineInput.GIVEN):
@@ -90,7 +90,7 @@ def test_it_predicts_what_the_trial_predicted(name: str, validation: str) -> Non
 def test_several_folds_vote() -> None:
     asked = EvaluationSettings(ScorerGoal("maximize", "r2"), CrossValidation(3))
     objective = made("numbers", asked)
-    with KeptModels(objective.training_size, 5) as models:
+    with BestTrialModels(objective.training_size, 5) as models:
         request = wish("Ridge", "StandardScaler")
         _, path = evaluated(objective, request, models)
         found = model_of(objective, request, path, PipelineInput.TABLE, is_member=False)
@@ -110,7 +110,7 @@ def test_rows_are_prepared_as_for_the_trial() -> None:
     dataset = check_and_encode_labels(make_table(table, labels), "classification")
     asked = EvaluationSettings(ScorerGoal("maximize", "roc_auc"), Holdout(0.3), predictions=True)
     objective = DataObjective(CLASSIFIERS, dataset, asked)
-    with KeptModels(objective.training_size, 5) as models:
+    with BestTrialModels(objective.training_size, 5) as models:
         request = wish("LogisticRegression", "StandardScaler")
         trial, path = evaluated(objective, request, models)
         found = model_of(objective, request, path, PipelineInput.GIVEN, is_member=False)
@@ -125,7 +125,7 @@ def test_a_vote_of_refitted_pipelines_and_models_of_trials_predicts() -> None:
     asked = EvaluationSettings(ScorerGoal("maximize", "accuracy"), Holdout(0.3), predictions=True)
     objective = made("two", asked)
     requests = [wish("LogisticRegression", "StandardScaler"), wish("RidgeClassifier", "StandardScaler")]
-    with KeptModels(objective.training_size, 5) as models:
+    with BestTrialModels(objective.training_size, 5) as models:
         trials = [evaluated(objective, each, models)[0] for each in requests]
         found = models.find(trials[1])
         assert found is not None
@@ -141,9 +141,9 @@ def test_a_vote_of_refitted_pipelines_and_models_of_trials_predicts() -> None:
 def test_nothing_is_kept_of_a_trial_that_fails_or_of_a_run_without_a_folder() -> None:
     asked = EvaluationSettings(ScorerGoal("maximize", "accuracy"), Holdout(0.3))
     objective = made("two", asked)
-    with KeptModels(objective.training_size, 5) as models:
+    with BestTrialModels(objective.training_size, 5) as models:
         objective.evaluate(wish("GaussianNB"))
-        objective.keep_models(models.folder)
+        objective.store_models_in(models.folder)
         objective.evaluate(wish("LogisticRegression", fidelity=1))  # a single class
         assert [each.suffix for each in Path(models.folder.path).iterdir()] == [".json"]
 

@@ -28,7 +28,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
 from spacelang.runtime.evaluation.splits import RowRelations
 from spacelang.runtime.scoring import unseen_scores
-from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.metric import default_metric, named_metric
 from spacelang.runtime.scoring.unseen_scores import score_with_interval
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score

@@ -13,7 +13,7 @@ from spacelang.ir.space import (
     ProductKind,
     Space,
 )
-from spacelang.solver.conditioning import Conditioning, condition_on_decisions
+from spacelang.solver.conditioning_on_decisions import ComponentConditioner, condition_on_decisions
 
 KIND = Hyperparameter("kind", "e.A.kind", "e.kind", Categorical(("x", "y")), "x")
 
@@ -61,7 +61,7 @@ def test_a_constraint_still_applies_only_where_what_it_named_is_active() -> None
 
 def test_branches_that_a_component_cannot_tell_apart_are_one_situation() -> None:
     space = space_of(Constraint(And((BranchTest("s", ("S",)), N_IS_LARGE)), forbidden=True), condition=IS_X)
-    conditioning = Conditioning(space)
+    conditioning = ComponentConditioner(space)
     (component,) = conditioning.by_context[("e", "A"),]
     assert conditioning.relevant_branch_classes(component, {"s": "none"}) == conditioning.relevant_branch_classes(
         component, {"s": "T"}

@@ -23,7 +23,7 @@ from spacelang.ir.space import (
     ProductKind,
     Space,
 )
-from spacelang.solver import network_compiler
+from spacelang.solver import constraint_network_compiler
 from spacelang.solver.counting import Structures
 from spacelang.solver.model import SolverModel, compile_networks
 
@@ -270,7 +270,7 @@ def test_what_ties_too_many_hyperparameters_is_left_to_draws() -> None:
 
 
 def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:
-    crowd = _crowd(network_compiler.MAX_DIRECT_BRANCHES + 4)
+    crowd = _crowd(constraint_network_compiler.MAX_DIRECT_BRANCHES + 4)
     found = next(compile_networks(crowd.variables, crowd.constraints))
     assert any(len(factor.scope) == 2 and factor.scope[1].startswith("truth") for factor in found.factors)
 
@@ -278,9 +278,9 @@ def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:
 @pytest.mark.parametrize(
     "alternatives",
     [
-        network_compiler.MAX_DIRECT_BRANCHES - 1,
-        network_compiler.MAX_DIRECT_BRANCHES,
-        network_compiler.MAX_DIRECT_BRANCHES + 4,
+        constraint_network_compiler.MAX_DIRECT_BRANCHES - 1,
+        constraint_network_compiler.MAX_DIRECT_BRANCHES,
+        constraint_network_compiler.MAX_DIRECT_BRANCHES + 4,
     ],
 )
 def test_conditions_on_another_stage_are_counted_alike_for_few_and_many_branches(alternatives: int) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from trying import few
 
-from spacelang.sampling.weighted import JointWeightedSampler
-from spacelang.solver.elimination import (
+from spacelang.sampling.weighted_sampling import JointWeightedSampler
+from spacelang.solver.bucket_elimination import (
     EXISTS,
     FEWEST,
     Factor,

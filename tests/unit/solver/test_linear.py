@@ -8,15 +8,15 @@ from trying import few
 
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference
-from spacelang.solver.linear import (
+from spacelang.solver.linear_inequalities import (
     Inequality,
     SearchTooLongError,
-    difference,
     find_feasible_values,
     inequalities_for,
     is_feasible_system,
+    linear_difference,
     linear_form,
-    solve,
+    solve_inequalities,
 )
 
 A, B, C = (Reference(name) for name in "abc")
@@ -24,7 +24,7 @@ UNIT = Real(0.0, 1.0)
 
 
 def can(cells: dict[str, SimpleDomain], *atoms: Compare) -> bool:
-    forms = [(atom, difference(atom)) for atom in atoms]
+    forms = [(atom, linear_difference(atom)) for atom in atoms]
     return is_feasible_system(
         cells, [inequalities_for(atom.relation, form, True) for atom, form in forms if form is not None]
     )
@@ -37,10 +37,10 @@ def test_linear_forms() -> None:
     assert form is not None
     assert form.factors == {"a": 2, "b": Fraction(-1, 4)}
     assert form.constant == Fraction(-1, 4)
-    same = difference(Compare("<", A, A))
+    same = linear_difference(Compare("<", A, A))
     assert same is not None
     assert (same.factors, same.roots) == ({}, ())
-    decimal = difference(Compare("<", Arithmetic("*", A, Constant(3)), Constant(0.9)))
+    decimal = linear_difference(Compare("<", Arithmetic("*", A, Constant(3)), Constant(0.9)))
     assert decimal is not None
     assert decimal.roots == (Fraction(3, 10),)
     one = linear_form(Call("min", (A,)))
@@ -133,7 +133,7 @@ def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]
         for p, q, strict, shift in chosen
     ]
     found = find_feasible_values(
-        cells, [inequalities_for(atom.relation, form, True) for atom in atoms if (form := difference(atom))]
+        cells, [inequalities_for(atom.relation, form, True) for atom in atoms if (form := linear_difference(atom))]
     )
     if found is None:
         # Infeasible by a cycle of differences, which a fine grid would have shown otherwise.
@@ -151,7 +151,7 @@ def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.solver.linear.MAX_BRANCHINGS", 1)
+    monkeypatch.setattr("spacelang.solver.linear_inequalities.MAX_BRANCHINGS", 1)
     one = Fraction(1)
     # 3x + w = 2y with w between 0.5 and 1: the middle that is looked at first is not whole.
     bounds = [row for n in "xy" for row in (Inequality({n: -one}, Fraction(-1)), Inequality({n: one}, Fraction(-9)))]
@@ -159,4 +159,4 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatc
     sides = {"x": Fraction(3), "y": Fraction(-2), "w": one}
     equal = [Inequality(sides, Fraction(0)), Inequality({n: -f for n, f in sides.items()}, Fraction(0))]
     with pytest.raises(SearchTooLongError):
-        solve([*bounds, *equal, Inequality({"x": one, "y": -one}, Fraction(7, 2))], frozenset("xy"))
+        solve_inequalities([*bounds, *equal, Inequality({"x": one, "y": -one}, Fraction(7, 2))], frozenset("xy"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import spacelang as sl
-from spacelang.solver.network import SamplingFailedError
+from spacelang.solver.constraint_network import SamplingFailedError
 from spacelang.text import NO_SPAN
 
 TEXT = """\

@@ -17,8 +17,8 @@ from spacelang.ir.space import (
     Variable,
 )
 from spacelang.solver import satisfiability
+from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.model import SolverModel
-from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths, possible_truths_of_all
 
 Variables = dict[str, Variable]

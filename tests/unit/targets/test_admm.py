@@ -14,8 +14,8 @@ from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
 from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Constraint, Space
+from spacelang.solver.bucket_elimination import TooManyJointStatesError
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import TooManyJointStatesError
 from spacelang.solver.statistics import statistics
 from spacelang.targets._lowering import LoweringResult, Preservation
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints

@@ -30,7 +30,7 @@ SAME_VERSIONS_HELP: Final = "install spacelang and the same package versions on 
 AnyClient: TypeAlias = Any  # An asynchronous dask client. Its type hints describe only the synchronous one
 
 
-async def connect(client: AnyClient, address: str) -> None:
+async def connect_to_scheduler(client: AnyClient, address: str) -> None:
     """Connect to the scheduler; raise InputError, with the reason, if that fails."""
     try:
         # The client would wait forever for a server that accepts the connection and sends nothing.
@@ -49,7 +49,7 @@ async def connect(client: AnyClient, address: str) -> None:
         raise InputError(f"the scheduler at `{address}` cannot be used: {describe_exception(error)}", help_) from error
 
 
-async def check_versions(client: AnyClient, address: str) -> None:
+async def check_cluster_versions(client: AnyClient, address: str) -> None:
     """Raise InputError if a machine of the cluster has other versions of what affects scores."""
     found = await client.get_versions(packages=list(worker_plugin.PACKAGES))
     here = found["client"]["packages"]

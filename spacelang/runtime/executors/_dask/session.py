@@ -112,9 +112,9 @@ class ClusterSession:
             address, asynchronous=True, set_as_default=False, timeout=cluster.CONNECT_TIMEOUT, direct_to_workers=False
         )
         self._client = client
-        await cluster.connect(client, address)
+        await cluster.connect_to_scheduler(client, address)
         await self._await_workers(client, address)
-        await cluster.check_versions(client, address)
+        await cluster.check_cluster_versions(client, address)
         await self._register_plugins(client)
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
         self._thread_counts = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}

@@ -137,14 +137,14 @@ ZygoteCommand: TypeAlias = ConfigureWorkers | ForkWorker | JobStartNotice | EndU
 
 
 @dataclass(frozen=True, slots=True)
-class LoadSucceeded:
+class EvaluationLoaded:
     """A notice that workers can be forked now; each takes `idle_bytes` of memory while it waits."""
 
     idle_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class LoadFailed:
+class EvaluationLoadFailed:
     """A notice that the evaluation could not be loaded, with the reason."""
 
     reason: str
@@ -163,7 +163,9 @@ class WorkerEnded:
     is_final: bool = True
 
 
-ZygoteMessage: TypeAlias = LoadSucceeded | LoadFailed | WorkerEnded  # A message from the zygote to the coordinator
+ZygoteMessage: TypeAlias = (
+    EvaluationLoaded | EvaluationLoadFailed | WorkerEnded
+)  # A message from the zygote to the coordinator
 REQUEST_HEADER: Final = struct.Struct("!Q")  # The header of a pickled request: the number of the job
 ANSWER_HEADER: Final = struct.Struct("!Q?")
 """The header of a pickled answer: the number of the job, and whether the worker exits and must be replaced."""

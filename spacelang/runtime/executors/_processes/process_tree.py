@@ -18,7 +18,7 @@ SEARCH_TIME_DIVISOR: Final = 20
 
 
 def kill_tree(process: psutil.Process) -> None:
-    """Kill a process and its descendants; who adopts processes orphaned meanwhile must kill those."""
+    """Kill a process and its descendants; the caller must kill orphaned ones that it adopts meanwhile."""
     with suppress(psutil.NoSuchProcess):
         # Kill the parent first, so that it cannot restart its children.
         for member in (process, *process.children(recursive=True)):
@@ -110,7 +110,7 @@ class ProcessTrees:
         self._descendants: dict[int, list[psutil.Process]] = {}
         self._next_refresh = 0.0
 
-    def measure(self, root: psutil.Process, limit: float) -> int:
+    def measure_memory(self, root: psutil.Process, limit: float) -> int:
         """Return the memory of a child and its descendants, in bytes.
 
         Above the limit it is exactly `memory_lower_bound`; below it may be too high, because pages shared after a fork

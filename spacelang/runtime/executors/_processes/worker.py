@@ -39,7 +39,7 @@ PATCHABLE_MODULES: Final = ("builtins", "copy", "copyreg", "os", "pickle", "rand
 UNAVAILABLE: Final = object()  # The state of a library that is not loaded, and of anything that cannot be read
 
 
-class GlobalState:
+class GlobalStateSnapshot:
     """A snapshot of the global state of this process, to detect what a trial has changed.
 
     It covers modules, threads, handlers and settings, but not random number generators, which every trial seeds.
@@ -115,7 +115,7 @@ def main(
     if "numpy" in sys.modules:
         # Else all workers would draw the same numbers if an evaluation does not seed NumPy's global generator.
         sys.modules["numpy"].random.seed()
-    worker = Worker(evaluate, shared, memory, None if isolates else GlobalState())
+    worker = Worker(evaluate, shared, memory, None if isolates else GlobalStateSnapshot())
     with suppress(EOFError):
         while worker.serve_next_job(channel):
             pass
@@ -133,7 +133,7 @@ class Worker:
         evaluate: Evaluate,
         shared: communication.SharedWorkerState,
         memory: MemoryLimits,
-        state: GlobalState | None,
+        state: GlobalStateSnapshot | None,
     ) -> None:
         self._evaluate, self._state, self._shared, self._memory = evaluate, state, shared, memory
         self._process = psutil.Process()

@@ -36,7 +36,7 @@ from spacelang.runtime.executors._processes.process_tree import (
     kill_tree,
     resident_bytes,
 )
-from spacelang.runtime.executors._processes.worker import GlobalState
+from spacelang.runtime.executors._processes.worker import GlobalStateSnapshot
 
 MEMORY_POLL_INTERVAL: Final = 0.025  # The interval at which the memory of trials is measured, in seconds
 MIN_PAUSE: Final = 0.001  # The minimum interval at which a job is checked for its start, in seconds
@@ -123,7 +123,7 @@ def _load_evaluation(channel: Channel, payload: int) -> Evaluate:
             file.seek(0)
             evaluate: Any = pickle.load(file)
     except BaseException as error:
-        channel.send(pickle.dumps(communication.LoadFailed(errors.describe_exception(error))))
+        channel.send(pickle.dumps(communication.EvaluationLoadFailed(errors.describe_exception(error))))
         raise
     return evaluate  # type: ignore[no-any-return]
 
@@ -185,7 +185,7 @@ class Zygote:
     def serve(self) -> None:
         """Execute the commands of the coordinator until it disconnects; then end all workers."""
         self._prepare()
-        self._send(communication.LoadSucceeded(self._idle_bytes))
+        self._send(communication.EvaluationLoaded(self._idle_bytes))
         inputs = [self._channel.fileno(), self._lifeline, self._wakeup_reader.fileno()]
         while True:
             ready, _, _ = select.select(inputs, [], [], self._select_timeout())
@@ -209,7 +209,7 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wakeup_writer.fileno(), warn_on_full_buffer=False)
         # This does the slow parts once, not in every worker.
-        GlobalState()
+        GlobalStateSnapshot()
         gc.collect()
         # The garbage collector does not write to frozen objects, so their pages stay shared.
         gc.freeze()
@@ -318,7 +318,7 @@ class Zygote:
         if limit is None or not child.is_busy:
             return None
         allowed = limit + child.shared.held
-        taken = self._trees.measure(child.process, allowed)
+        taken = self._trees.measure_memory(child.process, allowed)
         if taken:  # 0 if the process has just ended
             child.used_bytes = taken - child.shared.held
         return errors.memory_failure(limit, child.used_bytes, child.elapsed_seconds()) if taken > allowed else None

@@ -215,7 +215,7 @@ def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
     return file
 
 
-def use_one_thread() -> None:
+def set_one_thread_environment() -> None:
     """Set the environment so that numerical libraries use one thread, in this process and its children.
 
     Nothing is changed if NumPy is already loaded, as it would be too late.

@@ -51,7 +51,7 @@ class LinearSum:
         return tuple(-self.constant / factor for factor in self.factors.values())
 
 
-def difference(atom: Compare) -> LinearSum | None:
+def linear_difference(atom: Compare) -> LinearSum | None:
     """Return the left side of a comparison minus its right side as a linear form, or None if it is not linear."""
     left, right = linear_form(atom.left), linear_form(atom.right)
     return None if left is None or right is None else _sum(left, right, -1)
@@ -67,7 +67,7 @@ class IntegerComparison:
 
 def to_integer_comparison(atom: Compare, worths: Mapping[str, Sequence[object]]) -> IntegerComparison | None:
     """Return the integer form of a comparison for the given values, or None if it is not linear in numbers."""
-    form = difference(atom)
+    form = linear_difference(atom)
     if form is None:
         return None
     columns: list[list[Fraction]] = []
@@ -211,7 +211,7 @@ def find_feasible_values(
     integers = frozenset(name for name, variable in variables.items() if variable.grid)
     for chosen in product(*alternatives):
         mine = [_substituted(row, variables) for together in chosen for row in together]
-        found = solve([*bounds, *mine], integers)
+        found = solve_inequalities([*bounds, *mine], integers)
         if found is not None:
             return {name: _member_at(cell, found.get(name)) for name, cell in cells.items()}
     return None
@@ -277,7 +277,7 @@ class SearchTooLongError(Exception):
     """The search for an integer solution of a system of inequalities exceeded the limit on branchings."""
 
 
-def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
+def solve_inequalities(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
     """Return a solution, whole for `integers` (bounded by rows), or None. Raise SearchTooLongError."""
     waiting = [list(rows)]
     for _ in range(MAX_BRANCHINGS):
@@ -345,7 +345,7 @@ def add_multiple(
 def tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
     """Return the rows on a common scale, reduced to the tightest row of each direction."""
     best: dict[tuple[tuple[str, Fraction], ...], Inequality] = {}
-    for row in (normalized(row, integers) for row in rows):
+    for row in (normalize_inequality(row, integers) for row in rows):
         direction = tuple(sorted(row.factors.items()))
         known = best.get(direction)
         if known is None or (row.constant, row.strict) > (known.constant, known.strict):
@@ -353,7 +353,7 @@ def tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list[
     return list(best.values())
 
 
-def normalized(row: Inequality, integers: frozenset[str]) -> Inequality:
+def normalize_inequality(row: Inequality, integers: frozenset[str]) -> Inequality:
     """Return the row with coprime integer factors, and the tightest constant if all its variables are integers."""
     if not row.factors:
         return row

@@ -16,23 +16,23 @@ from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import LossName, Status
-from spacelang.report.next_steps import allowed_packages, describe_limits, next_steps, read_run_limits
-from spacelang.report.pipeline_lines import front_document, front_lines, pipeline_lines
+from spacelang.report.next_steps import allowed_packages, describe_limits, read_run_limits, suggest_next_steps
+from spacelang.report.pipeline_lines import pareto_front_document, pareto_front_lines, pipeline_lines
 from spacelang.report.trial_results import (
-    describe_constraints,
-    describe_counts,
-    describe_interval,
-    format_value,
-    most_frequent,
-    score_document,
-    sum_by_reason,
+    describe_constraints_on_test_set,
+    describe_failure_counts,
+    document_of_test_score,
+    format_bound_value,
+    format_configuration_value,
+    format_named_test_score_with_interval,
+    most_frequent_failure_reasons,
+    sum_failures_by_reason,
     summarize_held_out_rows,
-    value_text,
 )
 from spacelang.runtime.history import pareto_front
-from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, OBJECTIVES_SETTING, stored_objective_names
-from spacelang.runtime.storage.runs import RunSummary, summarize_run
-from spacelang.runtime.storage.trial_columns import trial_document
+from spacelang.runtime.storage.run_header import MISSING_VALUES_SETTING, OBJECTIVES_SETTING, stored_objective_names
+from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
+from spacelang.runtime.storage.trial_columns import trial_to_json
 from spacelang.serialization.json_documents import decision_keys_in_definition
 from spacelang.text import count_with_noun, pad_table_columns
 
@@ -70,11 +70,11 @@ def run_summary_document(run: RunSummary) -> dict[str, object]:
         "feasible": run.feasible,
         "started": run.started,
         "seconds": run.seconds,
-        "test": None if run.test is None else score_document(run.test),
+        "test": None if run.test is None else document_of_test_score(run.test),
     }
 
 
-def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
+def stored_run_document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
     """Return what `show --json` prints of a run.
 
     It has what `runs --json` prints, the settings of the run, the failures, and in `best` the best `count` trials, best
@@ -86,13 +86,13 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
     """
     header, failures, test = run.header, run.failures, run.test
     names = stored_objective_names(header)
-    best = [] if names else best_records(run, count)
+    best = [] if names else best_trial_records(run, count)
     return {
         **run_summary_document(summarize_run(run)),
         "rows": header.data.rows,
         "columns": header.data.columns,
         "content": header.data.fingerprint,
-        "options": parse_options(header.options),
+        "options": parse_optimizer_options(header.options),
         "settings": dict(header.settings),
         "bounds": [*header.bounds],
         "training_size": header.training_size,
@@ -104,22 +104,22 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "sessions": [_session(each) for each in run.sessions],
         "failed": failures.total(),
         "failures": {kind.value: number for kind, number in count_failures_by_status(failures).items()},
-        "reasons": sum_by_reason(failures),
+        "reasons": sum_failures_by_reason(failures),
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
-        "configuration": trial_document(best[0])["configuration"] if best else None,
+        "configuration": trial_to_json(best[0])["configuration"] if best else None,
         "incumbent": []
         if names
         else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
-        "best": [*map(trial_document, best)],
+        "best": [*map(trial_to_json, best)],
         "tested": None if test is None else test.trial,
-        **({"front": front_document(stored_front(run), names)} if names else {}),
+        **({"front": pareto_front_document(stored_pareto_front(run), names)} if names else {}),
     }
 
 
-def best_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[TrialRecord]":
+def best_trial_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[TrialRecord]":
     """Return the best trials, best first, at most one per configuration."""
-    return [found for number in run.ranked(count) if (found := run.record(number)) is not None]
+    return [found for number in run.best_trial_numbers(count) if (found := run.record(number)) is not None]
 
 
 def _session(session: Any) -> dict[str, object]:
@@ -138,16 +138,16 @@ def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[S
 # ---- as text
 
 
-def text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
+def stored_run_text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
     """Return the text that `show` prints: settings, incumbent, the best `count` trials, failures and next steps."""
-    found, best = summarize_run(run), best_records(run, count)
+    found, best = summarize_run(run), best_trial_records(run, count)
     names = stored_objective_names(run.header)
-    steps = [_line(f"  {step.line}", MAX_COMMAND_LENGTH) for step in next_steps(run, has_best=bool(best))]
+    steps = [_line(f"  {step.line}", MAX_COMMAND_LENGTH) for step in suggest_next_steps(run, has_best=bool(best))]
     if packages := ", ".join(f"`{name}`" for name in allowed_packages(run.header) if name not in BUNDLED):
         steps.insert(0, f"(PACKAGE: the run was allowed to import {packages}; allow only packages that you trust)")
     parts = [
         [_line(f"{found.space} on {found.data.name} by {found.optimizer}: {found.state.value}")],
-        [*_table(setting_rows(run, found))],
+        [*_table(run_setting_rows(run, found))],
         *([[*_front_lines(run, count)]] if names and best else []),
         *([] if names and best else [[*_incumbent_lines(run, best)], [*_ranking_lines(run, best)]]),
         [*_failure_lines(run.failures)],
@@ -156,10 +156,10 @@ def text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str]]:
+def run_setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str]]:
     """Yield the settings of a run, each as a label and a text."""
     header = run.header
-    options = ", ".join(f"{name}={_value(value)}" for name, value in parse_options(header.options).items())
+    options = ", ".join(f"{name}={_value(value)}" for name, value in parse_optimizer_options(header.options).items())
     yield "data", f"{header.data}"
     yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
     if header.equal_seeds:
@@ -209,15 +209,17 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     if not trial.is_feasible:
         yield "No trial satisfies all constraints. This one violates them least."
     metric, loss = LossName.of_formula(header.metric), trial.loss or 0.0
-    interval = metric.describe_interval(*summarize_held_out_rows(header).ends(loss))
+    interval = metric.describe_interval(*summarize_held_out_rows(header).interval_ends(loss))
     facts = filter(None, (f"trial {record.index}{_rows(trial, header.training_size)}", metric.describe_loss(loss)))
     yield _line(f"Best {metric.score_name}: {metric.score(loss):.6g}{interval} ({', '.join(facts)})")
     yield from (_line(f"  {describe_bound(each.bound)}: {describe_measurement(each)}") for each in trial.constraints)
     yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
     if (test := run.test) is not None:
         which = "" if test.trial == record.index else f" for trial {test.trial}"
-        yield _line(f"  test set ({test.score.rows} rows){which}: {describe_interval(test.score, metric)}")
-        yield from (_line(f"  {each}") for each in describe_constraints(test.score, trial))
+        yield _line(
+            f"  test set ({test.score.rows} rows){which}: {format_named_test_score_with_interval(test.score, metric)}"
+        )
+        yield from (_line(f"  {each}") for each in describe_constraints_on_test_set(test.score, trial))
     if note := run.time_note:
         yield _line(f"  {note}")
     yield ""
@@ -226,7 +228,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
 
 def describe_measurement(each: "Measurement") -> str:
     """Return the measured value of a bound, and whether it violates the bound."""
-    value = "undefined" if isnan(each.value) else format_value(each.bound, each.value)
+    value = "undefined" if isnan(each.value) else format_bound_value(each.bound, each.value)
     return value if each.holds else f"{value}, which violates the bound"
 
 
@@ -236,11 +238,11 @@ def _rows(trial: "Trial", training_size: int) -> str:
 
 
 def _front_lines(run: "StoredRun", count: int) -> Iterator[str]:
-    names, front = stored_objective_names(run.header), stored_front(run)
-    yield from map(_line, front_lines(front, names, decision_keys_in_definition(run.header.definition), count))
+    names, front = stored_objective_names(run.header), stored_pareto_front(run)
+    yield from map(_line, pareto_front_lines(front, names, decision_keys_in_definition(run.header.definition), count))
 
 
-def stored_front(run: "StoredRun") -> "tuple[TrialRecord, ...]":
+def stored_pareto_front(run: "StoredRun") -> "tuple[TrialRecord, ...]":
     """Return the Pareto front of a run with several objectives; otherwise an empty tuple."""
     names = [each.formula for each in stored_objective_names(run.header)]
     if not names:
@@ -274,14 +276,14 @@ def describe_alternatives(configuration: Configuration, decisions: "Sequence[str
     If `decisions` is empty, because the space is unknown, the text has all values.
     """
     values = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
-    return ", ".join(f"{key}={value_text(value)}" for key, value in values if value != "none")
+    return ", ".join(f"{key}={format_configuration_value(value)}" for key, value in values if value != "none")
 
 
 def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
     if not failures:
         return
-    chosen, others = most_frequent(failures)
-    by_status = describe_counts(count_failures_by_status(failures))
+    chosen, others = most_frequent_failure_reasons(failures)
+    by_status = describe_failure_counts(count_failures_by_status(failures))
     yield f"{count_with_noun(failures.total(), 'trial')} failed ({by_status}):"
     yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
     if others:
@@ -300,7 +302,7 @@ def _line(line: str, longest: int = MAX_LENGTH) -> str:
     return replace_unprintable(line if len(line) <= longest else f"{line[: longest - 1]}…")
 
 
-def parse_options(options: Mapping[str, str]) -> dict[str, object]:
+def parse_optimizer_options(options: Mapping[str, str]) -> dict[str, object]:
     """Return the options of an optimizer, parsed from JSON. A text that is not valid JSON stays a string."""
     found: dict[str, object] = {}
     for name, text in options.items():

@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from spacelang.sampling.independent_sampling import WORD_LIMIT, random_integer_below
 from spacelang.sampling.value_codes import Array, integer_type
-from spacelang.solver.elimination import Bucket, Elimination, State
+from spacelang.solver.bucket_elimination import Bucket, Elimination, State
 
 
 class WeightedSampler:

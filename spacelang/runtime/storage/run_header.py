@@ -133,7 +133,7 @@ class RunHeader:
         return list(_differences(self, other))
 
 
-def make_header(  # noqa: PLR0913 - each is one fact of a run
+def make_run_header(  # noqa: PLR0913 - each is one fact of a run
     space: Space,
     data: DataFacts,
     *,
@@ -180,10 +180,10 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
 def _space_fields(space: Space) -> dict[str, str]:
     from spacelang.serialization.definition import space_to_json  # imported here, as reading a store does not need it
 
-    return {"space": space.name, "definition": _canonical_json(space_to_json(space)), "identity": space_identity(space)}
+    return {"space": space.name, "definition": _canonical_json(space_to_json(space)), "identity": space_hash(space)}
 
 
-def space_identity(space: Space) -> str:
+def space_hash(space: Space) -> str:
     """Return a hash (64 digits) of what a search sees of a space.
 
     Source positions, names, titles, the task, and what the space lost by binding do not count.

@@ -27,7 +27,7 @@ from spacelang.ir.expr import (
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown
 from spacelang.ir.partial_evaluation import partially_evaluate as left_of
 from spacelang.ir.walk import Structure, expressions_of
-from spacelang.solver.elimination import group_variables
+from spacelang.solver.bucket_elimination import group_variables
 from spacelang.solver.model import SolverModel
 
 
@@ -46,7 +46,7 @@ class RelevantDecision:
 
 
 @dataclass(frozen=True, eq=False)
-class Component:
+class HyperparameterComponent:
     """A set of connected hyperparameters with their constraints, below the branches that lead to all of them."""
 
     members: tuple[ir.Variable, ...]
@@ -74,12 +74,12 @@ class DecisionDependency:
     decisions around the component.
     """
 
-    component: Component
+    component: HyperparameterComponent
     below: str | None
     others: ir.Context
 
 
-class Conditioning:
+class ComponentConditioner:
     """The components of a space, and a cache of what remains of each component in each situation."""
 
     def __init__(self, space: ir.Space) -> None:
@@ -90,9 +90,9 @@ class Conditioning:
         self._cached_space = lru_cache(maxsize=8192)(self._make_space)
         self._cached_model = lru_cache(maxsize=8192)(self._make_model)
 
-    def dependent_components(self, structure: Structure) -> Iterator[Component]:
+    def dependent_components(self, structure: Structure) -> Iterator[HyperparameterComponent]:
         """Yield the components (connected hyperparameters) that depend on decisions outside of their context."""
-        return (component for component in self._dependent if is_taken(component.context, structure))
+        return (component for component in self._dependent if is_context_reached(component.context, structure))
 
     def dependencies_on(self, address: str) -> Sequence["DecisionDependency"]:
         """Return the dependencies on a decision of all components that depend on decisions outside of their context."""
@@ -109,41 +109,43 @@ class Conditioning:
                 found.setdefault(address, []).append(DecisionDependency(component, below, others))
         return found
 
-    def relevant_branch_classes(self, component: Component, structure: Structure) -> tuple[int, ...]:
+    def relevant_branch_classes(self, component: HyperparameterComponent, structure: Structure) -> tuple[int, ...]:
         """Return the class of the branch that a structure takes, for each decision that matters to the component."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
-    def branches_of(self, component: Component, situation: tuple[int, ...]) -> Structure:
+    def representative_branches(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> Structure:
         """Return a branch of each decision that matters to a component; those that are not reached are missing."""
         asked = zip(component.decisions, situation, strict=True)
         return {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
 
-    def residual_space(self, component: Component, situation: tuple[int, ...]) -> ir.Space:
+    def residual_space(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> ir.Space:
         """Return what remains of a component in a situation as a space without decisions."""
         return self._cached_space(component, situation)
 
-    def residual_model(self, component: Component, situation: tuple[int, ...]) -> SolverModel:
+    def residual_model(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> SolverModel:
         """Return the model of what remains of a component in a situation."""
         return self._cached_model(component, situation)
 
-    def _make_model(self, component: Component, situation: tuple[int, ...]) -> SolverModel:
+    def _make_model(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> SolverModel:
         space = self.residual_space(component, situation)
         return SolverModel(space.variables, space.constraints)
 
-    def _make_space(self, component: Component, situation: tuple[int, ...]) -> ir.Space:
-        taken = {**dict(component.context), **self.branches_of(component, situation)}
+    def _make_space(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> ir.Space:
+        taken = {**dict(component.context), **self.representative_branches(component, situation)}
         return condition_on_decisions(component.members, component.constraints, taken)
 
 
-def is_taken(context: ir.Context, structure: Structure) -> bool:
+def is_context_reached(context: ir.Context, structure: Structure) -> bool:
     """Return True if a structure takes all branches of a context."""
     return not context or all(structure.get(owner) == branch for owner, branch in context)
 
 
-def _components(space: ir.Space) -> Iterator[Component]:
+def _components(space: ir.Space) -> Iterator[HyperparameterComponent]:
     variables = {a: v for a, v in space.variables.items() if isinstance(v.node, ir.Hyperparameter)}
     for context, members, constraints in group_variables(variables, [each for each in space.constraints if each.scope]):
-        yield Component(members, constraints, context, tuple(_relevant_decisions(space, members, constraints, context)))
+        yield HyperparameterComponent(
+            members, constraints, context, tuple(_relevant_decisions(space, members, constraints, context))
+        )
 
 
 def _relevant_decisions(

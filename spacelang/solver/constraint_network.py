@@ -10,8 +10,8 @@ from spacelang.ir.domain import SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, ExpressionValue, is_true, mentioned_addresses, references
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import is_number
-from spacelang.solver.elimination import Factor, FactorGraph, State, TooManyJointStatesError
-from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
+from spacelang.solver.bucket_elimination import Factor, FactorGraph, State, TooManyJointStatesError
+from spacelang.solver.linear_inequalities import InequalitySystem, inequalities_for, linear_difference
 from spacelang.text import NO_SPAN
 
 UNREACHED: Final = -1
@@ -61,7 +61,7 @@ class SamplingFailedError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Network(FactorGraph):
+class ConstraintNetwork(FactorGraph):
     """A factor graph of connected variables; its factors have the weights 0 and 1.
 
     - `members` are its variables of the space, in the order of the text.
@@ -87,7 +87,7 @@ class Network(FactorGraph):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    def without_states(self) -> "Network":
+    def without_joint_states(self) -> "ConstraintNetwork":
         """Return the network with a factor that excludes all joint states."""
         return replace(self, factors=(*self.factors, Factor((), {})))
 
@@ -147,7 +147,7 @@ class Network(FactorGraph):
         cells = {address: self.cells[address][states[address]] for address in over if states[address] != UNREACHED}
         numbers = {address: cell for address, cell in cells.items() if is_number(cell.representative)}
         needed = [
-            alternative_systems(atom, bool(states[name]))
+            inequality_systems_for_truth(atom, bool(states[name]))
             for name, atom in mine.items()
             if numbers.keys() >= set(references(atom))
         ]
@@ -162,8 +162,8 @@ class Network(FactorGraph):
             raise TooManyConnectedVariablesError(self.constraints) from error
 
 
-def alternative_systems(atom: Compare, truth: bool) -> tuple[InequalitySystem, ...]:
+def inequality_systems_for_truth(atom: Compare, truth: bool) -> tuple[InequalitySystem, ...]:
     """Return systems of inequalities, one of which must hold to give a comparison a truth value."""
-    form = difference(atom)
+    form = linear_difference(atom)
     assert form is not None
     return inequalities_for(atom.relation, form, truth)

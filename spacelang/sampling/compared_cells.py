@@ -11,20 +11,20 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
 from spacelang.ir.domain_properties import is_exact_as_floats
 from spacelang.ir.prior import Prior
-from spacelang.sampling.draw_tests import JointValues, evaluate_comparison
+from spacelang.sampling.draw_acceptance import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
 from spacelang.sampling.prior_draws import prior_quantiles
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at, nearest_float, part_index_and_code
-from spacelang.solver.domain_cells import log_length
-from spacelang.solver.linear import difference, inequalities_for
+from spacelang.solver.domain_cells import log_uniform_length
+from spacelang.solver.linear_inequalities import inequalities_for, linear_difference
 
 ROUNDING_MARGIN: Final = 1e-9
 """The relative error of sums that is assumed when a box is discarded; rounding errors are far smaller."""
 
 
 @dataclass(frozen=True, slots=True)
-class TiedCell:
+class ComparedCell:
     """A cell of the domain of a hyperparameter, and its prior if draws follow one."""
 
     domain: Domain
@@ -33,7 +33,7 @@ class TiedCell:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearRows:
+class LinearInequalities:
     """Inequalities over k numbers: `factors` (rows, k) times the numbers, plus `constants` (rows,), is at most 0."""
 
     factors: Array
@@ -48,7 +48,7 @@ class LinearRows:
         return found
 
 
-class TiedCells:
+class ComparedCells:
     """Ranges in one cell each, and the truths of the comparisons that tie them.
 
     A point has one coordinate, its share, for each cell of more than one value, in the order of `names`. A share is a
@@ -56,7 +56,7 @@ class TiedCells:
     is therefore its volume.
     """
 
-    def __init__(self, cells: Mapping[str, TiedCell], required: Sequence[tuple[expr.Compare, bool]]) -> None:
+    def __init__(self, cells: Mapping[str, ComparedCell], required: Sequence[tuple[expr.Compare, bool]]) -> None:
         self.cells = cells
         self.required = required
         self.names = tuple(name for name, each in cells.items() if each.cell.size != 1)
@@ -69,12 +69,12 @@ class TiedCells:
         """The number of coordinates of a point."""
         return len(self.names)
 
-    def numbers(self, shares: Array) -> Array:
+    def numbers_from_shares(self, shares: Array) -> Array:
         """Return the numbers for shares; both arrays have the shape (points, dimension)."""
         columns = [self._quantiles[name](shares[:, place]) for place, name in enumerate(self.names)]
         return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(shares), 0))
 
-    def codes(self, shares: Array) -> dict[str, ValueCodes]:
+    def codes_from_shares(self, shares: Array) -> dict[str, ValueCodes]:
         """Return the codes of the values of all cells, by address, for shares of shape (points, dimension)."""
         count, found = len(shares), {}
         for name, each in self.cells.items():
@@ -97,7 +97,7 @@ class TiedCells:
         return found
 
     @cached_property
-    def limits_of_shares(self) -> tuple[Array, Array] | None:
+    def linear_inequalities_of_shares(self) -> tuple[Array, Array] | None:
         """The factors and constants of `rows` in terms of shares; None if numbers are not linear in shares."""
         cells = [self.cells[name] for name in self.names]
         ranges = [
@@ -106,19 +106,21 @@ class TiedCells:
         if len(ranges) < len(cells):
             return None
         lower, upper = np.array([each.lower for each in ranges]), np.array([each.upper for each in ranges])
-        return self.rows.factors * (upper - lower), self.rows.constants + self.rows.factors @ lower
+        return self.inequalities.factors * (
+            upper - lower
+        ), self.inequalities.constants + self.inequalities.factors @ lower
 
-    def excess(self, numbers: Array) -> Array:
+    def inequality_excess(self, numbers: Array) -> Array:
         """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
-        found: Array = numbers @ self.rows.factors.T + self.rows.constants
+        found: Array = numbers @ self.inequalities.factors.T + self.inequalities.constants
         return found
 
     @cached_property
-    def rows(self) -> LinearRows:
+    def inequalities(self) -> LinearInequalities:
         """The inequalities that the comparisons require. `!=` is left out, because almost all points satisfy it."""
         factors, constants = [], []
         for atom, truth in self.required:
-            form = difference(atom)
+            form = linear_difference(atom)
             systems = () if form is None else inequalities_for(atom.relation, form, truth)
             for row in systems[0] if len(systems) == 1 else ():
                 numbers = {name: float(factor) for name, factor in row.factors.items()}
@@ -128,10 +130,10 @@ class TiedCells:
                     float(row.constant)
                     + sum(numbers[name] * nearest_float(self.cells[name].cell.representative) for name in fixed)
                 )
-        return LinearRows(np.array(factors).reshape(len(factors), self.dimension), np.array(constants))
+        return LinearInequalities(np.array(factors).reshape(len(factors), self.dimension), np.array(constants))
 
 
-def can_be_tied(each: TiedCell) -> bool:
+def can_be_computed_from_shares(each: ComparedCell) -> bool:
     """Return True if floats represent all numbers of a cell exactly, so that they can be computed from shares."""
     place, _ = part_index_and_code(each.domain, each.cell.representative)
     part = parts(each.domain)[place]
@@ -140,7 +142,7 @@ def can_be_tied(each: TiedCell) -> bool:
     return code_type(each.domain) is not object and (not isinstance(part, Grid) or is_exact_as_floats(part))
 
 
-def quantile_function(each: TiedCell) -> Callable[[Array], Array]:
+def quantile_function(each: ComparedCell) -> Callable[[Array], Array]:
     """Return the quantile function of a cell of more than one number: from shares to codes, nondecreasing."""
     place, _ = part_index_and_code(each.domain, each.cell.representative)
     part, cell = parts(each.domain)[place], each.cell
@@ -169,7 +171,7 @@ def _grid_quantiles(cell: Grid, part: Grid, prior: Prior | None, shares: Array) 
         indices = np.rint((prior_quantiles(shares, part, prior, cell) - float(part.lower)) / float(part.step))
     elif cell.log:
         below = min(cell.step, cell.lower) / 2
-        distances = (cell.lower - below) * np.expm1(shares * log_length(cell)) - below
+        distances = (cell.lower - below) * np.expm1(shares * log_uniform_length(cell)) - below
         indices = first + np.rint(distances / cell.step)
     else:
         indices = first + np.floor(shares * cell.size)

@@ -89,7 +89,7 @@ class NameIndex:
         for each in self.occurrences:
             self._by_key.setdefault(each.symbol.key, []).append(each)
 
-    def at(self, source: Source, offset: int) -> list[Occurrence]:
+    def occurrences_at(self, source: Source, offset: int) -> list[Occurrence]:
         """Return the occurrences of all symbols at an offset of a file, the shortest first."""
         found = [
             each
@@ -98,7 +98,7 @@ class NameIndex:
         ]
         return sorted(found, key=lambda each: each.span.end - each.span.start)
 
-    def of(self, symbol: Symbol) -> list[Occurrence]:
+    def occurrences_of(self, symbol: Symbol) -> list[Occurrence]:
         """Return all occurrences of a symbol."""
         return self._by_key.get(symbol.key, [])
 
@@ -107,7 +107,7 @@ class NameIndex:
         return sorted((each for each in self.occurrences if each.span.source is source), key=lambda each: each.span)
 
 
-def index_names(names: TextNameIndex) -> NameIndex:
+def build_name_index(names: TextNameIndex) -> NameIndex:
     """Return the index of the names of a text."""
     return NameIndex([*_NameCollector(names).collect()])
 

@@ -9,9 +9,9 @@ import pytest
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.runtime import kept_models
+from spacelang.runtime import trial_models
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.kept_models import KeptModels, ModelFolder, rank_trial, read_models
+from spacelang.runtime.trial_models import BestTrialModels, TrialModelFolder, rank_trial, read_models
 
 SIZE = Bound(BoundedMeasure.SIZE, 100.0)
 
@@ -21,18 +21,18 @@ def trial(name: int, loss: float | None, rows: int | None = None, size: float = 
     return Trial(Request(Configuration({"x": name}), rows), loss, cost, status, constraints=(Measurement(SIZE, size),))
 
 
-def finish(models: KeptModels, found: Trial, content: Any = "model") -> None:
+def finish(models: BestTrialModels, found: Trial, content: Any = "model") -> None:
     """Do what the worker and then the coordinator does."""
     models.folder.store(found, [content], 2.0, 0.5)
     models.add(TrialRecord(int(found.request.configuration["x"]), found, 0.0, 1.0))  # type: ignore[call-overload]
 
 
-def names(models: KeptModels) -> list[str]:
+def names(models: BestTrialModels) -> list[str]:
     return sorted(each.name for each in Path(models.folder.path).iterdir() if each.suffix != ".json")
 
 
 def test_models_are_read_as_they_were_written_and_deleted_at_the_end() -> None:
-    with KeptModels(70, 3) as models:
+    with BestTrialModels(70, 3) as models:
         finish(models, trial(1, 0.5), {"a": [1, 2]})
         found = models.find(trial(1, 0.5))
         assert found is not None
@@ -48,7 +48,7 @@ def test_models_are_read_as_they_were_written_and_deleted_at_the_end() -> None:
 
 
 def test_those_of_the_best_trials_are_kept() -> None:
-    with KeptModels(70, 3) as models:
+    with BestTrialModels(70, 3) as models:
         for name, loss in enumerate([0.5, 0.4, 0.9, 0.3, 0.8, 0.45, 0.2], start=1):
             finish(models, trial(name, loss))
         there = [name for name in range(1, 8) if models.find(trial(name, 0.0)) is not None]
@@ -62,26 +62,26 @@ def test_those_of_the_best_trials_are_kept() -> None:
 def test_a_trial_on_few_rows_or_beyond_a_bound_gives_way() -> None:
     ranked = [trial(1, 0.5), trial(2, 0.1, rows=10), trial(3, 0.1, size=150.0), trial(4, 0.01, size=900.0)]
     assert sorted([*ranked[2:], *ranked[:2]], key=lambda each: rank_trial(each, 70)) == ranked
-    with KeptModels(70, 2) as models:
+    with BestTrialModels(70, 2) as models:
         for each in reversed(ranked):
             finish(models, each)
         assert [models.find(each) is not None for each in ranked] == [True, True, False, False]
 
 
 def test_the_bytes_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    with KeptModels(70, 9, most_bytes=2500) as models:
+    with BestTrialModels(70, 9, most_bytes=2500) as models:
         for name, loss in enumerate([0.5, 0.4, 0.3, 0.6], start=1):
             finish(models, trial(name, loss), b"x" * 1000)
         assert [name for name in range(1, 5) if models.find(trial(name, 0.0)) is not None] == [2, 3]
-    with KeptModels(70, 9, most_bytes=10) as models:
+    with BestTrialModels(70, 9, most_bytes=10) as models:
         finish(models, trial(1, 0.5), b"x" * 1000)
         assert models.find(trial(1, 0.5)) is not None, "the best one is kept in any case"
 
 
 def test_a_model_may_be_as_large_as_its_trial_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_models, "MIN_MODEL_BYTES", 100)
-    monkeypatch.setattr(kept_models, "BYTES_PER_SECOND", 1000)
-    with KeptModels(70, 9) as models:
+    monkeypatch.setattr(trial_models, "MIN_MODEL_BYTES", 100)
+    monkeypatch.setattr(trial_models, "BYTES_PER_SECOND", 1000)
+    with BestTrialModels(70, 9) as models:
         finish(models, trial(1, 0.5, cost=0.01), b"x" * 500)
         finish(models, trial(2, 0.5, cost=1.0), b"x" * 500)
         assert [models.find(trial(name, 0.5)) is not None for name in (1, 2)] == [False, True]
@@ -89,10 +89,10 @@ def test_a_model_may_be_as_large_as_its_trial_took_long(monkeypatch: pytest.Monk
 
 
 def test_what_cannot_be_written_is_not_kept(tmp_path: Path) -> None:
-    with KeptModels(70, 9) as models:
+    with BestTrialModels(70, 9) as models:
         finish(models, trial(1, 0.5), lambda: None)
         assert names(models) == []
         assert models.find(trial(1, 0.5)) is None
-    absent = ModelFolder(str(tmp_path / "of another machine"), 70)
+    absent = TrialModelFolder(str(tmp_path / "of another machine"), 70)
     absent.store(trial(1, 0.5), ["model"], 1.0, 0.0)
     assert not Path(absent.path).exists()

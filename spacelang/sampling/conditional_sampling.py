@@ -17,10 +17,10 @@ from spacelang.ir.domain import Categorical, Domain, parts
 from spacelang.ir.space import Space, Variable
 from spacelang.ir.value import is_number
 from spacelang.ir.walk import expressions_of
-from spacelang.sampling.draw_tests import JointValues, evaluate_comparison
+from spacelang.sampling.draw_acceptance import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
-from spacelang.solver.linear import difference
+from spacelang.solver.linear_inequalities import linear_difference
 
 MAX_JOINT_MEMBERS: Final = 32
 """The largest number of connected hyperparameters that are all drawn from joint tables.
@@ -127,7 +127,7 @@ class ConditionRows:
         found = np.zeros(self._count, bool)
         rows = np.flatnonzero(self._all_true(self._active[address] for address in addresses))
         values = {address: self._codes[address].take(rows) for address in addresses}
-        is_linear = isinstance(atom, expr.Compare) and difference(atom) is not None
+        is_linear = isinstance(atom, expr.Compare) and linear_difference(atom) is not None
         if is_linear and all(_has_only_numbers(self._domains[address]) for address in addresses):
             assert isinstance(atom, expr.Compare)
             found[rows] = evaluate_comparison(atom, JointValues(self._domains, values, len(rows)))

@@ -15,20 +15,20 @@ from spacelang.report.page.axes import (
     TimeAxis,
     TrialMarks,
     evenly_spaced_items,
-    fit_axis,
     format_number,
     format_seconds,
     largest_loss_without_outliers,
+    make_axis_for_values,
+    make_time_axis,
     make_trial_marks,
     percent_to_svg_units,
-    time_axis,
 )
 from spacelang.report.page.run_data import RunData
-from spacelang.report.stored_runs import best_records, describe_alternatives, setting_rows
-from spacelang.report.trial_results import describe_value
+from spacelang.report.stored_run_output import best_trial_records, describe_alternatives, run_setting_rows
+from spacelang.report.trial_results import format_test_score_with_interval
 from spacelang.runtime.history import Improvement
-from spacelang.runtime.storage.header import SHOWN_DIGITS
-from spacelang.runtime.storage.runs import RunSummary
+from spacelang.runtime.storage.run_header import SHOWN_DIGITS
+from spacelang.runtime.storage.run_listing import RunSummary
 from spacelang.text import count_with_noun
 
 COLOURS: Final = 6
@@ -68,7 +68,7 @@ class CurveLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class CurvePlot:
     """A plot of curves, with the marks of all trials if it shows a single run.
 
     `headings` are those of the numbers in its table, the score and the loss, or the loss that is its own score.
@@ -92,22 +92,22 @@ def line_css_classes(number: int) -> str:
     return f"c{(number - 1) % COLOURS + 1} k{(number - 1) // COLOURS % DASHES}"
 
 
-def make_curve(run_data: RunData, number: int = 1) -> Curves | None:
+def make_curve_plot(run_data: RunData, number: int = 1) -> CurvePlot | None:
     """Return the plot of one run: its incumbent curve and all its trials; None if no trial succeeded."""
-    if not run_data.succeeded:
+    if not run_data.successful_trials:
         return None
     x, y = curve_axes([run_data])
     line = _line(run_data, number, x, y)
-    return Curves(x.axis, f"time in {x.unit}", y, (line,), make_trial_marks(run_data, x, y))
+    return CurvePlot(x.axis, f"time in {x.unit}", y, (line,), make_trial_marks(run_data, x, y))
 
 
-def make_curve_comparison(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
+def make_curve_comparison_plot(runs: Sequence[tuple[int, RunData]]) -> CurvePlot | None:
     """Return one plot with the incumbent curves of several numbered runs; None if no run has a curve."""
     some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
         return None
     x, y = curve_axes([run_data for _, run_data in some])
-    return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
+    return CurvePlot(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
 def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, ScoreAxis]:
@@ -120,10 +120,12 @@ def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, ScoreAxis]:
     ends += [each.finished for run_data in runs for each in run_data.records]
     tests = [each.score for run_data in runs if (each := run_data.run.test) is not None]
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
-    losses = [each.trial.loss for run_data in runs for each in run_data.succeeded if each.trial.loss is not None]
+    losses = [
+        each.trial.loss for run_data in runs for each in run_data.successful_trials if each.trial.loss is not None
+    ]
     largest = max(largest_loss_without_outliers(losses), *(curve[-1].loss for curve in curves if curve))
-    fitting = fit_axis([*(loss for loss in losses if loss <= largest), *scores])
-    return time_axis(max(ends, default=1.0)), ScoreAxis(LossName.of_formula(runs[0].run.header.metric), fitting)
+    fitting = make_axis_for_values([*(loss for loss in losses if loss <= largest), *scores])
+    return make_time_axis(max(ends, default=1.0)), ScoreAxis(LossName.of_formula(runs[0].run.header.metric), fitting)
 
 
 def _line(run_data: RunData, number: int, x: TimeAxis, y: ScoreAxis) -> CurveLine:
@@ -176,7 +178,7 @@ SHARES: Final = (0.25, 0.5, 1.0)  # The times at which runs are compared, as sha
 
 
 @dataclass(frozen=True, slots=True)
-class RunAtTimes:
+class RunScoresAtTimes:
     """A run with the score of its incumbent at each common time and at its end; empty before a feasible trial."""
 
     number: int
@@ -190,7 +192,7 @@ class ScoresAtCommonTimes:
     """The scores of several runs at the same times: the `headings` are the times, with one row per run."""
 
     headings: tuple[str, ...]
-    rows: tuple[RunAtTimes, ...]
+    rows: tuple[RunScoresAtTimes, ...]
 
 
 def scores_at_common_times(runs: Sequence[tuple[int, RunData]]) -> ScoresAtCommonTimes | None:
@@ -204,22 +206,22 @@ def scores_at_common_times(runs: Sequence[tuple[int, RunData]]) -> ScoresAtCommo
     return ScoresAtCommonTimes((*headings, "at its end"), rows)
 
 
-def _row(number: int, run_data: RunData, times: Sequence[float]) -> RunAtTimes:
+def _row(number: int, run_data: RunData, times: Sequence[float]) -> RunScoresAtTimes:
     curve = run_data.run.curve
     losses = [[each.loss for each in curve if each.seconds <= time] for time in times]
     losses.append([each.loss for each in curve])
-    best = best_records(run_data.run)[:1]
-    pipelines = [describe_alternatives(each.trial.request.configuration, run_data.decisions) for each in best]
+    best = best_trial_records(run_data.run)[:1]
+    pipelines = [describe_alternatives(each.trial.request.configuration, run_data.decision_keys) for each in best]
     metric = LossName.of_formula(run_data.run.header.metric)
     shown = tuple(_numbers(found[-1], metric)[0] if found else "" for found in losses)
-    return RunAtTimes(number, line_css_classes(number), shown, "".join(pipelines))
+    return RunScoresAtTimes(number, line_css_classes(number), shown, "".join(pipelines))
 
 
 UNCOMPARED: Final = ("trials", "started")  # Facts that differ for every run and are not compared
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow:
+class RunTableRow:
     """A row of the table of runs."""
 
     number: int
@@ -243,7 +245,7 @@ class ComparableRuns:
     title: str
     score_name: str
     numbers: tuple[int, ...]
-    curves: Curves | None
+    curves: CurvePlot | None
     times: ScoresAtCommonTimes | None
     differences: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -252,7 +254,7 @@ class ComparableRuns:
 class RunOverview:
     """All runs as rows, and the groups of several runs with the same data, metric and split."""
 
-    rows: tuple[RunRow, ...]
+    rows: tuple[RunTableRow, ...]
     groups: tuple[ComparableRuns, ...]
 
 
@@ -269,9 +271,9 @@ def compare_runs(runs: Sequence[RunData]) -> RunOverview | None:
     return RunOverview(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
 
 
-def _run_row(number: int, run_data: RunData) -> RunRow:
+def _run_row(number: int, run_data: RunData) -> RunTableRow:
     found = run_data.summary
-    return RunRow(
+    return RunTableRow(
         number,
         line_css_classes(number),
         found.space,
@@ -280,10 +282,10 @@ def _run_row(number: int, run_data: RunData) -> RunRow:
         found.seed,
         found.state.value,
         found.trials,
-        len(run_data.records) - len(run_data.succeeded),
+        len(run_data.records) - len(run_data.successful_trials),
         format_seconds(found.seconds),
         "" if found.best is None else _best_score(found),
-        "" if found.test is None else describe_value(found.test, LossName.of_formula(found.metric)),
+        "" if found.test is None else format_test_score_with_interval(found.test, LossName.of_formula(found.metric)),
     )
 
 
@@ -299,7 +301,9 @@ def _group(runs: Sequence[tuple[int, RunData]]) -> ComparableRuns:
     title = f"{header.data.name}, {score_name}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
     found = tuple(_differences([run_data for _, run_data in runs]))
-    return ComparableRuns(title, score_name, numbers, make_curve_comparison(runs), scores_at_common_times(runs), found)
+    return ComparableRuns(
+        title, score_name, numbers, make_curve_comparison_plot(runs), scores_at_common_times(runs), found
+    )
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -312,7 +316,7 @@ def _differences(runs: Sequence[RunData]) -> Iterator[tuple[str, tuple[str, ...]
 
 def _settings_of(run_data: RunData) -> dict[str, str]:
     found = {"space": f"{run_data.summary.space} ({run_data.run.header.identity[:SHOWN_DIGITS]})"}
-    for name, value in setting_rows(run_data.run, run_data.summary):
+    for name, value in run_setting_rows(run_data.run, run_data.summary):
         if name not in UNCOMPARED:
             found[name] = f"{found[name]}, {value}" if name in found else value
     return found

@@ -14,21 +14,27 @@ from spacelang.ir.expr import references
 from spacelang.ir.prior import Prior
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
-from spacelang.sampling.draw_tests import ENOUGH_KEPT, FIRST_DRAWS, MEASURED_DRAWS, AcceptanceShare, DrawTest
+from spacelang.sampling.compared_cells import ComparedCell, ComparedCells, can_be_computed_from_shares
+from spacelang.sampling.constrained_regions import MIN_ACCEPTED, PILOT_DRAWS, Region, make_region
+from spacelang.sampling.draw_acceptance import ENOUGH_KEPT, FIRST_DRAWS, MEASURED_DRAWS, AcceptanceRate, DrawTest
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
-from spacelang.sampling.regions import MIN_ACCEPTED, PILOT_DRAWS, Region, make_region
-from spacelang.sampling.related_ranges import OrderedRangeSampler, SummedRangeSampler
-from spacelang.sampling.tied_cells import TiedCell, TiedCells, can_be_tied
+from spacelang.sampling.related_range_samplers import RangeForestSampler, SummedRangeSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
-from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state, joint_state_key
+from spacelang.sampling.weighted_sampling import JointWeightedSampler, group_rows_by_state, joint_state_key
+from spacelang.solver.bucket_elimination import Factor, State, eliminate, supported_states
+from spacelang.solver.constraint_network import (
+    MAX_ATTEMPTS,
+    MAX_TESTED_ATTEMPTS,
+    UNREACHED,
+    ConstraintNetwork,
+    SamplingFailedError,
+)
+from spacelang.solver.constraint_network_compiler import group_connected_comparisons
 from spacelang.solver.domain_cells import probability_of_cell
-from spacelang.solver.elimination import Factor, State, eliminate, supported_states
-from spacelang.solver.model import SolverModel, WeightedModelSolver, Weights
-from spacelang.solver.network import MAX_ATTEMPTS, MAX_TESTED_ATTEMPTS, UNREACHED, Network, SamplingFailedError
-from spacelang.solver.network_compiler import connected_comparisons
-from spacelang.solver.ordered_relations import OrderedRelations
-from spacelang.solver.summed_ranges import SummedRanges, ranges_with_exact_draws, simplex_remedy
+from spacelang.solver.model import SolverModel, SolverWeights, WeightedModelSolver
+from spacelang.solver.range_forest import RangeForest
+from spacelang.solver.summed_ranges import SummedRanges, exactly_drawable_relations, simplex_remedy
 
 POINT_WEIGHT: Final = 1e-30
 """The weight of a single point of a range.
@@ -42,7 +48,7 @@ LEAST_MASS: Final = 1e-300
 """The weight of an empty region; the weights of states must not be 0."""
 
 
-class ProbabilityWeights(Weights):
+class CellProbabilityWeights(SolverWeights):
     """Weights of cells: the probability of a random value of the domain, which follows its prior if `advised`."""
 
     existential = False
@@ -59,11 +65,11 @@ class ProbabilityWeights(Weights):
 
 
 def _exact_sampler(
-    network: Network, priors: Mapping[str, Prior | None]
-) -> OrderedRangeSampler | SummedRangeSampler | None:
-    match ranges_with_exact_draws(network):
-        case OrderedRelations() as ordered:
-            return OrderedRangeSampler(ordered, priors)
+    network: ConstraintNetwork, priors: Mapping[str, Prior | None]
+) -> RangeForestSampler | SummedRangeSampler | None:
+    match exactly_drawable_relations(network):
+        case RangeForest() as ordered:
+            return RangeForestSampler(ordered, priors)
         case SummedRanges() as summed:
             return SummedRangeSampler(summed, priors)
         case None:
@@ -81,17 +87,23 @@ class JointSampler:
     """
 
     def __init__(
-        self, model: SolverModel, network: Network, constraints: tuple[Constraint, ...], *, advised: bool
+        self, model: SolverModel, network: ConstraintNetwork, constraints: tuple[Constraint, ...], *, advised: bool
     ) -> None:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self.network = network
-        self.tests_draws = len(network.tested) > 0
-        self._is_rejecting = self.tests_draws or len(network.ranges) > 0
+        self._is_rejecting = len(network.tested) > 0 or len(network.ranges) > 0
         self._constraints = constraints
         members = {member.address: member for member in network.members}
         self._remedy = simplex_remedy(members, network.constraints)
-        solver = WeightedModelSolver(model, ProbabilityWeights(advised=advised))
-        self._state_sampler = JointWeightedSampler(solver.solve(network))
+        solver = WeightedModelSolver(model, CellProbabilityWeights(advised=advised))
+        solved = solver.solve(network)
+        # The decisions may have been drawn without deciding what their combination leaves possible.
+        self._is_possible = solved.total > 0
+        self.tests_draws = len(network.tested) > 0 or not self._is_possible
+        self._regions: JointRegions | None = None
+        if not self._is_possible:
+            return
+        self._state_sampler = JointWeightedSampler(solved)
         nodes = {address: each.node for address, each in members.items() if isinstance(each.node, Hyperparameter)}
         self._test = DrawTest(network)
         priors = {address: prior_of(node, advised=advised) for address, node in nodes.items()}
@@ -99,33 +111,36 @@ class JointSampler:
             address: CellSampler(nodes[address].domain, mine, priors[address])
             for address, mine in network.cells.items()
         }
-        self._regions: JointRegions | None = None
         self._exact = _exact_sampler(network, priors)
         if self._exact is None and network.ranges and self._acceptance_rate() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
             self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))
 
     @property
-    def approximate_addresses(self) -> Sequence[tuple[str, ...]]:
+    def approximately_sampled_addresses(self) -> Sequence[tuple[str, ...]]:
         """The addresses of tied ranges whose draws are approximate, because they are too many for exact draws."""
-        return () if self._regions is None else self._regions.approximate_addresses
+        return () if self._regions is None else self._regions.approximately_sampled_addresses
 
     def _acceptance_rate(self) -> float:
         """Return the acceptance rate of a few draws, which do not depend on the random state of the user."""
         states, codes, accepted = self._draw_once(PILOT_DRAWS, np.random.default_rng(0))
         return float((accepted & self._test.passes(states, codes, PILOT_DRAWS)).mean())
 
-    def measure_acceptance_share(self) -> AcceptanceShare:
+    def measure_acceptance_rate(self) -> AcceptanceRate:
         """Return how many draws are kept; the draws do not depend on the random state of the user."""
+        if not self._is_possible:
+            return AcceptanceRate(0, MEASURED_DRAWS)
         rng, kept, drawn = np.random.default_rng(0), 0, 0
         while drawn < MEASURED_DRAWS and kept < ENOUGH_KEPT:
             states, codes, accepted = self._draw_once(FIRST_DRAWS, rng)
             kept += int((accepted & self._test.passes(states, codes, FIRST_DRAWS)).sum())
             drawn += FIRST_DRAWS
-        return AcceptanceShare(kept, drawn)
+        return AcceptanceRate(kept, drawn)
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
+        if not self._is_possible:
+            raise SamplingFailedError(self._constraints, self._remedy)
         if self._exact is not None:
             yield from self._exact.draw(count, rng)
             return
@@ -170,13 +185,13 @@ class JointRegions:
     comparison.
     """
 
-    def __init__(self, network: Network, *, advised: bool) -> None:
+    def __init__(self, network: ConstraintNetwork, *, advised: bool) -> None:
         """Make the regions of a network; the attribute `network` has their probabilities as additional factors."""
         nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
         self._groups: list[_RegionGroup] = []
         with network.attribute_errors_to_constraints():
             possible = supported_states(eliminate(network, keep_trivial=True))
-        for names in connected_comparisons(network.ranges):
+        for names in group_connected_comparisons(network.ranges):
             addresses = {address for name in names for address in references(network.ranges[name])}
             scope = {*names, *addresses}
             factor = next((each for each in network.factors if scope == {*each.scope}), None)
@@ -184,17 +199,17 @@ class JointRegions:
             if factor is not None and len(factor.table) <= MAX_REGIONS:
                 cells = {
                     address: [
-                        TiedCell(nodes[address].domain, cell, prior_of(nodes[address], advised=advised))
+                        ComparedCell(nodes[address].domain, cell, prior_of(nodes[address], advised=advised))
                         for cell in network.cells[address]
                     ]
                     for address in addresses
                 }
-                if all(can_be_tied(each) for mine in cells.values() for each in mine):
+                if all(can_be_computed_from_shares(each) for mine in cells.values() for each in mine):
                     self._groups.append(_RegionGroup(network, names, factor, cells))
         self.network = replace(network, factors=(*network.factors, *(group.factor for group in self._groups)))
 
     @property
-    def approximate_addresses(self) -> list[tuple[str, ...]]:
+    def approximately_sampled_addresses(self) -> list[tuple[str, ...]]:
         """The addresses of the hyperparameters of each region whose draws are approximate."""
         regions = (each for group in self._groups for each in group.regions.values())
         return [tied.names for region, tied in regions if region.is_approximate]
@@ -208,7 +223,7 @@ class JointRegions:
             for (region, tied), rows in group.rows(states):
                 shares, mine = region.draw(len(rows), rng)
                 accepted[rows] = accepted[rows] & mine
-                for address, values in tied.codes(shares).items():
+                for address, values in tied.codes_from_shares(shares).items():
                     found[address].codes[rows] = values.codes
         return found, accepted
 
@@ -223,11 +238,15 @@ class _RegionGroup:
     """The regions of a group of connected comparisons, by the joint state of their cells and truths."""
 
     def __init__(
-        self, network: Network, names: Sequence[str], factor: Factor, cells: Mapping[str, Sequence[TiedCell]]
+        self,
+        network: ConstraintNetwork,
+        names: Sequence[str],
+        factor: Factor,
+        cells: Mapping[str, Sequence[ComparedCell]],
     ) -> None:
         self._scope = factor.scope
         self._sizes = [max(joint[place] for joint in factor.table) + 2 for place in range(len(factor.scope))]
-        self.regions: dict[int, tuple[Region, TiedCells]] = {}
+        self.regions: dict[int, tuple[Region, ComparedCells]] = {}
         masses: dict[tuple[State, ...], float] = {}
         for joint in factor.table:
             state = dict(zip(factor.scope, joint, strict=True))
@@ -238,13 +257,13 @@ class _RegionGroup:
             tied = {address: inside[address] for atom, _ in required for address in references(atom)}
             masses[joint] = 1.0
             if any(each.cell.size != 1 for each in tied.values()):
-                together = TiedCells(tied, required)
+                together = ComparedCells(tied, required)
                 region = make_region(together)
                 masses[joint] = max(region.mass, LEAST_MASS)
                 self.regions[joint_state_key(joint, self._sizes)] = region, together
         self.factor = Factor(factor.scope, masses)
 
-    def rows(self, states: Mapping[str, Array]) -> Iterator[tuple[tuple[Region, TiedCells], Array]]:
+    def rows(self, states: Mapping[str, Array]) -> Iterator[tuple[tuple[Region, ComparedCells], Array]]:
         """Yield each region whose joint state occurs in `states`, with the rows of this joint state."""
         for key, rows in group_rows_by_state([states[name] for name in self._scope], self._sizes):
             if key in self.regions:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.domain import literal
 from spacelang.ir.trial import TestScore
-from spacelang.runtime.storage.header import DataFacts, stored_objective_names
 from spacelang.runtime.storage.records import APPLICATION_ID, METRICS_SETTING, RunState
+from spacelang.runtime.storage.run_header import DataFacts, stored_objective_names
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
@@ -117,7 +117,7 @@ def reserve_default_path(space: str, now: datetime, folder: Path = Path(DEFAULT_
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in name_candidates(space, now):
+        for name in default_file_names(space, now):
             path = folder / f"{name}{SUFFIX}"
             try:
                 path.touch(exist_ok=False)
@@ -130,7 +130,7 @@ def reserve_default_path(space: str, now: datetime, folder: Path = Path(DEFAULT_
     raise AssertionError("`names` never ends")
 
 
-def name_candidates(space: str, now: datetime) -> Iterator[str]:
+def default_file_names(space: str, now: datetime) -> Iterator[str]:
     """Yield possible file names for a space without end: `NAME-20260131-235959`, then with numbers from 2 on."""
     word = re.sub(r"[^\w.-]+", "-", space).strip("-.")[:MAX_NAME_LENGTH] or "space"
     stem = f"{word}-{now:%Y%m%d-%H%M%S}"
@@ -167,7 +167,7 @@ def _candidate_files(place: Path) -> Iterable[Path]:
 SUFFIXES: Final = (".csv", ".csv.gz", ".parquet", ".jsonl")
 
 
-def to_frame(run: StoredRun) -> "pd.DataFrame":
+def trials_to_frame(run: StoredRun) -> "pd.DataFrame":
     """Return a table with one row for each trial, indexed by its number (see `trials_frame`)."""
     bounds = [each.name for each in run.bounds]
     return trials_frame(run.records(), bounds=bounds, metrics=_recorded_metrics(run.header.settings))
@@ -181,7 +181,7 @@ def _recorded_metrics(settings: Mapping[str, str]) -> list[str]:
     return list(map(str, found)) if isinstance(found, list) else []
 
 
-def export_table(run: StoredRun, path: Path) -> None:
+def export_trials(run: StoredRun, path: Path) -> None:
     """Write the table to a `.csv`, `.csv.gz`, `.parquet` or `.jsonl` file, and replace an existing one.
 
     Values of parameters with mixed types are written in the syntax of the language (`none`, `0.5`, `sqrt`), so that
@@ -195,7 +195,7 @@ def export_table(run: StoredRun, path: Path) -> None:
         raise StoreError(f"`{path}` is not a supported table format", f"name a file ending in {', '.join(SUFFIXES)}")
     if suffix == ".parquet" and find_spec("pyarrow") is None:
         raise StoreError(f"`{path}` needs `pyarrow`", "install `spacelang[parquet]`, or export to `.csv.gz`")
-    table = _with_literals(to_frame(run))
+    table = _with_literals(trials_to_frame(run))
     # A fixed time in the archive makes equal tables equal files.
     packed: Any = {"method": "gzip", "mtime": 1} if suffix == ".csv.gz" else None
     try:

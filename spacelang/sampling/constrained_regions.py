@@ -17,11 +17,11 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.ir.domain import Real
-from spacelang.sampling.tied_cells import ROUNDING_MARGIN, TiedCells
+from spacelang.sampling.compared_cells import ROUNDING_MARGIN, ComparedCells
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array
+from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES
 from spacelang.solver.domain_cells import log_ratio
-from spacelang.solver.network_compiler import MAX_EXACT_RANGES
 
 
 class Region(Protocol):
@@ -32,17 +32,17 @@ class Region(Protocol):
     is_approximate: bool
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
-        """Return points as shares (see `TiedCells`), shape (count, dimension), and True for those in the region."""
+        """Return points as shares (see `ComparedCells`), shape (count, dimension), and True for those in the region."""
 
 
-def make_region(tied: TiedCells) -> Region:
+def make_region(tied: ComparedCells) -> Region:
     """Return the region of tied cells, with the best method for its draws."""
-    simplex = SimplexRegion.find(tied)
+    simplex = SimplexRegion.find_in_cells(tied)
     if simplex is not None:
         return simplex
-    if tied.dimension > MAX_EXACT_RANGES and len(tied.rows.constants):
+    if tied.dimension > MAX_EXACT_RANGES and len(tied.inequalities.constants):
         return HitAndRunRegion(tied)
-    last = next((name for name in tied.names if can_be_last(tied, name)), None)
+    last = next((name for name in tied.names if can_be_drawn_last(tied, name)), None)
     return BoxRegion(tied) if last is None or tied.dimension == 1 else SlabRegion(tied, last)
 
 
@@ -57,15 +57,15 @@ class SimplexRegion:
         self.mass = float(np.prod(widths / np.arange(1, len(widths) + 1)))
 
     @classmethod
-    def find(cls, tied: TiedCells) -> "SimplexRegion | None":
+    def find_in_cells(cls, tied: ComparedCells) -> "SimplexRegion | None":
         """Return the region of tied cells if it is a simplex, else None."""
         cells = [tied.cells[name] for name in tied.names]
         ranges = [
             each.cell for each in cells if isinstance(each.cell, Real) and each.prior is None and not each.cell.log
         ]
-        if len(tied.required) != 1 or len(tied.rows.constants) != 1 or len(ranges) < len(cells):
+        if len(tied.required) != 1 or len(tied.inequalities.constants) != 1 or len(ranges) < len(cells):
             return None
-        (factors,), (constant,) = tied.rows.factors, tied.rows.constants
+        (factors,), (constant,) = tied.inequalities.factors, tied.inequalities.constants
         lower, upper = np.array([each.lower for each in ranges]), np.array([each.upper for each in ranges])
         left = -(constant + factors @ lower)
         if left <= 0 or (factors <= 0).any():
@@ -98,11 +98,11 @@ class BoxRegion:
     is_approximate = False
     target_acceptance = TARGET_ACCEPTANCE
 
-    def __init__(self, tied: TiedCells) -> None:
+    def __init__(self, tied: ComparedCells) -> None:
         """Halve the boxes of the greatest mass, until enough draws are accepted or there are too many boxes."""
         self.tied = tied
         self.lower, self.upper = np.zeros((1, self.box_dimension)), np.ones((1, self.box_dimension))
-        self.masses = self.bounds(self.lower, self.upper)
+        self.masses = self.mass_upper_bounds(self.lower, self.upper)
         rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         for _ in range(MAX_HALVINGS):
             if not self._can_be_halved() or self._acceptance_rate(rng) >= self.target_acceptance:
@@ -111,33 +111,33 @@ class BoxRegion:
         self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())
 
     def _can_be_halved(self) -> bool:
-        return len(self.tied.rows.constants) > 0 and 0 < len(self.masses) < MAX_BOXES
+        return len(self.tied.inequalities.constants) > 0 and 0 < len(self.masses) < MAX_BOXES
 
     @property
     def box_dimension(self) -> int:
         """The number of shares that the boxes cover."""
         return self.tied.dimension
 
-    def bounds(self, lower: Array, upper: Array) -> Array:
+    def mass_upper_bounds(self, lower: Array, upper: Array) -> Array:
         """Return an upper bound of the mass of the region in each box; 0 for boxes outside the region."""
-        outside = (self.tied.rows.lower_bounds(*self.number_ends(lower, upper)) > 0).any(axis=1)
+        outside = (self.tied.inequalities.lower_bounds(*self.number_bounds(lower, upper)) > 0).any(axis=1)
         volumes: Array = np.where(outside, 0.0, np.prod(upper - lower, axis=1))
         return volumes
 
-    def number_ends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+    def number_bounds(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return the ends of the numbers in boxes with the given ends of shares, each (boxes, dimension)."""
-        return self.tied.numbers(lower), self.tied.numbers(upper)
+        return self.tied.numbers_from_shares(lower), self.tied.numbers_from_shares(upper)
 
     def sensitivities(self, lower: Array, upper: Array) -> Array:
         """Return by how much each share changes the inequalities within the boxes, relative to all shares."""
-        first, last = self.number_ends(lower, upper)
+        first, last = self.number_bounds(lower, upper)
         with np.errstate(all="ignore"):
-            changes = np.abs(self.tied.rows.factors)[None] * (last - first)[:, None, :]
+            changes = np.abs(self.tied.inequalities.factors)[None] * (last - first)[:, None, :]
             relative = changes / changes.sum(axis=2, keepdims=True)
         found: Array = np.nan_to_num(relative).sum(axis=1)[:, : self.box_dimension]
         return found + 1e-3 * (upper - lower)
 
-    def points(self, lower: Array, upper: Array, boxes: Array, rng: Generator) -> tuple[Array, Array]:
+    def draw_points_in_boxes(self, lower: Array, upper: Array, boxes: Array, rng: Generator) -> tuple[Array, Array]:
         """Return one point (shares) in each of the given boxes, and True where it is not rejected."""
         shares = lower + (upper - lower) * rng.random((len(boxes), self.box_dimension))
         return shares, np.ones(len(boxes), bool)
@@ -149,8 +149,8 @@ class BoxRegion:
         boxes = np.minimum(
             np.searchsorted(self._sums, rng.random(count) * self._sums[-1], "right"), len(self._sums) - 1
         )
-        shares, accepted = self.points(self.lower[boxes], self.upper[boxes], boxes, rng)
-        accepted &= self.tied.are_members(self.tied.codes(shares), count)
+        shares, accepted = self.draw_points_in_boxes(self.lower[boxes], self.upper[boxes], boxes, rng)
+        accepted &= self.tied.are_members(self.tied.codes_from_shares(shares), count)
         return shares, accepted
 
     def _acceptance_rate(self, rng: Generator) -> float:
@@ -169,7 +169,7 @@ class BoxRegion:
         first_upper, second_lower = upper.copy(), lower.copy()
         first_upper[rows, axes], second_lower[rows, axes] = middle, middle
         lower, upper = np.concatenate((lower, second_lower)), np.concatenate((first_upper, upper))
-        masses = self.bounds(lower, upper)
+        masses = self.mass_upper_bounds(lower, upper)
         inside = masses > 0
         self.lower = np.concatenate((self.lower[rest], lower[inside]))
         self.upper = np.concatenate((self.upper[rest], upper[inside]))
@@ -192,21 +192,21 @@ class HitAndRunRegion:
 
     is_approximate = True
 
-    def __init__(self, tied: TiedCells) -> None:
+    def __init__(self, tied: ComparedCells) -> None:
         """Find points in the region; `mass` is 0 if there are none."""
         self._tied = tied
         rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         self._points = rng.random((POINTS, tied.dimension))
-        excess = tied.excess(tied.numbers(self._points))
+        excess = tied.inequality_excess(tied.numbers_from_shares(self._points))
         self._sizes = np.maximum(np.abs(excess).mean(axis=0), np.finfo(float).tiny)
-        self._limits = tied.limits_of_shares
+        self._limits = tied.linear_inequalities_of_shares
         self._steps = STEPS_PER_RANGE * tied.dimension
         self.mass = 1.0
         self._split(rng)
 
     def _violations(self, shares: Array) -> Array:
         """Return the largest violation of a comparison by each point; 0 or less in the region."""
-        found: Array = (self._tied.excess(self._tied.numbers(shares)) / self._sizes).max(axis=1)
+        found: Array = (self._tied.inequality_excess(self._tied.numbers_from_shares(shares)) / self._sizes).max(axis=1)
         return found
 
     def _split(self, rng: Generator) -> None:
@@ -230,7 +230,7 @@ class HitAndRunRegion:
         if not self.mass:
             return starts, np.zeros(count, bool)
         shares = self._hit_and_run(starts, 0.0, self._steps, rng)
-        return shares, self._tied.are_members(self._tied.codes(shares), count)
+        return shares, self._tied.are_members(self._tied.codes_from_shares(shares), count)
 
     def _hit_and_run(self, points: Array, level: float, steps: int, rng: Generator) -> Array:
         """Return points after hit-and-run steps within the points whose violation is at most `level`."""
@@ -280,11 +280,11 @@ TARGET_OF_TWO_RANGES: Final = 0.9
 """The acceptance rate at which halving stops for two tied ranges, whose boxes are intervals and cost little."""
 
 
-def can_be_last(tied: TiedCells, name: str) -> bool:
+def can_be_drawn_last(tied: ComparedCells, name: str) -> bool:
     """Return True if a range can be drawn last: it is continuous, without a prior, and occurs in an inequality."""
     each = tied.cells[name]
     is_finite = isinstance(each.cell, Real) and math.isfinite(each.cell.upper - each.cell.lower)
-    return is_finite and each.prior is None and bool(tied.rows.factors[:, tied.names.index(name)].any())
+    return is_finite and each.prior is None and bool(tied.inequalities.factors[:, tied.names.index(name)].any())
 
 
 class SlabRegion(BoxRegion):
@@ -294,7 +294,7 @@ class SlabRegion(BoxRegion):
     last range is then drawn uniformly (on its scale) between its bounds.
     """
 
-    def __init__(self, tied: TiedCells, last: str) -> None:
+    def __init__(self, tied: ComparedCells, last: str) -> None:
         """Cover the region; `last` is the name of the range that is drawn last."""
         self.last = tied.names.index(last)
         self.target_acceptance = TARGET_OF_TWO_RANGES if tied.dimension == 2 else TARGET_ACCEPTANCE
@@ -303,11 +303,11 @@ class SlabRegion(BoxRegion):
         self._ends = cell.lower, cell.upper
         self._scale = unit_scale(cell.lower, cell.upper, log=cell.log, functions=np)
         self._is_log = cell.log
-        factors = tied.rows.factors[:, self.last]
+        factors = tied.inequalities.factors[:, self.last]
         self._others = [place for place in range(tied.dimension) if place != self.last]
         with np.errstate(all="ignore"):
-            slopes = -tied.rows.factors[:, self._others] / factors[:, None]
-            starts = -tied.rows.constants / factors
+            slopes = -tied.inequalities.factors[:, self._others] / factors[:, None]
+            starts = -tied.inequalities.constants / factors
         still = np.zeros((1, len(self._others)))
         # The bounds of the last range are linear functions of the others; the ends of its cell are constant bounds.
         self._upper_slopes = np.concatenate((still, slopes[factors > 0]))
@@ -321,9 +321,11 @@ class SlabRegion(BoxRegion):
         """The number of shares that the boxes cover: all but one."""
         return self.tied.dimension - 1
 
-    def number_ends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+    def number_bounds(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return the ends of the numbers in slabs, each (boxes, dimension); the last range has the ends of its cell."""
-        return self.tied.numbers(self._with_last(lower, 0.0)), self.tied.numbers(self._with_last(upper, 1.0))
+        return self.tied.numbers_from_shares(self._with_last(lower, 0.0)), self.tied.numbers_from_shares(
+            self._with_last(upper, 1.0)
+        )
 
     def _with_last(self, shares: Array, last: float | Array) -> Array:
         found = np.empty((len(shares), self.tied.dimension))
@@ -332,7 +334,7 @@ class SlabRegion(BoxRegion):
 
     def sensitivities(self, lower: Array, upper: Array) -> Array:
         """Return by how much each share changes the bounds of the last range, plus a little of its own width."""
-        first, last = (ends[:, self._others] for ends in self.number_ends(lower, upper))
+        first, last = (ends[:, self._others] for ends in self.number_bounds(lower, upper))
         slopes = np.concatenate((self._upper_slopes, self._lower_slopes))
         with np.errstate(all="ignore"):
             changes = np.abs(slopes)[None] * (last - first)[:, None, :]
@@ -340,10 +342,10 @@ class SlabRegion(BoxRegion):
         found: Array = np.nan_to_num(relative).sum(axis=1) + 1e-3 * (upper - lower)
         return found
 
-    def bounds(self, lower: Array, upper: Array) -> Array:
+    def mass_upper_bounds(self, lower: Array, upper: Array) -> Array:
         """Return an upper bound of the mass in each slab: its volume times the greatest length of the last range."""
-        volumes = super().bounds(lower, upper)
-        first, last = (ends[:, self._others] for ends in self.number_ends(lower, upper))
+        volumes = super().mass_upper_bounds(lower, upper)
+        first, last = (ends[:, self._others] for ends in self.number_bounds(lower, upper))
         highest = _extreme(self._upper_slopes, self._upper_starts, first, last, np.maximum).min(axis=1)
         lowest = _extreme(self._lower_slopes, self._lower_starts, first, last, np.minimum).max(axis=1)
         hull = self._length(lowest, highest)
@@ -369,13 +371,13 @@ class SlabRegion(BoxRegion):
         found: Array = np.where(upper >= lower, np.clip(last - first, 0, 1), 0.0)
         return found
 
-    def points(self, lower: Array, upper: Array, boxes: Array, rng: Generator) -> tuple[Array, Array]:
+    def draw_points_in_boxes(self, lower: Array, upper: Array, boxes: Array, rng: Generator) -> tuple[Array, Array]:
         """Draw one point per slab; return the points, and True for each one that is accepted.
 
         Accept a point with a probability proportional to the length of the interval that the last range may take there.
         """
         others = lower + (upper - lower) * rng.random((len(boxes), self.box_dimension))
-        numbers = self.tied.numbers(self._with_last(others, 0.5))[:, self._others]
+        numbers = self.tied.numbers_from_shares(self._with_last(others, 0.5))[:, self._others]
         least = (numbers @ self._lower_slopes.T + self._lower_starts).max(axis=1)
         greatest = (numbers @ self._upper_slopes.T + self._upper_starts).min(axis=1)
         first, last = (np.clip(self._scale.to_unit(np.clip(e, *self._ends)), 0, 1) for e in (least, greatest))

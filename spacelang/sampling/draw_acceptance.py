@@ -16,7 +16,7 @@ from spacelang.ir.expr import references
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import is_number
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values, nearest_float, to_floats
-from spacelang.solver.network import Network
+from spacelang.solver.constraint_network import ConstraintNetwork
 
 _COMPARISON_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
@@ -140,27 +140,27 @@ def _lookup_at_entry(rows: JointValues, entry: int) -> Callable[[str], expr.Expr
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptanceShare:
+class AcceptanceRate:
     """A number of draws, and how many of them were `kept` because they pass all tests."""
 
     kept: int
     drawn: int
 
     @property
-    def share(self) -> float:
+    def rate(self) -> float:
         """The share of the draws that were kept."""
         return self.kept / self.drawn
 
     @property
     def is_too_small(self) -> bool:
         """True if draws pass the tests so rarely that the space is refused."""
-        return self.share < RAREST_SHARE
+        return self.rate < RAREST_SHARE
 
 
 class DrawTest:
     """A test whether drawn values agree with the truths that the states of a network assume."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: ConstraintNetwork) -> None:
         """Prepare the test; it needs the hyperparameters of the network only."""
         self._ranges, self._tested = network.ranges, network.tested
         self._domains: Mapping[str, Domain] = {

@@ -16,9 +16,9 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Grid, SimpleDomain
 from spacelang.ir.expr import implied_atom_truths
 from spacelang.ir.value import to_fraction
-from spacelang.solver.elimination import UnionFind
-from spacelang.solver.linear import Inequality
-from spacelang.solver.network import UNREACHED, Network, alternative_systems
+from spacelang.solver.bucket_elimination import UnionFind
+from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, inequality_systems_for_truth
+from spacelang.solver.linear_inequalities import Inequality
 
 Pair: TypeAlias = tuple[str, str]
 MAX_MEMBERS: Final = 5_000_000  # The maximum number of values of one range
@@ -44,7 +44,7 @@ class IndexComparison:
 
 
 @frozen
-class RelatedRange:
+class RangeInForest:
     """A range in a tree: `comparisons` relate it to its `parent`, whose address is empty for the root."""
 
     address: str
@@ -74,10 +74,10 @@ class RelatedRange:
 
 
 @frozen
-class OrderedRelations:
+class RangeForest:
     """The ranges of a network, each before its parent, and by address the cells in which their values must lie."""
 
-    ranges: tuple[RelatedRange, ...]
+    ranges: tuple[RangeInForest, ...]
     cells: Mapping[str, tuple[SimpleDomain, ...]]
 
     @property
@@ -95,7 +95,7 @@ class OrderedRelations:
         return self._total(lambda weight: weight)
 
     def _total(self, simplify: Callable[[int], int]) -> int:
-        total, weights = 1, {each.address: self.allowed(each) for each in self.ranges}
+        total, weights = 1, {each.address: self.allowed_member_flags(each) for each in self.ranges}
         for each in self.ranges:
             mine = weights.pop(each.address)
             if not each.parent:
@@ -111,23 +111,21 @@ class OrderedRelations:
             ]
         return total
 
-    def allowed(self, each: RelatedRange) -> list[int]:
+    def allowed_member_flags(self, each: RangeInForest) -> list[int]:
         """Return 1 for each member of a range that lies in one of the cells, else 0."""
         found = [0] * each.grid.size
         for cell in self.cells[each.address]:
-            if isinstance(cell, Grid):
-                start, end = (
-                    each.grid.index_of(cell.value_at(0)),
-                    each.grid.index_of(cell.value_at(cell.last_index)),
-                )
-                found[start : end + 1] = [1] * (end + 1 - start)
+            start, last = (each.grid.index_of(cell.value_at(place)) for place in (0, (cell.size or 1) - 1))
+            found[start : last + 1] = [1] * (last + 1 - start)
         return found
 
 
 @lru_cache(maxsize=256)
-def ordered_relations(network: Network) -> OrderedRelations | None:
+def range_forest_of(network: ConstraintNetwork) -> RangeForest | None:
     """Return the relations of a network whose comparisons form trees of such ranges, or None for any other network."""
-    grids = {member.address: grid for member in network.members if (grid := grid_of(member.node)) is not None}
+    grids = {
+        member.address: grid for member in network.members if (grid := always_active_grid(member.node)) is not None
+    }
     if set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
         return None
     rows = required_inequalities(network)
@@ -137,13 +135,13 @@ def ordered_relations(network: Network) -> OrderedRelations | None:
 
 def make_ordered_relations(
     grids: Mapping[str, Grid], rows: Iterable[Inequality], cells: Mapping[str, tuple[SimpleDomain, ...]]
-) -> OrderedRelations | None:
+) -> RangeForest | None:
     """Return the relations of ranges whose values lie in some cells, or None if the inequalities form no trees."""
     found = list(rows)
     if any(len(row.factors) != 2 for row in found) or any(grid.size > MAX_MEMBERS for grid in grids.values()):
         return None
     pairs = group_by_key((_pair(row), row) for row in found)
-    return None if _has_cycle(grids, pairs) else OrderedRelations(tuple(_in_order(grids, pairs)), cells)
+    return None if _has_cycle(grids, pairs) else RangeForest(tuple(_in_order(grids, pairs)), cells)
 
 
 def _has_cycle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
@@ -155,7 +153,7 @@ def _has_cycle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
     return False
 
 
-def grid_of(node: object) -> Grid | None:
+def always_active_grid(node: object) -> Grid | None:
     """Return the domain of a hyperparameter that is a range of finitely many values and always active, else None."""
     domain = getattr(node, "domain", None)
     is_conditional = getattr(node, "condition", None) is not None
@@ -167,7 +165,7 @@ def _pair(row: Inequality) -> Pair:
     return one, other
 
 
-def required_inequalities(network: Network) -> list[Inequality] | None:
+def required_inequalities(network: ConstraintNetwork) -> list[Inequality] | None:
     """Return the inequalities that the comparisons of a network require, or None if they are no plain inequalities.
 
     That is so if a comparison is not required or not always active, or if it requires unequal values. It is None also
@@ -186,14 +184,14 @@ def required_inequalities(network: Network) -> list[Inequality] | None:
         return None
     found: list[Inequality] = []
     for atom in network.ranges.values():
-        systems = alternative_systems(atom, required[atom]) if atom in required else ()
+        systems = inequality_systems_for_truth(atom, required[atom]) if atom in required else ()
         if len(systems) != 1:
             return None
         found += systems[0]
     return found
 
 
-def allowed_cells(network: Network) -> dict[str, tuple[SimpleDomain, ...]] | None:
+def allowed_cells(network: ConstraintNetwork) -> dict[str, tuple[SimpleDomain, ...]] | None:
     """Return the cells that the other constraints allow, or None if one of them relates several hyperparameters."""
     left = {address: set(network.states[address]) for address in network.cells}
     for factor in network.factors:
@@ -209,10 +207,10 @@ def allowed_cells(network: Network) -> dict[str, tuple[SimpleDomain, ...]] | Non
     return {address: tuple(network.cells[address][state] for state in sorted(left[address])) for address in left}
 
 
-def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Sequence[Inequality]]) -> Iterator[RelatedRange]:
+def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Sequence[Inequality]]) -> Iterator[RangeInForest]:
     """Yield each range before its parent; the roots are the last ranges of their trees in the text."""
     beside = group_by_key((one, other) for pair in pairs for one, other in (pair, pair[::-1]))
-    found: list[RelatedRange] = []
+    found: list[RangeInForest] = []
     seen: set[str] = set()
     for root in reversed([*grids]):
         waiting = [(root, "")] if root not in seen else []
@@ -221,7 +219,7 @@ def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Sequence[Inequalit
             seen.add(address)
             rows = pairs.get((address, parent)) or pairs.get((parent, address)) or []
             comparisons = tuple(_index_comparison(row, grids[address], address, grids[parent], parent) for row in rows)
-            found.append(RelatedRange(address, grids[address], parent, comparisons))
+            found.append(RangeInForest(address, grids[address], parent, comparisons))
             waiting += [(each, address) for each in beside.get(address, ()) if each != parent]
     return reversed(found)
 

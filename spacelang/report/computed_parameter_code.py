@@ -22,7 +22,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ComputedParameterCode:
+class ComputedParameterCodeWriter:
     """A writer of code for the computed parameters of one operator.
 
     `owners` are the branches that must be chosen to reach the operator.
@@ -32,7 +32,7 @@ class ComputedParameterCode:
     owners: Context
 
     @classmethod
-    def by_address(cls, space: Space) -> dict[str, "ComputedParameterCode"]:
+    def writers_by_address(cls, space: Space) -> dict[str, "ComputedParameterCodeWriter"]:
         """Return the writer of each computed parameter of a space by its address."""
         return {computed.address: cls(space, owners) for computed, owners in computed_parameters(space.root)}
 
@@ -45,7 +45,7 @@ class ComputedParameterCode:
             case expression:
                 return not isinstance(expression, expr.Arithmetic | expr.Call)
 
-    def value(self, expression: expr.Expr) -> str:
+    def value_code(self, expression: expr.Expr) -> str:
         """Return the code of the value of an expression; it raises an error if the value does not exist."""
         match expression:
             case expr.Constant(value=value):
@@ -69,7 +69,7 @@ class ComputedParameterCode:
             case expr.Call():
                 return FUNCTIONS[expression.function](", ".join(map(self._number, expression.arguments)))
             case _:
-                return f"to_exact_decimal({self.value(expression)})"
+                return f"to_exact_decimal({self.value_code(expression)})"
 
     def _truth(self, expression: expr.Expr) -> str:
         match expression:
@@ -94,11 +94,11 @@ class ComputedParameterCode:
             case expr.Constant():
                 return repr(expression.value is True)
             case _:
-                return f"is_true_if_defined(lambda: {self.value(expression)} is True)"
+                return f"is_true_if_defined(lambda: {self.value_code(expression)} is True)"
 
     def _comparison_key(self, expression: expr.Expr) -> str:
         is_number = isinstance(expression, expr.Arithmetic | expr.Call)
-        return self._number(expression) if is_number else f"comparison_key({self.value(expression)})"
+        return self._number(expression) if is_number else f"comparison_key({self.value_code(expression)})"
 
     def _reference(self, expression: expr.Reference) -> str:
         variable = self._variable(expression.address)

@@ -19,7 +19,7 @@ from spacelang.report.page.run_data import RunData
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.value_codes import Array
 from spacelang.serialization.definition import space_from_json
 from spacelang.solver.counting import Structures
@@ -36,7 +36,7 @@ COLOURS: Final = ((222, 8), (235, 69), (247, 148))
 
 
 @dataclass(frozen=True, slots=True)
-class TreeLine:
+class SearchTreeLine:
     """A line of the tree: a node, or the number of nodes that are not shown there."""
 
     depth: int
@@ -50,7 +50,7 @@ class SearchTreeListing:
     """A search tree as lines: each node comes before its children, of which the most visited come first."""
 
     title: str
-    rows: tuple[TreeLine, ...]
+    rows: tuple[SearchTreeLine, ...]
 
     def to_text(self) -> str:
         """Return the lines as text, with the numbers in front."""
@@ -72,7 +72,7 @@ class SearchTreeListing:
         return "\n".join([head, f'<rect {size} fill="white"/>', *lines, "</svg>"])
 
 
-def search_tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = None) -> SearchTreeListing:
+def search_tree_listing(run: StoredRun, records: Iterable[TrialRecord] | None = None) -> SearchTreeListing:
     """Return the tree of a run; raise InputError for another optimizer, and StoreError for a damaged store."""
     if run.header.optimizer != "mosaic":
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
@@ -96,14 +96,14 @@ def _trials(run: StoredRun, records: Iterable[TrialRecord]) -> Iterator[Trial]:
         yield replace(each.trial, scale=scale or UNIT_SCALE)
 
 
-def _rows(tree: StructuralTree, node: _mosaic.Node, depth: int, least: float) -> Iterator[TreeLine]:
-    yield TreeLine(depth, _label(tree, node), node.visits, node.median_reward())
+def _rows(tree: StructuralTree, node: _mosaic.Node, depth: int, least: float) -> Iterator[SearchTreeLine]:
+    yield SearchTreeLine(depth, _label(tree, node), node.visits, node.median_reward())
     children = sorted(node.children.values(), key=lambda child: -child.visits)
     others = [child for child in children if child.visits < least]
     for child in children[: len(children) - len(others)]:
         yield from _rows(tree, child, depth + 1, least)
     if others:
-        yield TreeLine(depth + 1, count_with_noun(len(others), "other"), sum(child.visits for child in others))
+        yield SearchTreeLine(depth + 1, count_with_noun(len(others), "other"), sum(child.visits for child in others))
 
 
 def _label(tree: StructuralTree, node: _mosaic.Node) -> str:
@@ -115,11 +115,11 @@ def _label(tree: StructuralTree, node: _mosaic.Node) -> str:
     return f"{words} (exhausted)" if node.is_exhausted else words
 
 
-def _reward(row: TreeLine) -> str:
+def _reward(row: SearchTreeLine) -> str:
     return "" if row.reward is None else f"{row.reward:.4f}"
 
 
-def _svg_line(row: TreeLine, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:
+def _svg_line(row: SearchTreeLine, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:
     x = 20 + INDENT * row.depth
     if row.reward is not None:
         share = (row.reward - ends[0]) / (ends[1] - ends[0] or 1.0)
@@ -139,7 +139,7 @@ MAX_DEPTH: Final = 8  # The maximum indentation; deeper lines are indented as th
 
 
 @dataclass(frozen=True, slots=True)
-class TreeRow:
+class TreeTableRow:
     """A line of a tree. `share` is in percent of all visits; `visits` is None for the name of a decision."""
 
     depth: int
@@ -152,32 +152,32 @@ class TreeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class StructureTree:
+class TreeTable:
     """A table of a tree: each node comes before its children. `left` is the number of lines that are not shown."""
 
     title: str
-    rows: tuple[TreeRow, ...]
+    rows: tuple[TreeTableRow, ...]
     left: int = 0
 
 
-def tree_of_decisions(run_data: RunData) -> StructureTree | None:
+def decisions_and_alternatives_table(run_data: RunData) -> TreeTable | None:
     """Return every decision of the space with its alternatives; None without decisions or trials."""
     members = run_data.trials_in_space
     if run_data.space is None or members is None or not run_data.space.decisions:
         return None
-    whole = np.array([run_data.is_on_all_rows(each) for each in members.records])
+    whole = np.array([run_data.is_trained_on_all_rows(each) for each in members.records])
     metric = LossName.of_formula(run_data.run.header.metric)
     statistics = _AlternativeStatistics(members.columns, members.losses, whole, metric)
     rows = [*_decision_rows(run_data.space.root, statistics, 0)]
-    return StructureTree(f"{len(members.records):,} trials", tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
+    return TreeTable(f"{len(members.records):,} trials", tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
 
 
-def mosaic_search_tree(run_data: RunData) -> StructureTree | None:
+def mosaic_search_tree_table(run_data: RunData) -> TreeTable | None:
     """Return the tree that `mosaic` searched, without hardly visited nodes; None for other optimizers."""
     if run_data.run.header.optimizer != "mosaic" or run_data.space is None or not run_data.records:
         return None
     try:
-        found = search_tree_of_run(run_data.run, run_data.records)
+        found = search_tree_listing(run_data.run, run_data.records)
     except (InputError, ValueError, TypeError, LookupError):
         # The notes in a foreign file may not be those of a search.
         return None
@@ -186,25 +186,25 @@ def mosaic_search_tree(run_data: RunData) -> StructureTree | None:
     for each in found.rows[:MAX_LINES]:
         median = "" if each.reward is None else format_number(each.reward)
         share = 100 * each.visits / total
-        rows.append(TreeRow(min(each.depth, MAX_DEPTH), each.label, each.visits, share, median=median))
-    return StructureTree(found.title, tuple(rows), max(0, len(found.rows) - MAX_LINES))
+        rows.append(TreeTableRow(min(each.depth, MAX_DEPTH), each.label, each.visits, share, median=median))
+    return TreeTable(found.title, tuple(rows), max(0, len(found.rows) - MAX_LINES))
 
 
 @dataclass(frozen=True)
 class _AlternativeStatistics:
-    columns: Batch
+    columns: ConfigurationBatch
     losses: Array
     whole: Array
     metric: LossName
 
-    def line(self, choice: Choice, branch_index: int, depth: int) -> TreeRow:
+    def line(self, choice: Choice, branch_index: int, depth: int) -> TreeTableRow:
         """Return the line of an alternative. Scores are those of trials on all rows."""
         branch = choice.branches[branch_index]
         taken = self.columns.decisions.get(choice.address)
         rows = np.zeros(len(self.columns), bool) if taken is None else taken == branch_index
         losses = self.losses[rows & self.whole]
         losses = losses[~np.isnan(losses)]
-        return TreeRow(
+        return TreeTableRow(
             min(depth, MAX_DEPTH),
             f"{branch.name} (default)" if branch_index == choice.default else branch.name,
             int(rows.sum()),
@@ -218,9 +218,9 @@ class _AlternativeStatistics:
         return format_number(self.metric.score(loss))
 
 
-def _decision_rows(node: Node, counting: _AlternativeStatistics, depth: int) -> Iterator[TreeRow]:
+def _decision_rows(node: Node, counting: _AlternativeStatistics, depth: int) -> Iterator[TreeTableRow]:
     if isinstance(node, Choice):
-        yield TreeRow(min(depth, MAX_DEPTH), spell_decision_name(node))
+        yield TreeTableRow(min(depth, MAX_DEPTH), spell_decision_name(node))
         for place, branch in enumerate(node.branches):
             yield counting.line(node, place, depth + 1)
             yield from _decision_rows(branch.node, counting, depth + 2)

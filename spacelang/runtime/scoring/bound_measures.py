@@ -93,10 +93,10 @@ def measure_bound(
 def mean_of_defined(values: Iterable[float]) -> float:
     """Return the mean of the values that are not nan, or nan if there are none."""
     defined = [value for value in values if not math.isnan(value)]
-    return mean(defined) if defined else math.nan
+    return overflow_safe_mean(defined) if defined else math.nan
 
 
-def mean(values: Sequence[float]) -> float:
+def overflow_safe_mean(values: Sequence[float]) -> float:
     """Return the mean of values, also of infinite or huge ones; that of inf and -inf is nan."""
     try:
         return fmean(values)

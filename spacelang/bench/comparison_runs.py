@@ -18,7 +18,7 @@ from spacelang.ir.task import describe_limits
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import EndReason
-from spacelang.runtime.storage.header import space_identity
+from spacelang.runtime.storage.run_header import space_hash
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def execute_runs(
     return tuple(run for key, run in found.items() if key.seed not in lacking), seeds, interrupted
 
 
-def file_name(key: "RunKey") -> str:
+def store_file_name(key: "RunKey") -> str:
     """Return the name of the store of a run: a different one for every run, valid on every system."""
     return f"{_file_name_part(key.data)}@{_file_name_part(key.optimizer)}@{key.seed}.db"
 
@@ -104,9 +104,9 @@ def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListen
     """Execute one run. If sampling fails for this optimizer, only this run ends, with the reason."""
     from spacelang.sampling.sampler import SamplingFailedError
 
-    place = None if folder is None else folder / file_name(entry.key)
+    place = None if folder is None else folder / store_file_name(entry.key)
     try:
-        outcome, test = entry.dataset.run(entry.configured_optimizer, entry.key.seed, place, listener)
+        outcome, test = entry.dataset.execute_run(entry.configured_optimizer, entry.key.seed, place, listener)
     except SamplingFailedError as error:
         return _run_result(entry, (), 0.0, "failed", reason=str(error))
     return _run_result(entry, outcome.records, outcome.seconds, outcome.ended.value, test)
@@ -121,7 +121,7 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
     from spacelang.runtime.storage.store import Store, is_missing_or_empty
     from spacelang.runtime.storage.store_errors import StoreError
 
-    path = folder / file_name(entry.key)
+    path = folder / store_file_name(entry.key)
     if is_missing_or_empty(path):
         return None
     with Store.read(path) as run:
@@ -200,7 +200,7 @@ def make_comparison_plan(
     optimizers = {each.label: with_fidelity_options(each.optimizer, fidelity) for each in contestants}
     return ComparisonPlan(
         space=common.space.name,
-        identity=space_identity(common.space.checked),
+        identity=space_hash(common.space.checked),
         seconds=common.budget.seconds,
         trials=common.budget.trials,
         workers=workers.count,
@@ -249,11 +249,11 @@ def write_results_and_list_problems(
 ) -> tuple[str, ...]:
     """Write JSON, CSV and plots to the folder; return notes on what could not be written. Raises InputError."""
     from spacelang.bench.comparison import summary
-    from spacelang.bench.comparison.plots import is_available, render_plots
+    from spacelang.bench.comparison.plots import can_draw_plots, render_plot_files
 
     whole = {**summary.comparison_document(results), "curves": summary.curves_document(results)}
     table = curves.to_csv(index=False, lineterminator="\n")
-    drawn = render_plots(results) if is_available() else {}
+    drawn = render_plot_files(results) if can_draw_plots() else {}
     files = {
         "comparison.json": json.dumps(whole, allow_nan=False).encode() + b"\n",
         "comparison.csv": table.encode("utf-8", "backslashreplace"),
@@ -297,9 +297,9 @@ PLAN_VERSION: Final = 1
 class ComparisonPlan:
     """Everything that decides the runs of a comparison.
 
-    Two comparisons may share a folder if `differences` finds nothing. `data` has, by label, what identifies each data
-    set and how runs on it are judged. `optimizers` has their names and options by label. `identity` is that of the
-    space. Sequences and mappings are as in JSON.
+    Two comparisons may share a folder if `differences_preventing_resume` finds nothing. `data` has, by label, what
+    identifies each data set and how runs on it are judged. `optimizers` has their names and options by label.
+    `identity` is that of the space. Sequences and mappings are as in JSON.
     """
 
     space: str

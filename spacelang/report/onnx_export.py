@@ -36,7 +36,7 @@ def check_onnx_installed() -> None:
         raise InputError(message, f"install `spacelang[onnx]`, or {AS_CODE}")
 
 
-def onnx_model(fitted: Any, features: Any, provenance: Iterable[str]) -> tuple[bytes, list[str]]:
+def convert_to_onnx(fitted: Any, features: Any, provenance: Iterable[str]) -> tuple[bytes, list[str]]:
     """Return the content of an ONNX file that predicts as a fitted pipeline, and a description of each of its inputs.
 
     `features` are the rows on which the pipeline was fitted. If it starts with a step for each kind of columns, every
@@ -51,7 +51,7 @@ def onnx_model(fitted: Any, features: Any, provenance: Iterable[str]) -> tuple[b
             warnings.simplefilter("ignore")
             model = _convert(fitted, inputs)
             difference = _difference(fitted, model, inputs)
-            reason = describe_difference(*difference) if difference[0] > 1 - EQUAL_SHARE else ""
+            reason = describe_prediction_difference(*difference) if difference[0] > 1 - EQUAL_SHARE else ""
     except Exception as error:  # noqa: BLE001 - converters raise errors of many kinds for what they do not cover
         reason = _reason(error)
     if reason:
@@ -198,7 +198,7 @@ def _compare(found: Any, expected: Any) -> tuple[float, float]:
     return float((~(most <= TOLERANCE)).mean()), float(most.max(initial=0.0))
 
 
-def describe_difference(share: float, distance: float) -> str:
+def describe_prediction_difference(share: float, distance: float) -> str:
     """Describe in words how far a model is from its pipeline."""
     return (
         f"on the same 32-bit inputs, the ONNX model predicts {share:.2%} of the rows differently from the pipeline, "

@@ -6,7 +6,7 @@ from lsprotocol import types
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.json_output import possible_replacements
-from spacelang.language_server.documents import Document, PositionEncoding, uri_of
+from spacelang.language_server.documents import Document, PositionEncoding, source_uri
 from spacelang.text import Span
 
 _SEVERITIES = {Severity.ERROR: types.DiagnosticSeverity.Error, Severity.WARNING: types.DiagnosticSeverity.Warning}
@@ -14,21 +14,21 @@ _SEVERITIES = {Severity.ERROR: types.DiagnosticSeverity.Error, Severity.WARNING:
 
 def diagnostics(document: Document, encoding: PositionEncoding) -> list[types.Diagnostic]:
     """Return the mistakes of a document; those of an imported file are shown at its `import` line."""
-    return [_to_protocol(problem, document, encoding) for problem in document.checked.diagnostics]
+    return [_to_protocol(problem, document, encoding) for problem in document.check_result.diagnostics]
 
 
 def quick_fixes(document: Document, chosen: types.Range, encoding: PositionEncoding) -> list[types.CodeAction]:
     """Return the replacements that solve a problem in the chosen range, the most likely first."""
-    start, end = (encoding.offset(document.source, place) for place in (chosen.start, chosen.end))
+    start, end = (encoding.to_offset(document.source, place) for place in (chosen.start, chosen.end))
     return [
         types.CodeAction(
             title=fix.title or f"replace with `{fix.text}`",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[_to_protocol(problem, document, encoding)],
             is_preferred=place == 0,
-            edit=types.WorkspaceEdit(changes={document.uri: [types.TextEdit(encoding.range(fix.span), fix.text)]}),
+            edit=types.WorkspaceEdit(changes={document.uri: [types.TextEdit(encoding.to_range(fix.span), fix.text)]}),
         )
-        for problem in document.checked.diagnostics
+        for problem in document.check_result.diagnostics
         if _is_own(problem.primary, document) and problem.primary.start <= end and start <= problem.primary.end
         for place, fix in enumerate(possible_replacements(problem))
     ]
@@ -41,7 +41,7 @@ def _is_own(span: Span, document: Document) -> bool:
 def _to_protocol(problem: Diagnostic, document: Document, encoding: PositionEncoding) -> types.Diagnostic:
     place = problem.primary if _is_own(problem.primary, document) else _import_of(problem.primary, document)
     return types.Diagnostic(
-        range=encoding.range(place),
+        range=encoding.to_range(place),
         severity=_SEVERITIES[problem.severity],
         code=problem.code,
         source="spacelang",
@@ -80,6 +80,6 @@ def _related(
     if not _is_own(problem.primary, document):
         places = [(problem.primary, problem.message), *places]
     for span, message in places:
-        uri = document.uri if _is_own(span, document) else uri_of(span.source)
+        uri = document.uri if _is_own(span, document) else source_uri(span.source)
         if uri is not None:
-            yield types.DiagnosticRelatedInformation(types.Location(uri, encoding.range(span)), message)
+            yield types.DiagnosticRelatedInformation(types.Location(uri, encoding.to_range(span)), message)

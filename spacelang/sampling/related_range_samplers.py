@@ -12,22 +12,22 @@ from numpy.random import Generator
 from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import LogSumTree, member_log_weights
 from spacelang.sampling.value_codes import Array, ValueCodes, member_codes
-from spacelang.solver.ordered_relations import OrderedRelations, RelatedRange
+from spacelang.solver.range_forest import RangeForest, RangeInForest
 from spacelang.solver.summed_ranges import SummedRange, SummedRanges
 
 
-class OrderedRangeSampler:
+class RangeForestSampler:
     """A sampler of the values of related ranges by their law of draws, given the relations.
 
     The weight of a value is multiplied by the sums over the ranges that depend on it.
     """
 
-    def __init__(self, relations: OrderedRelations, priors: Mapping[str, Prior | None]) -> None:
+    def __init__(self, relations: RangeForest, priors: Mapping[str, Prior | None]) -> None:
         """Compute the weights of each range; `priors` are the priors that draws follow, by address."""
         self._ranges = tuple(reversed(relations.ranges))
         weights = {
             each.address: np.where(
-                relations.allowed(each), member_log_weights(each.grid, priors[each.address]), -np.inf
+                relations.allowed_member_flags(each), member_log_weights(each.grid, priors[each.address]), -np.inf
             )
             for each in relations.ranges
         }
@@ -50,7 +50,7 @@ class OrderedRangeSampler:
 class _ConditionalDraw:
     """Draws of the index of a range, given the index of its parent."""
 
-    def __init__(self, related: RelatedRange, log_weights: Array, parents: int) -> None:
+    def __init__(self, related: RangeInForest, log_weights: Array, parents: int) -> None:
         lower, upper = related.intervals(parents)
         self._first = np.zeros(parents, np.int64) if lower is None else np.array(lower, np.int64)
         self._end = np.full(parents, related.grid.size, np.int64) if upper is None else np.array(upper, np.int64)

@@ -46,7 +46,7 @@ def rank_trial(trial: Trial, training_size: int) -> TrialRank:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFolder:
+class TrialModelFolder:
     """The folder as a worker sees it."""
 
     path: str
@@ -106,7 +106,7 @@ def read_models(path: Path) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class KeptModel:
+class StoredTrialModels:
     """The kept models of a trial: their file, its size, and the seconds that fitting and scoring all folds took."""
 
     rank: TrialRank
@@ -117,7 +117,7 @@ class KeptModel:
     score_seconds: float = field(compare=False)
 
 
-class KeptModels(Closeable):
+class BestTrialModels(Closeable):
     """The models of the best trials of a run, at most `count` trials and `most_bytes` bytes, until it is closed.
 
     Raises OSError if no temporary folder can be made.
@@ -125,11 +125,11 @@ class KeptModels(Closeable):
 
     def __init__(self, training_size: int, count: int, most_bytes: float = MAX_BYTES) -> None:
         place = tempfile.mkdtemp(prefix="spacelang-models-")
-        self.folder = ModelFolder(place, training_size)
+        self.folder = TrialModelFolder(place, training_size)
         self._count = count
         self._most_bytes = min(most_bytes, shutil.disk_usage(place).free / FREE_DISK_DIVISOR)
-        self._kept: list[KeptModel] = []
-        self._by_path: dict[Path, KeptModel] = {}
+        self._kept: list[StoredTrialModels] = []
+        self._by_path: dict[Path, StoredTrialModels] = {}
         self._publish(None)
 
     def add(self, record: TrialRecord) -> None:
@@ -146,12 +146,12 @@ class KeptModels(Closeable):
         if path in self._by_path:
             return
         rank = rank_trial(record.trial, self.folder.training_size)
-        model = KeptModel(rank, record.index, path, size, fit_seconds, score_seconds)
+        model = StoredTrialModels(rank, record.index, path, size, fit_seconds, score_seconds)
         insort(self._kept, model)
         self._by_path[path] = model
         self._delete_surplus()
 
-    def find(self, trial: Trial) -> KeptModel | None:
+    def find(self, trial: Trial) -> StoredTrialModels | None:
         """Return the kept models of a trial, or None."""
         return self._by_path.get(self.folder.file_of(trial.request))
 

@@ -13,8 +13,8 @@ from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Choice, Constraint, Variable
 from spacelang.ir.value import is_number
 from spacelang.ir.walk import expressions_of
-from spacelang.solver import domain_cells, linear, network
-from spacelang.solver.elimination import (
+from spacelang.solver import constraint_network, domain_cells, linear_inequalities
+from spacelang.solver.bucket_elimination import (
     EXISTS,
     Factor,
     FactorGraph,
@@ -24,7 +24,7 @@ from spacelang.solver.elimination import (
     VariableGroup,
     eliminate,
 )
-from spacelang.solver.summed_ranges import counted_ranges
+from spacelang.solver.summed_ranges import countable_relations
 
 MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
@@ -44,7 +44,7 @@ MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
 
-class NetworkCompiler:
+class ConstraintNetworkCompiler:
     """A compiler of one network: cuts domains into cells and tabulates conditions and constraints.
 
     The solver decides no expression in `tested`, even if it could. `tabulated` are the atoms over several
@@ -60,7 +60,7 @@ class NetworkCompiler:
         self.constraints = tuple(map(self._inside_context, tied.constraints))
         expressions = (*expressions_of((), self.constraints), *expressions_of(tied.members, ()))
         self.atoms = tuple(
-            dict.fromkeys(atom for expression in expressions for atom in domain_cells.atoms_of(expression))
+            dict.fromkeys(atom for expression in expressions for atom in domain_cells.hyperparameter_atoms(expression))
         )
         self.literals: dict[expr.Expr, expr.Expr] = {}
         self.ranges: dict[str, expr.Compare] = {}
@@ -70,7 +70,7 @@ class NetworkCompiler:
         self.states: dict[str, tuple[State, ...]] = {}
         self.factors: list[Factor] = []
 
-    def run(self) -> network.Network:
+    def compile(self) -> constraint_network.ConstraintNetwork:
         """Return the network. Raise UndecidableError or TooManyConnectedVariablesError."""
         related = [atom for atom in self.atoms if not self._is_decided_by_cells(atom)]
         self.tabulated = self._enumerated_atoms(related)
@@ -90,18 +90,18 @@ class NetworkCompiler:
             self._add_activity(member)
         self._add_constraints()
         truths = tuple(self.truths)
-        plain = network.Network(
+        plain = constraint_network.ConstraintNetwork(
             self.states, tuple(self.factors), *self.tied, self.cells, truths, self.ranges, self.tested
         )
-        relations = counted_ranges(plain)
+        relations = countable_relations(plain)
         if relations is not None and relations.size <= MAX_SUMMED_VALUES:
             # Sums along the ranges are quicker than a system of many inequalities.
-            return plain if relations.is_satisfiable else plain.without_states()
-        self.factors.extend(self._feasibility_factor(names) for names in connected_comparisons(self.ranges))
+            return plain if relations.is_satisfiable else plain.without_joint_states()
+        self.factors.extend(self._feasibility_factor(names) for names in group_connected_comparisons(self.ranges))
         if relations is None:
             return replace(plain, factors=tuple(self.factors))
         possible = eliminate(FactorGraph(self.states, tuple(self.factors)), (self.states, EXISTS)).total
-        return plain if possible else plain.without_states()
+        return plain if possible else plain.without_joint_states()
 
     def _inside_context(self, constraint: Constraint) -> Constraint:
         """Return a constraint whose decisions in the context of the network are known."""
@@ -132,7 +132,7 @@ class NetworkCompiler:
             ranges = {str(i): atom for i, atom in enumerate(related) if atom not in found and self._is_range(atom)}
             whole = {address for atom in found for address in expr.references(atom)}
             moved: set[expr.Expr] = set()
-            for names in connected_comparisons(ranges):
+            for names in group_connected_comparisons(ranges):
                 own = {address for name in names for address in expr.references(ranges[name])} & whole
                 if prod(self._size_of(address) for address in own) > MAX_JOINT_STATES:
                     moved |= {a for a in found if self._is_range(a) and not own.isdisjoint(expr.references(a))}
@@ -169,16 +169,16 @@ class NetworkCompiler:
                 found = (
                     domain_cells.singleton_cells(node.domain)
                     if address in whole
-                    else domain_cells.distinguished_cells(node.domain, mine, by_value=is_compared)
+                    else domain_cells.cut_at_atoms(node.domain, mine, by_value=is_compared)
                 )
                 self.cells[address], count = found, len(found)
                 unreached = unreached or node.condition is not None
-            self.states[address] = (*range(count), *((network.UNREACHED,) if unreached else ()))
+            self.states[address] = (*range(count), *((constraint_network.UNREACHED,) if unreached else ()))
 
     def _add_activity(self, member: Variable) -> None:
         """Add a factor that makes a variable reached exactly if its owners are taken and its condition holds."""
         states = self.states[member.address]
-        if network.UNREACHED not in states:
+        if constraint_network.UNREACHED not in states:
             return
         condition = member.condition
         owners = tuple(self._owner_test(owner, branch) for owner, branch in member.owners[self.depth :])
@@ -194,9 +194,9 @@ class NetworkCompiler:
         """Add factors that make the truth of a tested expression false where one of its hyperparameters is inactive."""
         for address in expr.references(atom):
             states = self.states[address]
-            if network.UNREACHED in states:
+            if constraint_network.UNREACHED in states:
                 table: Table = dict.fromkeys(product(states, (0, 1)), 1)
-                del table[network.UNREACHED, 1]
+                del table[constraint_network.UNREACHED, 1]
                 self.factors.append(Factor((address, name), table))
 
     def _owner_test(self, owner: str, branch: str) -> expr.Expr:
@@ -217,7 +217,7 @@ class NetworkCompiler:
             frozenset(expr.mentioned_addresses(c.expression)): self._joint_size(c.expression) for c in self.constraints
         }
         if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
-            raise network.TooManyConnectedVariablesError(self.tied.constraints)
+            raise constraint_network.TooManyConnectedVariablesError(self.tied.constraints)
         tests_of = map(self._constraint_test, self.constraints)
         for names, tests in group_by_key(
             (tuple(sorted(set(expr.mentioned_addresses(test)))), test) for test in tests_of
@@ -226,7 +226,7 @@ class NetworkCompiler:
 
     def _constraint_test(self, constraint: Constraint) -> expr.Expr:
         """Return an expression that is true in the joint states that a constraint admits."""
-        conditional = [address for address in constraint.scope if network.UNREACHED in self.states[address]]
+        conditional = [address for address in constraint.scope if constraint_network.UNREACHED in self.states[address]]
         applies = expr.And(tuple(map(expr.ActivityTest, conditional)))
         expression = self._replace_atoms(constraint.expression)
         kept: expr.Expr = expr.Not(expression) if constraint.forbidden else expression
@@ -297,7 +297,7 @@ class NetworkCompiler:
                 whole.update(named)
         blocks = [self._equivalent_states(name, alone[name], apart=name in whole) for name in names]
         options = {n: [self._value_of_state(n, s[0]) for s in found] for n, found in zip(names, blocks, strict=True)}
-        return zip(product(*blocks), linear.evaluate_combinations(expression, options), strict=True)
+        return zip(product(*blocks), linear_inequalities.evaluate_combinations(expression, options), strict=True)
 
     def _equivalent_states(self, name: str, leaves: Sequence[expr.Expr], *, apart: bool) -> list[Sequence[State]]:
         """Return a variable's states in blocks on which all the given leaves agree, or one by one if `apart`."""
@@ -319,7 +319,7 @@ class NetworkCompiler:
             )
 
     def _value_of_state(self, name: str, state: State) -> expr.ExpressionValue:
-        if state == network.UNREACHED:
+        if state == constraint_network.UNREACHED:
             return expr.INACTIVE
         if name not in self.members:
             return "true" if state else "false"
@@ -334,7 +334,7 @@ class NetworkCompiler:
         free = [name for name in truths if self.ranges[name] not in required]
         if prod(len(self.states[name]) for name in (*addresses, *free)) > MAX_JOINT_STATES:
             large = (atom for name in truths if not self._is_enumerable(atom := self.ranges[name]))
-            raise network.UndecidableError(next(large, self.ranges[truths[0]]))
+            raise constraint_network.UndecidableError(next(large, self.ranges[truths[0]]))
         for states, worths in self._joint_states(addresses):
             inside = {
                 address: self.cells[address][state]
@@ -343,7 +343,7 @@ class NetworkCompiler:
             }
             for values in product(*(self._possible_truths(self.ranges[name], worths, required) for name in truths)):
                 needed = [
-                    network.alternative_systems(self.ranges[name], bool(value))
+                    constraint_network.inequality_systems_for_truth(self.ranges[name], bool(value))
                     for name, value in zip(truths, values, strict=True)
                     if inside.keys() >= set(expr.references(self.ranges[name]))
                 ]
@@ -353,7 +353,7 @@ class NetworkCompiler:
 
     def _required(self, constraint: Constraint) -> Iterator[tuple[expr.Expr, bool]]:
         """Yield the comparisons that a constraint requires to be true, or false, wherever their ranges are active."""
-        conditional = {address for address in constraint.scope if network.UNREACHED in self.states[address]}
+        conditional = {address for address in constraint.scope if constraint_network.UNREACHED in self.states[address]}
         for atom, truth in expr.implied_atom_truths(constraint.expression, is_true=not constraint.forbidden):
             if conditional <= set(expr.references(atom)):
                 yield atom, truth
@@ -372,21 +372,25 @@ class NetworkCompiler:
     def _is_feasible(
         self,
         inside: Mapping[str, SimpleDomain],
-        needed: Sequence[tuple[linear.InequalitySystem, ...]],
+        needed: Sequence[tuple[linear_inequalities.InequalitySystem, ...]],
         atom: expr.Compare,
     ) -> bool:
         try:
-            return not needed or linear.is_feasible_system(inside, needed)
-        except linear.SearchTooLongError as error:
-            raise network.UndecidableError(atom) from error
+            return not needed or linear_inequalities.is_feasible_system(inside, needed)
+        except linear_inequalities.SearchTooLongError as error:
+            raise constraint_network.UndecidableError(atom) from error
 
 
 def _is_linear(atom: expr.Expr) -> TypeGuard[expr.Compare]:
     """Return True if an atom compares several hyperparameters by linear arithmetic, which the solver decides."""
-    return domain_cells.is_multivariate(atom) and isinstance(atom, expr.Compare) and linear.difference(atom) is not None
+    return (
+        domain_cells.is_multivariate(atom)
+        and isinstance(atom, expr.Compare)
+        and linear_inequalities.linear_difference(atom) is not None
+    )
 
 
-def connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:
+def group_connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:
     """Return the names of the comparisons, grouped by shared hyperparameters (directly or through others)."""
     ties = UnionFind(address for atom in ranges.values() for address in expr.references(atom))
     for atom in ranges.values():

@@ -15,14 +15,14 @@ from spacelang.runtime.executors import Executor, FinishedJob, Job, UnreportedRe
 from spacelang.runtime.history import (
     Clock,
     EndReason,
-    History,
     Key,
     NullTrialStorage,
     Outcome,
+    RunHistory,
     TrialRecord,
     TrialStorage,
 )
-from spacelang.runtime.listeners import CallbackStopError, Listener, SilentListener
+from spacelang.runtime.listeners import CallbackStopError, Listener, SilentListener, accept_old_methods
 from spacelang.runtime.request_queue import CommittedRequest, LazyRequestRegistry, PrefixKeyFunction, RequestQueue
 from spacelang.runtime.run_deadline import RunDeadline
 
@@ -34,7 +34,7 @@ Steps: TypeAlias = Generator[None, None, T]  # A generator that pauses until it 
 
 
 @dataclass(slots=True)
-class Dispatcher:
+class TrialDispatcher:
     """The component that answers a search from memory, by replaying earlier sessions, or by evaluating trials.
 
     A *committed* request has been asked for; a *speculative* one probably will be: it runs on idle workers and can be
@@ -43,7 +43,7 @@ class Dispatcher:
 
     executor: Executor
     budget: Budget
-    history: History
+    history: RunHistory
     listener: Listener
     queue: RequestQueue
     lazy_requests: LazyRequestRegistry
@@ -154,12 +154,14 @@ class Dispatcher:
             job = self.queue.take_job(free[0], self.history.cache_key, self._trials_left()) or self._speculative_job()
             if job is None:
                 return
-            self.running[self.history.cache_key(job.work)] = _StartedJob(job, free[0], self.history.now())
+            self.running[self.history.cache_key(job.work)] = _StartedJob(
+                job, free[0], self.history.seconds_since_start()
+            )
             self.executor.start(free[0], job)
 
     def _seconds_left(self) -> float | None:
         reserve = 0.0 if self.answer_time is None else self.answer_time.seconds_without_search
-        return self.budget.seconds_left(self.history.now(), reserve)
+        return self.budget.seconds_left(self.history.seconds_since_start(), reserve)
 
     def _trials_left(self) -> int | None:
         left = self.budget.trials_left(self.history.reported_trials)
@@ -195,7 +197,11 @@ class Dispatcher:
         # A trial that ends together with the last one of the budget is not reported, even if it is committed.
         is_reported = first is not None and self.budget.trials_left(self.history.reported_trials) != 0
         trial, proposal = (trial, None) if first is None else (replace(trial, request=first.request), first.proposal)
-        number, now, how = len(self.history.records) + 1, self.history.now(), (finished.worker, finished.attempts)
+        number, now, how = (
+            len(self.history.records) + 1,
+            self.history.seconds_since_start(),
+            (finished.worker, finished.attempts),
+        )
         record = TrialRecord(number, trial, began, now, *how, self._workers, not is_reported, proposal)
         if is_reported:
             return self._report(record)
@@ -224,7 +230,7 @@ class Dispatcher:
         held = self.history.store(record)
         if self.answer_time is not None:
             self.answer_time.update_predicted_seconds(held)
-        self.listener.trial(held, self.history.best or held)
+        self.listener.on_trial(held, self.history.best or held)
 
     def _make_event(self, committed: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
         self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
@@ -302,7 +308,7 @@ def run_to_completion(stepping: Callable[P, Steps[T]]) -> Callable[P, T]:
     return run
 
 
-def steps(  # noqa: PLR0913 - each is an independent setting of a run
+def search_steps(  # noqa: PLR0913 - each is an independent setting of a run
     search: Search,
     executor: Executor,
     budget: Budget,
@@ -336,15 +342,15 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     different search, and errors of the executor, the search, the listener and the journal. A listener may raise
     CallbackStopError; then the run ends as usual, and the error of the callback is raised afterwards, if there is one.
     """
-    notified = SilentListener() if listener is None else listener
+    notified = SilentListener() if listener is None else accept_old_methods(listener)
     kept = NullTrialStorage() if journal is None else journal
-    history = History(clock, training_size, kept, scale)
+    history = RunHistory(clock, training_size, kept, scale)
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
     if answer_time is not None:
         answer_time.record_search_start(kept.seconds, len(executor.free))
-    dispatcher = Dispatcher(executor, budget, history, notified, RequestQueue(prefix_key), proposals, answer_time)
+    dispatcher = TrialDispatcher(executor, budget, history, notified, RequestQueue(prefix_key), proposals, answer_time)
     failure: Exception | None = None
-    notified.started(budget)
+    notified.on_start(budget)
     try:
         ended = yield from _drive(search, dispatcher, stopwatch)
         dispatcher.store_remaining_trials()
@@ -362,16 +368,16 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     started = [each.began for each in dispatcher.running.values()]
     outcome = replace(history.make_outcome(ended, started), remarks=tuple(remarks))
     kept.end_session(ended.value, outcome.seconds)
-    notified.finished(outcome)
+    notified.on_finish(outcome)
     if failure is not None:
         raise failure
     return outcome
 
 
-run = run_to_completion(steps)
+run = run_to_completion(search_steps)
 
 
-def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[EndReason]:
+def _drive(search: Search, dispatcher: TrialDispatcher, stopwatch: Clock) -> Steps[EndReason]:
     known_answers, history = 0, dispatcher.history
     before = stopwatch()
     try:
@@ -392,7 +398,7 @@ def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[En
     return EndReason.EXHAUSTED
 
 
-def _next_event(dispatcher: Dispatcher) -> Steps[SearchEvent | None]:
+def _next_event(dispatcher: TrialDispatcher) -> Steps[SearchEvent | None]:
     while True:
         try:
             return dispatcher.next_event()

@@ -83,7 +83,7 @@ class RunTrials:
     def from_stored(cls, run: StoredRun) -> "RunTrials":
         """Return the successful trials and the test score of a stored run."""
         succeeded = tuple(each.trial for each in run.records() if each.trial.loss is not None)
-        return cls(succeeded, None if run.test is None else run.test.score)
+        return cls(succeeded, None if run.test_score is None else run.test_score.score)
 
     def feasible(self, bound: Bound) -> list[Trial]:
         """Return the trials that satisfy a bound."""

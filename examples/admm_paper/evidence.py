@@ -95,7 +95,7 @@ class Run:
     def from_stored(cls, run: StoredRun) -> "Run":
         """Return the result of a stored run."""
         trials = list(run.records())
-        score = None if run.test is None else run.test.score
+        score = None if run.test_score is None else run.test_score.score
         scores = () if score is None else (score.loss, score.low, score.high)
         return cls(
             tuple(trace_incumbents(trials)),

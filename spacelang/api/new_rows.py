@@ -66,7 +66,7 @@ def load_new_rows(
         return NewRows(reference, others, labels=_labels(sparse, targets), targets=targets)
     texts += [name for name in known.columns if pd.api.types.infer_dtype(known[name], skipna=True) == "string"]
     read = load_rows(reference, reading, texts)
-    table = read.dense if isinstance(read, SparseTable) else read
+    table = read.as_dataframe if isinstance(read, SparseTable) else read
     names = [*known.columns]
     if missing := [name for name in names if name not in table.columns]:
         columns = "a column" if len(missing) == 1 else "columns"

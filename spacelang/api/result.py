@@ -377,7 +377,7 @@ class Result:
         return tuple(record.trial.request.configuration for record in self.outcome.records)
 
     def predictions(self, trial: int) -> "npt.NDArray[Any] | None":
-        """Return the predictions of a trial, numbered from 1, for the rows of `objective.held_out`.
+        """Return the predictions of a trial, numbered from 1, for the rows of `objective.held_out_rows`.
 
         For classification these are class probabilities, shape (n, classes); for regression n values. None if they were
         not stored: with only an ensemble and no store, only those of the best trials are. Raises StoreError.
@@ -393,8 +393,8 @@ class Result:
 
     @property
     def incumbent(self) -> "pd.DataFrame":
-        """A table of the incumbent over time: seconds, number of the trial as in `trials`, loss."""
+        """A table of the incumbent over time: seconds, number of the trial as in `trials`, score, loss."""
         from spacelang.api.result_views import incumbent_table
 
         check_single_objective(self.objective)
-        return incumbent_table(self.outcome)
+        return incumbent_table(self.outcome, self.objective.metric)

@@ -72,10 +72,10 @@ def trials_table(outcome: "Outcome", objective: ObjectiveInfo) -> pd.DataFrame:
     )
 
 
-def incumbent_table(outcome: "Outcome") -> pd.DataFrame:
+def incumbent_table(outcome: "Outcome", metric: "LossName") -> pd.DataFrame:
     """Return the table of `Result.incumbent`."""
-    points = [(point.seconds, point.trial, point.loss) for point in outcome.curve]
-    return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
+    points = [(point.seconds, point.trial, metric.score(point.loss), point.loss) for point in outcome.curve]
+    return pd.DataFrame(points, columns=["seconds", "trial", "score", "loss"])
 
 
 def pareto_front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName]") -> pd.DataFrame:
@@ -103,7 +103,7 @@ def held_out_intervals(
     known = {record.index: predictions(record.index) for record in records}
     lacking = [record for record in records if known[record.index] is None]
     known |= fits.predict_held_out_rows(lacking) if lacking and fits.form is not None else {}
-    held_out, metric = objective.held_out, objective.metric
+    held_out, metric = objective.held_out_rows, objective.metric
     there = {number: found for number, found in known.items() if found is not None}
     return {number: held_out_interval(found, held_out, metric, seed) for number, found in there.items()}
 

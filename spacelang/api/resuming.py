@@ -127,11 +127,11 @@ class ResumableRun:
 
         What the data already has is not replaced. Raises DataError if its rows are not those of the run.
         """
-        from spacelang.runtime.data.row_relations import stored_splitter, with_stored_relations
+        from spacelang.runtime.data.row_relations import attach_stored_relations, stored_splitter
 
         if not isinstance(data, TabularData):
             return data
-        table = with_stored_relations(data.table, self.header)
+        table = attach_stored_relations(data.table, self.header)
         name = self.header.data_options.get(GROUP_NAME) if data.group_name is None else data.group_name
         splitter = stored_splitter(self.header) if data.splitter is None else data.splitter
         return replace(data, table=table, group_name=name, splitter=splitter)

@@ -122,12 +122,13 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             rows = "1 row has" if missing == 1 else f"{missing} rows have"
             raise ValueError(f"Input y contains NaN: {rows} no label; drop or label them")
         self._opened, self._weights, self._started = self._space(), params.get("sample_weight"), started
+        self._names = getattr(y, "columns", None)
         try:
             if is_classifier(self.estimator):
                 check_classification_targets(labels)
             super().fit(X, labels, **params)
         finally:
-            for name in ("_opened", "_weights", "_started", "_run"):
+            for name in ("_opened", "_weights", "_started", "_names", "_run"):
                 self.__dict__.pop(name, None)
         if self.refit:
             # A plain scikit-learn pipeline; raises the error if it could not be fitted.
@@ -228,7 +229,8 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         splits = self._checked_cv_orig.splits
         budget = make_budget(space, self.time, options["trials"], self.search_time)
         try:
-            table = with_row_numbers_as_times(make_table(features, labels), self.cv)
+            named = labels if self._names is None else pd.DataFrame(labels, columns=self._names)
+            table = with_row_numbers_as_times(make_table(features, named), self.cv)
             if groups is not None:
                 codes = encode_groups(np.asarray(groups), "`groups`")
                 table = replace(table, relations=replace(table.relations, groups=codes))

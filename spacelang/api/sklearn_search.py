@@ -144,7 +144,7 @@ class SklearnSearchState:
         for training, held_out in self.splits.splits:
             rng, size = np.random.default_rng(self.prepared.experiment.seed), rows
             if dataset.relations:
-                related = dataset.relations.take(training)
+                related = dataset.relations.select_rows(training)
                 order, lengths = order_by_groups_or_times(related, None if codes is None else codes[training], rng)
                 size = allowed_prefix_length(lengths, rows)
             else:

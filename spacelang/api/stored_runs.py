@@ -30,8 +30,8 @@ from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
 from spacelang.runtime.data.row_relations import (
     attach_stored_groups_times_and_weights,
+    attach_stored_splits,
     stored_validation,
-    with_stored_splits,
 )
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted_vote, select_members
@@ -276,7 +276,7 @@ def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: floa
         raise DataError(
             f"{data_of_run}, and `{table.name}` leaves {left} of its {rows} rows for trials", REPEAT_OPTIONS
         )
-    return with_stored_splits(seen, header)
+    return attach_stored_splits(seen, header)
 
 
 def _objective_for(

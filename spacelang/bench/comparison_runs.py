@@ -132,7 +132,7 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
         if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
             what = f"`{run.path}` should contain the run of {entry.key}, but contains another run"
             raise StoreError(what, "delete the file to repeat the run")
-        test = run.test
+        test = run.test_score
         if entry.criteria.test and test is None and run.best is not None:
             return None
         return _run_result(entry, tuple(run.records()), run.seconds, run.sessions[-1].ending or "", test)

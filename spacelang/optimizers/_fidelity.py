@@ -47,8 +47,8 @@ def cumulative_rows(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(accumulate(sizes))
 
 
-def fidelity(rows: int, size: int) -> int | None:
-    """Return the number of rows as the `fidelity` of a request: None for all rows."""
+def fidelity_of_rows(rows: int, size: int) -> int | None:
+    """Return the number of rows as the `fidelity_of_rows` of a request: None for all rows."""
     return None if rows == size else rows
 
 
@@ -157,10 +157,10 @@ class TrainingCostModel:
         sizes, means = self._curve()
         if rows <= sizes[-1]:
             return float(np.interp(rows, sizes, means))
-        return self.overhead + (means[-1] - self.overhead) * rows / sizes[-1]
+        return self.row_independent_cost + (means[-1] - self.row_independent_cost) * rows / sizes[-1]
 
     @property
-    def overhead(self) -> float:
+    def row_independent_cost(self) -> float:
         """The cost that does not depend on the rows: the line through the two smallest known numbers, at 0 rows.
 
         It is at least 0, and 0 if fewer than two numbers are known.
@@ -226,7 +226,10 @@ class TimeBudgetBracketPlan:
         allowed = [rows for rows in self._grid if is_possible or costs.predict(rows) <= rest] or [self._grid[0]]
         found = [allowed.pop()]
         for rows in reversed(allowed):
-            least, most = OVERHEAD_FACTOR * costs.overhead, costs.predict(found[-1]) / self._eta * (1 + 1e-9)
+            least, most = (
+                OVERHEAD_FACTOR * costs.row_independent_cost,
+                costs.predict(found[-1]) / self._eta * (1 + 1e-9),
+            )
             if least <= costs.predict(rows) <= most:
                 found.append(rows)
         return tuple(reversed(found))

@@ -210,11 +210,11 @@ ROUNDING_ERROR: Final = 1e-9  # The tolerance for powers of integers that are sl
 
 
 @dataclass(slots=True)
-class Node:
+class SearchTreeNode:
     """A visited prefix of decisions, with its rewards in ascending order and the number of visits still running."""
 
     prefix: Prefix
-    children: dict[str, "Node"] = field(default_factory=dict)
+    children: dict[str, "SearchTreeNode"] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
     running_visits: int = 0
     is_exhausted: bool = False  # True if nothing new is left below the node; it is then not selected any more
@@ -232,7 +232,7 @@ class Node:
         """Return the largest reward; `otherwise` if there are none."""
         return self.rewards[-1] if self.rewards else otherwise
 
-    def __iter__(self) -> Iterator["Node"]:
+    def __iter__(self) -> Iterator["SearchTreeNode"]:
         """Yield the node and all nodes below it, parents before their children."""
         yield self
         for child in self.children.values():
@@ -243,15 +243,15 @@ class Node:
 class SearchTree:
     """The search tree: the root and all visited nodes."""
 
-    root: Node = field(default_factory=lambda: Node(()))
+    root: SearchTreeNode = field(default_factory=lambda: SearchTreeNode(()))
 
-    def path_to(self, prefix: Prefix) -> list[Node]:
+    def path_to(self, prefix: Prefix) -> list[SearchTreeNode]:
         """Return the nodes from the root to a prefix, and create those that do not exist."""
         path = [self.root]
         for place, branch in enumerate(prefix, 1):
             children = path[-1].children
             if branch not in children:
-                children[branch] = Node(prefix[:place])
+                children[branch] = SearchTreeNode(prefix[:place])
             path.append(children[branch])
         return path
 
@@ -320,11 +320,11 @@ class TreePolicy:
                     return
                 node.is_exhausted = True
 
-    def _can_widen(self, node: Node, admissible: int) -> bool:
+    def _can_widen(self, node: SearchTreeNode, admissible: int) -> bool:
         """Return True if a node gets another child: all its children are exhausted, or too few for its visits."""
         return _are_exhausted(node) or len(node.children) < min(admissible, max_children(node.visits, self.pw))
 
-    def _best_child(self, node: Node) -> Node:
+    def _best_child(self, node: SearchTreeNode) -> SearchTreeNode:
         """Return the child with the highest score that is not exhausted, the first of equal ones."""
         children = [child for child in node.children.values() if not child.is_exhausted]
         quality = np.array([self._value(child, self._value(node)) for child in children])
@@ -335,7 +335,7 @@ class TreePolicy:
             quality, promise = rescale_by_reward_range(quality, known), rescale_by_reward_range(promise, known)
         return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
 
-    def _value(self, node: Node, otherwise: float = 0.0) -> float:
+    def _value(self, node: SearchTreeNode, otherwise: float = 0.0) -> float:
         return node.best_reward(otherwise) if self.backup == "best" else node.median_reward(otherwise)
 
 
@@ -359,7 +359,7 @@ def max_children(visits: int, pw: float) -> int:
     return int(visits**pw + ROUNDING_ERROR)
 
 
-def _are_exhausted(node: Node) -> bool:
+def _are_exhausted(node: SearchTreeNode) -> bool:
     return all(child.is_exhausted for child in node.children.values())
 
 

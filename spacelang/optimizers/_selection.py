@@ -18,7 +18,7 @@ from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, Sear
 from spacelang.ir.trial import Request, SortKey, Trial
 from spacelang.ir.walk import structure_of
 from spacelang.optimizers._draws import ConfigurationPerPipeline
-from spacelang.optimizers._fidelity import fidelity
+from spacelang.optimizers._fidelity import fidelity_of_rows
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -185,7 +185,7 @@ class SelectorCall(Generic[K]):
 
     def request(self, candidate: K, rows: int) -> Request:
         """Return the request for a candidate on a number of rows."""
-        return Request(self.configuration(candidate), fidelity(rows, self.selection.size))
+        return Request(self.configuration(candidate), fidelity_of_rows(rows, self.selection.size))
 
     def make_request(self, candidate: K, rows: int) -> Request | LazyRequest:
         """Return the request that is started for a candidate; subclasses may return a lazy request."""
@@ -196,7 +196,7 @@ class SelectorCall(Generic[K]):
         if trials := self.memory.trials_of(candidate):
             configuration = self.configuration(candidate)
             for rows in sizes:
-                trial = trials.get(Request(configuration, fidelity(rows, self.selection.size)))
+                trial = trials.get(Request(configuration, fidelity_of_rows(rows, self.selection.size)))
                 if trial is None:
                     return
                 yield trial

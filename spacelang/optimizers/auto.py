@@ -21,7 +21,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._fidelity import fidelity
+from spacelang.optimizers._fidelity import fidelity_of_rows
 from spacelang.optimizers._improvement_per_second import ImprovementPerSecondModel, ModelKind
 from spacelang.optimizers._race import Race, race_rungs
 from spacelang.optimizers._scheduling import make_lazy_request
@@ -207,7 +207,9 @@ class _Run:
         return Request(configuration, rows, memo=("portfolio",)), _Training(None)
 
     def _request(self, configuration: Configuration, rung: int, part: Part, hopeless: float | None) -> Request:
-        return Request(configuration, fidelity(self._race.rungs[rung], self._size), memo=(part,), stop_above=hopeless)
+        return Request(
+            configuration, fidelity_of_rows(self._race.rungs[rung], self._size), memo=(part,), stop_above=hopeless
+        )
 
     def _record(self, training: "_Training", trial: Trial) -> None:
         if training.rung is None:

@@ -19,7 +19,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import ConcurrentBrackets, make_bracket_plan
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._fidelity import Bracket, fidelity, hyperband_brackets, rungs, rungs_by_division
+from spacelang.optimizers._fidelity import Bracket, fidelity_of_rows, hyperband_brackets, rungs, rungs_by_division
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
@@ -189,7 +189,7 @@ class LazyCandidateCall(SelectorCall[LazyCandidate]):
             return self.request(candidate, rows)
 
         def make(rng: Generator) -> Request:
-            return replace(self._filled.propose(candidate, rng), fidelity=fidelity(rows, self.selection.size))
+            return replace(self._filled.propose(candidate, rng), fidelity=fidelity_of_rows(rows, self.selection.size))
 
         return LazyRequest(make, lambda request: self._filled.assign(candidate, request.configuration))
 

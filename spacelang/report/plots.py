@@ -68,7 +68,7 @@ def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
     if failed:
         bottom = axes.get_xaxis_transform()
         axes.plot(failed, [0.0] * len(failed), "|", ms=10, color=MARKED, transform=bottom, label="failed trial")
-    if curve := run_data.run.curve:
+    if curve := run_data.run.incumbent_curve:
         places = [*((each.seconds, each.loss) for each in curve), (run_data.summary.seconds, curve[-1].loss)]
         at, up = [each / times.length for each, _ in places], [metric.score(each) for _, each in places]
         axes.plot(at, up, drawstyle="steps-post", color=STRONG, linewidth=2, label="incumbent")
@@ -85,7 +85,7 @@ def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
 
 
 def _draw_test_score(run_data: RunData, metric: LossName, length: float, axes: "Axes") -> None:
-    test = None if run_data.run.test is None else run_data.run.test.score
+    test = None if run_data.run.test_score is None else run_data.run.test_score.score
     if test is None or test.loss is None:
         return
     at, score, bars = run_data.summary.seconds / length, metric.score(test.loss), None

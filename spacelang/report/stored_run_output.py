@@ -84,7 +84,7 @@ def stored_run_document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str
     `failures` counts failed trials by status, `reasons` by reason. What `run --json` has as well is described by
     `grammars/result.schema.json`: a run with several objectives has its `front`, and no best trial.
     """
-    header, failures, test = run.header, run.failures, run.test
+    header, failures, test = run.header, run.failure_counts, run.test_score
     names = stored_objective_names(header)
     best = [] if names else best_trial_records(run, count)
     return {
@@ -105,12 +105,12 @@ def stored_run_document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str
         "failed": failures.total(),
         "failures": {kind.value: number for kind, number in count_failures_by_status(failures).items()},
         "reasons": sum_failures_by_reason(failures),
-        "infeasible": run.infeasible,
+        "infeasible": run.infeasible_count,
         "trial": best[0].index if best else None,
         "configuration": trial_to_json(best[0])["configuration"] if best else None,
         "incumbent": []
         if names
-        else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
+        else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.incumbent_curve],
         "best": [*map(trial_to_json, best)],
         "tested": None if test is None else test.trial,
         **({"front": pareto_front_document(stored_pareto_front(run), names)} if names else {}),
@@ -150,7 +150,7 @@ def stored_run_text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
         [*_table(run_setting_rows(run, found))],
         *([[*_front_lines(run, count)]] if names and best else []),
         *([] if names and best else [[*_incumbent_lines(run, best)], [*_ranking_lines(run, best)]]),
-        [*_failure_lines(run.failures)],
+        [*_failure_lines(run.failure_counts)],
         ["Next:", *steps] if steps else [],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
@@ -189,7 +189,7 @@ def run_setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str,
 
 
 def _trials(run: "StoredRun", found: RunSummary) -> str:
-    failed, beyond = run.failures.total(), run.infeasible
+    failed, beyond = run.failure_counts.total(), run.infeasible_count
     more = [f"{failed:,} failed"] * bool(failed) + [f"{beyond:,} infeasible"] * bool(beyond)
     return ", ".join([count_with_noun(found.trials, "trial"), *more])
 
@@ -214,7 +214,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     yield _line(f"Best {metric.score_name}: {metric.score(loss):.6g}{interval} ({', '.join(facts)})")
     yield from (_line(f"  {describe_bound(each.bound)}: {describe_measurement(each)}") for each in trial.constraints)
     yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
-    if (test := run.test) is not None:
+    if (test := run.test_score) is not None:
         which = "" if test.trial == record.index else f" for trial {test.trial}"
         yield _line(
             f"  test set ({test.score.rows} rows){which}: {format_named_test_score_with_interval(test.score, metric)}"

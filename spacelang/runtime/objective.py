@@ -208,7 +208,7 @@ class EnsembleObjective(RefittableObjective, Protocol):
         """The metric that computes the loss of predictions."""
 
     @property
-    def held_out(self) -> "HeldOutRows":
+    def held_out_rows(self) -> "HeldOutRows":
         """The held-out rows that predictions are for, with their true labels."""
 
     def make_member(self, configuration: Configuration, form: "PipelineInput") -> Any:

@@ -142,7 +142,7 @@ def test_it_takes_what_the_search_was_given_and_is_the_pipeline_of_the_trial(dra
 
     best = result.outcome.best
     assert best is not None
-    predicted, held_out = result.predictions(best.index), result.objective.held_out.rows
+    predicted, held_out = result.predictions(best.index), result.objective.held_out_rows.rows
     training = training_rows(np.asarray(labels))
     assert not set(training) & set(held_out)
     again = clone(pipeline).fit(taken(features, training), np.asarray(labels)[training])
@@ -171,7 +171,7 @@ def test_an_ensemble_takes_and_predicts_the_same(drawn: tuple[Any, Any], votes: 
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(clone(ensemble).fit(features, labels).predict_proba(features), found, atol=1e-12)
     # What was judged is the mean of what the members have predicted for the held-out rows.
-    held_out, pairs = result.objective.held_out, zip(members["weight"], members["trial"], strict=True)
+    held_out, pairs = result.objective.held_out_rows, zip(members["weight"], members["trial"], strict=True)
     together = sum(weight * result.predictions(trial) for weight, trial in pairs)
     assert result.ensemble_loss == pytest.approx(
         make_prediction_loss_function(held_out, result.objective.metric)(together)

@@ -13,8 +13,8 @@ from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.row_relations import (
     attach_groups_and_times,
+    attach_stored_splits,
     serialize_splits_and_relations,
-    with_stored_splits,
 )
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
@@ -122,7 +122,7 @@ def test_splits_come_back_from_a_store(found: list[list[int]]) -> None:
     facts = DataFacts("data", 1, 1, "")
     validation = "the 5 splits of K of Fold (3) (rows 0)"
     header = RunHeader("s", "", "", facts, "m", validation, (), 1, 0, "random", data_options=texts)
-    table = with_stored_splits(make_table(np.zeros((1, 1)), [0]), header)
+    table = attach_stored_splits(make_table(np.zeros((1, 1)), [0]), header)
     assert table.split_source == "K of Fold (3)"
     for one, other in zip(splits, table.splits, strict=True):
         assert (one.training == other.training).all()

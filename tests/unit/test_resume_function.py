@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
 import spacelang as sl
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.row_relations import serialize_splits_and_relations, with_stored_relations
+from spacelang.runtime.data.row_relations import attach_stored_relations, serialize_splits_and_relations
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.run_header import WEIGHTS_SETTING, DataFacts, RunHeader
 from spacelang.runtime.storage.store import StoreError
@@ -89,7 +89,7 @@ def test_damaged_weights_are_refused() -> None:
     weighted = make_table(np.zeros((3, 1)), [0, 1, 1])
     object.__setattr__(weighted, "weights", np.array([1.0, 0.25, 3.0]))
     text = serialize_splits_and_relations((), weighted, None)[WEIGHTS_SETTING]
-    found = with_stored_relations(table, header_with(text)).weights
+    found = attach_stored_relations(table, header_with(text)).weights
     assert found is not None
     assert found.tolist() == [1.0, 0.25, 3.0]
     described, content = json.loads(text)
@@ -101,6 +101,6 @@ def test_damaged_weights_are_refused() -> None:
     }
     for reason, damaged in wrong.items():
         with pytest.raises(DataError, match=reason):
-            with_stored_relations(table, header_with(damaged))
+            attach_stored_relations(table, header_with(damaged))
     with pytest.raises(DataError, match="3 sample weights, and there are 2 rows"):
-        with_stored_relations(make_table(np.zeros((2, 1)), [0, 1]), header_with(text))
+        attach_stored_relations(make_table(np.zeros((2, 1)), [0, 1]), header_with(text))

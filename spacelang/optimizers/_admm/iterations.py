@@ -133,7 +133,7 @@ class AdmmIterations:
         idle = 0
         while True:
             news = self._cache.new_trial_count
-            yield from self.step()
+            yield from self.run_iteration()
             self.iteration += 1
             idle = 0 if self._has_improved() and self._cache.new_trial_count > news else idle + 1
             if idle == self._method.patience:
@@ -153,7 +153,7 @@ class AdmmIterations:
         excess, loss = _sort_key(before[0])
         return _sort_key(self._current_trial) < (excess, loss - MIN_RELATIVE_GAIN * abs(loss))
 
-    def step(self) -> Search:
+    def run_iteration(self) -> Search:
         """Run one iteration: both sub-problems in the order of the method, then update the constraint multipliers."""
         calls = self._method.schedule.calls(self.iteration)
         steps = (self._theta_min, self._z_min) if self._method.first == "theta" else (self._z_min, self._theta_min)

@@ -96,7 +96,7 @@ def _trials(run: StoredRun, records: Iterable[TrialRecord]) -> Iterator[Trial]:
         yield replace(each.trial, scale=scale or UNIT_SCALE)
 
 
-def _rows(tree: StructuralTree, node: _mosaic.Node, depth: int, least: float) -> Iterator[SearchTreeLine]:
+def _rows(tree: StructuralTree, node: _mosaic.SearchTreeNode, depth: int, least: float) -> Iterator[SearchTreeLine]:
     yield SearchTreeLine(depth, _label(tree, node), node.visits, node.median_reward())
     children = sorted(node.children.values(), key=lambda child: -child.visits)
     others = [child for child in children if child.visits < least]
@@ -106,7 +106,7 @@ def _rows(tree: StructuralTree, node: _mosaic.Node, depth: int, least: float) ->
         yield SearchTreeLine(depth + 1, count_with_noun(len(others), "other"), sum(child.visits for child in others))
 
 
-def _label(tree: StructuralTree, node: _mosaic.Node) -> str:
+def _label(tree: StructuralTree, node: _mosaic.SearchTreeNode) -> str:
     if not node.prefix:
         return "all"
     decision = tree.decision_after(node.prefix[:-1])

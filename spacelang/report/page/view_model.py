@@ -182,7 +182,7 @@ def _figures(run_data: RunData) -> Iterator[KeyFigure]:
     note = "" if found.best is None else metric.describe_loss(found.best, ".5g")
     what = f"best {metric.score_name}"
     yield KeyFigure(f"{what} on held-out rows" if run_data.is_scored_on_data else what, best, note)
-    test, best_one = run_data.run.test, run_data.run.best
+    test, best_one = run_data.run.test_score, run_data.run.best
     if test is not None and (loss := test.score.loss) is not None:
         score, note = test.score, test.score.reason
         name = metric.score_name
@@ -191,7 +191,7 @@ def _figures(run_data: RunData) -> Iterator[KeyFigure]:
             low, high = metric.score_interval(score.low, score.high)
             note = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
         yield KeyFigure(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", note)
-    counts = count_failures_by_status(run_data.run.failures)
+    counts = count_failures_by_status(run_data.run.failure_counts)
     yield KeyFigure("trials", f"{found.trials:,}", describe_failure_counts(counts) or "none failed")
     if header.bounds and run_data.successful_trials:
         keeping, count = (
@@ -218,7 +218,7 @@ def _warnings(run_data: RunData) -> Iterator[str]:
 
 
 def _interval_notes(run_data: RunData) -> Iterator[str]:
-    header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
+    header, test, best = run_data.run.header, run_data.run.test_score, run_data.run.best
     if not run_data.is_scored_on_data:
         return
     found = summarize_held_out_rows(header)
@@ -275,13 +275,13 @@ def rows_of_best_pipelines(run_data: RunData) -> tuple[RankedPipeline, ...]:
 
 def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
     """Return a line for each bound: whether the pipeline satisfies it on the test set, as it did in the search."""
-    test = run_data.run.test
+    test = run_data.run.test_score
     record = None if test is None else run_data.run.record(test.trial)
     return () if test is None or record is None else tuple(describe_constraints_on_test_set(test.score, record.trial))
 
 
 def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
-    trial, header, test = record.trial, run_data.run.header, run_data.run.test
+    trial, header, test = record.trial, run_data.run.header, run_data.run.test_score
     configuration = trial.request.configuration
     metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).interval_ends(trial.loss)
     facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]

@@ -18,6 +18,7 @@ from spacelang.runtime.data.tables import Features, SparseTable, canonical_csr
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.text import unique_name
 
 SKLEARN_DATA_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The data sets that scikit-learn ships, as in `sklearn:NAME`."""
@@ -112,7 +113,8 @@ def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
     Labels may also be a table or an array with a column for each target. Features may be a DataFrame, a sparse matrix
     or array, or anything that converts to an n x d array. A sparse matrix stays sparse. A DataFrame whose columns are
     all sparse with fill value 0 becomes a sparse array. Columns without names are called x0, x1, ... and targets
-    target1, target2, ... Raises DataError if the shapes do not match.
+    target1, target2, ... Labels with the name of a feature get another one. Raises DataError if the shapes do not
+    match.
     """
     rows = make_features(features, name)
     labels = _array(target, "labels")
@@ -123,16 +125,17 @@ def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
         raise DataError(f"labels must be a column for each target, not an array of shape {labels.shape}")
     if len(labels) != rows.shape[0]:
         raise DataError(f"the features have {rows.shape[0]} rows, but there are {len(labels)} labels")
+    taken = {*map(str, rows.columns)} if isinstance(rows, pd.DataFrame) else set[str]()
     if labels.ndim == 2:
-        return Table(name, _check_nonempty(rows, name), _several_targets(target, labels, name))
-    column = pd.Series(labels, name=str(named or "target")).infer_objects()
+        return Table(name, _check_nonempty(rows, name), _several_targets(target, labels, name, taken))
+    column = pd.Series(labels, name=unique_name(str(named or "target"), taken)).infer_objects()
     return Table(name, _check_nonempty(rows, name), _check_scalars(column, SCALAR_LABELS_REMEDY))
 
 
-def _several_targets(target: Any, labels: npt.NDArray[Any], name: str) -> pd.DataFrame:
+def _several_targets(target: Any, labels: npt.NDArray[Any], name: str, taken: Collection[str]) -> pd.DataFrame:
     named = getattr(target, "columns", None)
     columns = [f"target{place}" for place in range(1, labels.shape[1] + 1)] if named is None else map(str, named)
-    table = pd.DataFrame(labels, columns=[*columns]).infer_objects()
+    table = pd.DataFrame(labels, columns=[unique_name(each, taken) for each in columns]).infer_objects()
     check_unique_names(table.columns, name)
     for column in table.columns:
         _check_scalars(table[column], SCALAR_LABELS_REMEDY)

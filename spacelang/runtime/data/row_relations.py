@@ -52,7 +52,7 @@ def attach_groups_and_times(table: Table, validation: Validation | None) -> Tabl
     if time is not None and relations.times is None:
         relations = replace(relations, times=rank_times(_column(table, time, "by"), f"the column `{time}`"))
     related = replace(table, relations=relations)
-    return without_columns(related, excluded_columns(validation))
+    return drop_columns(related, excluded_columns(validation))
 
 
 def attach_groups(table: Table, values: Any) -> tuple[Table, str]:
@@ -69,7 +69,7 @@ def attach_groups(table: Table, values: Any) -> tuple[Table, str]:
     related, features = replace(table, relations=replace(table.relations, groups=codes)), table.features
     is_column = isinstance(features, pd.DataFrame) and name in features.columns
     if is_column and np.array_equal(pd.factorize(features[name])[0], codes):
-        return without_columns(related, (name,)), name
+        return drop_columns(related, (name,)), name
     return related, unique_name(name, target_columns(table.target) + _column_names(features))
 
 
@@ -87,7 +87,7 @@ def attach_groups_to_test_rows(tested: Table, validation: Validation | None) -> 
     if group is not None and isinstance(features, pd.DataFrame) and group in features.columns:
         codes = encode_groups(features[group], f"the column `{group}` of `{tested.name}`")
         tested = replace(tested, relations=replace(tested.relations, groups=codes))
-    return without_columns(tested, excluded_columns(validation))
+    return drop_columns(tested, excluded_columns(validation))
 
 
 def check_related_test_rows(table: Table, tested: Table, validation: Validation | None) -> None:
@@ -115,7 +115,7 @@ def check_related_test_rows(table: Table, tested: Table, validation: Validation 
             raise DataError(what, "give later rows, or choose a validation without `by`")
 
 
-def without_columns(table: Table, names: tuple[str, ...]) -> Table:
+def drop_columns(table: Table, names: tuple[str, ...]) -> Table:
     """Return the table without these columns, as far as it has them; raise DataError if no feature is left."""
     features = table.features
     if not isinstance(features, pd.DataFrame) or not (dropped := [name for name in names if name in features.columns]):
@@ -316,10 +316,10 @@ def attach_stored_groups_times_and_weights(table: Table, header: RunHeader) -> T
     They come from the store, or from columns that the validation of the run names. Raise DataError if they are not
     there.
     """
-    return attach_groups_and_times(with_stored_relations(table, header), stored_validation(header))
+    return attach_groups_and_times(attach_stored_relations(table, header), stored_validation(header))
 
 
-def with_stored_relations(table: Table, header: RunHeader) -> Table:
+def attach_stored_relations(table: Table, header: RunHeader) -> Table:
     """Return the table with the groups, times and weights that a store holds; raise DataError if it has other rows.
 
     Groups, times and weights that the table has already take precedence.
@@ -335,12 +335,12 @@ def with_stored_relations(table: Table, header: RunHeader) -> Table:
         if not table.relations:
             table = replace(table, relations=RowRelations(**known))
     if (name := header.data_options.get(GROUP_NAME)) is not None:
-        table = without_columns(table, (name,))
+        table = drop_columns(table, (name,))
     weights = table.weights if table.weights is not None else _stored_weights(header, len(table.target))
     return replace(table, weights=weights)
 
 
-def with_stored_splits(table: Table, header: RunHeader) -> Table:
+def attach_stored_splits(table: Table, header: RunHeader) -> Table:
     """Return the rows of trials with the splits that a store holds, if it holds any; raise DataError if invalid."""
     found = stored_splitter(header)
     return table if found is None else replace(table, splits=found.splits, split_source=found.source)

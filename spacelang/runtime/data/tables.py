@@ -48,9 +48,9 @@ def column_content(column: pd.Series) -> ColumnContent:
     return ColumnContent.NUMBER if pd.api.types.is_numeric_dtype(column) else ColumnContent.OTHER
 
 
-def first_true_row_number(are: Any) -> int | None:
+def first_true_row_number(mask: Any) -> int | None:
     """Return the 1-based number of the first true row of a boolean array; None if there is none."""
-    return int(are.argmax()) + 1 if are.any() else None
+    return int(mask.argmax()) + 1 if mask.any() else None
 
 
 def first_infinite_row_number(column: "pd.Series[Any]") -> int | None:
@@ -85,7 +85,7 @@ class SparseTable:
         return int(self.numbers.shape[0])
 
     @property
-    def dense(self) -> pd.DataFrame:
+    def as_dataframe(self) -> pd.DataFrame:
         """The table as a DataFrame."""
         numbers = self.numbers.toarray()
         columns = (self.others.get(name, pd.Series(numbers[:, place])) for place, name in enumerate(self.names))
@@ -103,7 +103,7 @@ class SparseTable:
         numbers = self.numbers[:, kept]
         if self.others.keys() <= left_out and numbers.nnz <= SPARSE_SHARE * len(self) * len(kept):
             return canonical_csr(numbers)
-        return self.dense.drop(columns=[*left_out])
+        return self.as_dataframe.drop(columns=[*left_out])
 
 
 def canonical_csr(features: Any) -> csr_array:

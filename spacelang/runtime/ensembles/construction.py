@@ -166,7 +166,7 @@ def select_members(
         within = " within all bounds" if outcome.infeasible else ""
         what = f"no trial{within} was trained on all {objective.training_size} rows"
         raise NoEligibleTrialError(f"an ensemble cannot be built: {what}", "give the search more time")
-    held_out = objective.held_out
+    held_out = objective.held_out_rows
     shape = (len(held_out.target), len(held_out.classes)) if held_out.classes else (len(held_out.target),)
     known: dict[int, Predictions] = {}
 
@@ -251,7 +251,7 @@ def fit_ensemble(
 
     pipelines = [fit.value.unpickle() for _, fit in fitted if fit.value is not None]
     estimator = as_fitted_voting_estimator(
-        make_unfitted_vote(objective, members, form), pipelines, objective.held_out.classes
+        make_unfitted_vote(objective, members, form), pipelines, objective.held_out_rows.classes
     )
     first, payload = members[0].record.trial.request.configuration, final_fit.SerializedPayload(estimator)
     scoring, most = final_fit.UnseenScoreWork(first, form, payload), max(*limit.values(), final_fit.MIN_SECONDS)
@@ -359,7 +359,9 @@ def make_unfitted_vote(
 
     trials = {f"trial_{each.record.index}": each.record.trial for each in members}
     made = {name: objective.make_member(trial.request.configuration, form) for name, trial in trials.items()}
-    return make_voting_estimator(made, [each.votes for each in members], is_classifier=bool(objective.held_out.classes))
+    return make_voting_estimator(
+        made, [each.votes for each in members], is_classifier=bool(objective.held_out_rows.classes)
+    )
 
 
 def is_eligible(trial: Trial, training_size: int) -> bool:

@@ -62,7 +62,7 @@ class TrialRows:
         """Return the features and the labels to train on."""
         return self.fold.training_rows(self.fidelity, own=self.needs_copies)
 
-    def target(self) -> Any:
+    def training_labels(self) -> Any:
         """Return the labels to train on."""
         return (
             self.training_features_and_labels()[1]
@@ -201,7 +201,7 @@ class _DataFlow:
             self.has_drawn = True
             random_state.set_global_random_state(self.state_now)
         self.is_resampled = found.target is not None
-        target = self.prefixes.copy_and_time(found.target) if self.is_resampled else self.rows.target()
+        target = self.prefixes.copy_and_time(found.target) if self.is_resampled else self.rows.training_labels()
         return self.prefixes.copy_and_time(found.features), target
 
     def _fit_step(self, place: int, features: Any, target: Any) -> tuple[Any, Any]:

@@ -170,7 +170,7 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
     """Return training rows in the order in which trials use them, and the possible prefix lengths (None: all)."""
     codes = dataset.target.to_numpy()[training] if dataset.is_stratified else None
     if dataset.relations:
-        places, lengths = order_by_groups_or_times(dataset.relations.take(training), codes, rng)
+        places, lengths = order_by_groups_or_times(dataset.relations.select_rows(training), codes, rng)
         return training[places], lengths
     return (training if codes is None else training[splits.stratified_order(codes, rng)]), None
 
@@ -289,11 +289,11 @@ def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparat
     if transformer is not None:
         fitting, judging = transformer.fit_transform(fitting), transformer.transform(judging)
     if not preparation.takes_dataframe:
-        fitting, judging = as_floats(fitting), as_floats(judging)
+        fitting, judging = convert_to_floats(fitting), convert_to_floats(judging)
     return fitting, judging, transformer
 
 
-def as_floats(table: Any) -> Any:
+def convert_to_floats(table: Any) -> Any:
     """Convert a DataFrame or a matrix to float64; first rows of the resulting array are a view, not a copy."""
     is_table = isinstance(table, pd.DataFrame)
     return table.to_numpy(dtype=np.float64, na_value=np.nan) if is_table else table.astype(np.float64)

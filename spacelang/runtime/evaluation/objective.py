@@ -151,7 +151,7 @@ class DataObjective:
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[: run_header.SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
             found[run_header.MISSING_VALUES_SETTING] = numbered
-        return found | self.dataset.relations.descriptions
+        return found | self.dataset.relations.fingerprint_texts
 
     @cached_property
     def constant_loss(self) -> float | None:
@@ -166,7 +166,7 @@ class DataObjective:
         return make_loss_scale(losses, lambda: self.constant_loss)
 
     @property
-    def held_out(self) -> HeldOutRows:
+    def held_out_rows(self) -> HeldOutRows:
         """The rows that `Trial.predictions` are for, with their true targets."""
         return pipeline_scorer.held_out_rows(self._folds, self.dataset)
 
@@ -178,11 +178,11 @@ class DataObjective:
             rows=self.rows,
             training_size=self.training_size,
             folds=count,
-            held_out_rows=len(self.held_out.target) / count,
+            held_out_rows=len(self.held_out_rows.target) / count,
             test_rows=tested,
             resamples=resample_count(tested) if tested else 0,
             preparation_seconds=self._preparation_seconds,
-            loss_seconds=pipeline_scorer.measure_loss_seconds(self.held_out, self.metric),
+            loss_seconds=pipeline_scorer.measure_loss_seconds(self.held_out_rows, self.metric),
             has_bounds=bool(self.bounds),
         )
 
@@ -293,7 +293,7 @@ class DataObjective:
         """
         features, data = self.dataset.features, self.dataset
         if form is PipelineInput.ARRAY:
-            features = folds.as_floats(features)
+            features = folds.convert_to_floats(features)
         target = data.target.to_numpy() if is_member else data.original_labels
         with self._controlled_environment():
             if data.weights is None:
@@ -362,7 +362,9 @@ class DataObjective:
     def _score_unseen_rows(self, work: final_fit.UnseenScoreWork) -> TestScore:
         assert self.tested is not None
         assert work.pipeline is not None
-        features = folds.as_floats(self.tested.features) if work.form is PipelineInput.ARRAY else self.tested.features
+        features = (
+            folds.convert_to_floats(self.tested.features) if work.form is PipelineInput.ARRAY else self.tested.features
+        )
         with self._controlled_environment():
             given = (work.pipeline.unpickle(), features, self.tested, self.metric, self._settings.seed)
             seconds = work.interval_seconds

@@ -154,13 +154,13 @@ class RowRelations:
     def __bool__(self) -> bool:
         return self.groups is not None or self.times is not None
 
-    def take(self, rows: Rows) -> "RowRelations":
+    def select_rows(self, rows: Rows) -> "RowRelations":
         """Return the relations between some of the rows, in the order given."""
         groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1]
         return RowRelations(groups, None if self.times is None else self.times[rows])
 
     @property
-    def descriptions(self) -> dict[str, str]:
+    def fingerprint_texts(self) -> dict[str, str]:
         """Texts by name, with fingerprints of groups and times, that are equal for rows with equal relations."""
         known = {name: codes for name in RELATION_NAMES if (codes := getattr(self, name)) is not None}
         return {

@@ -172,7 +172,7 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     chosen: Any = features.iloc[rows].reset_index(drop=True) if is_table else features[rows]
     target, weights = table.target.iloc[rows].reset_index(drop=True), table.weights
     weights = None if weights is None else weights[rows]
-    relations = table.relations.take(rows)
+    relations = table.relations.select_rows(rows)
     return replace(table, features=chosen, target=target, splits=(), relations=relations, weights=weights)
 
 

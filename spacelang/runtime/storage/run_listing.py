@@ -88,7 +88,7 @@ def list_runs(*places: Path) -> RunListing:
 
 def summarize_run(run: StoredRun) -> RunSummary:
     """Return a summary without reading each trial, so a damaged one may go unnoticed; raise StoreError."""
-    header, best, sessions, test = run.header, run.best, run.sessions, run.test
+    header, best, sessions, test = run.header, run.best, run.sessions, run.test_score
     return RunSummary(
         path=run.path,
         space=header.space,

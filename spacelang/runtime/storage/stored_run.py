@@ -123,7 +123,7 @@ class StoredRun(Closeable):
         return tuple(found.values())
 
     @property
-    def failures(self) -> Counter[tuple[Status, str]]:
+    def failure_counts(self) -> Counter[tuple[Status, str]]:
         """The number of failed trials by status and reason, the most frequent first."""
         with convert_store_errors(self.path):
             rows = self._connection.execute(FAILURES_QUERY).fetchall()
@@ -131,13 +131,13 @@ class StoredRun(Closeable):
             return Counter({(Status(status), str(reason)): int(count) for status, reason, count in rows})
 
     @property
-    def infeasible(self) -> int:
+    def infeasible_count(self) -> int:
         """The number of trials that succeeded but violate a bound."""
         with convert_store_errors(self.path):
             return int(self._fetch_one("SELECT count(*) FROM trials WHERE loss IS NOT NULL AND NOT feasible")[0])
 
     @property
-    def curve(self) -> tuple[Improvement, ...]:
+    def incumbent_curve(self) -> tuple[Improvement, ...]:
         """The incumbent over time, as in the outcome of the run."""
         with convert_store_errors(self.path):
             rows = self._connection.execute(FEASIBLE_QUERY, (self.header.training_size,)).fetchall()
@@ -146,7 +146,7 @@ class StoredRun(Closeable):
             return tuple(_incumbents(on_all_rows or [row[:3] for row in rows]))
 
     @property
-    def test(self) -> StoredUnseenScore | None:
+    def test_score(self) -> StoredUnseenScore | None:
         """The score of the best pipeline on the test rows; None if it was not tested."""
         with convert_store_errors(self.path), convert_damage_errors(self.path):
             return optional_tables.load_unseen_score(self._connection)

@@ -267,7 +267,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
 
     def search() -> Search:
         for iterations.iteration in range(ITERATIONS):
-            yield from iterations.step()
+            yield from iterations.run_iteration()
             states.append(iterations.state)
 
     def evaluate(request: Request) -> Trial:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.optimizers._fidelity import cumulative_rows, fidelity, rungs
+from spacelang.optimizers._fidelity import cumulative_rows, fidelity_of_rows, rungs
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_sizes_grow_strictly_up_to_all_rows(size: int, b: int, eta: float) -> No
 
 
 def test_all_rows_are_asked_for_as_none() -> None:
-    assert fidelity(400, 400) is None
-    assert fidelity(200, 400) == 200
+    assert fidelity_of_rows(400, 400) is None
+    assert fidelity_of_rows(200, 400) == 200

@@ -12,10 +12,10 @@ from spacelang.ir.domain import Real
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers._mosaic import (
-    Node,
     Playout,
     RewardSurrogate,
     SearchTree,
+    SearchTreeNode,
     TreePolicy,
     max_children,
     order_by_expected_improvement,
@@ -73,7 +73,7 @@ def test_the_quality_of_a_node_is_the_median_of_its_rewards() -> None:
         nodes.start_visit(("a", "b"))
         nodes.finish_visit(("a", "b"), reward)
     assert [(node.median_reward(), node.visits) for node in nodes.root] == [(0.8, 3)] * 3
-    assert Node(("x",)).median_reward(0.7) == 0.7
+    assert SearchTreeNode(("x",)).median_reward(0.7) == 0.7
 
 
 @LAW

@@ -35,7 +35,7 @@ from spacelang.report.code_writer import WIDTH
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines import configured
+from spacelang.runtime.pipelines import configuration_estimator
 from spacelang.runtime.pipelines.build import adapt_to_labels, build_pipeline
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.sampling.sampler import Sampler
@@ -297,7 +297,7 @@ def test_what_pandas_does_not_read_as_we_do_has_no_line():
     assert code_writer.fit_statement("sklearn:iris", ["target"]).startswith("from sklearn.datasets import load_iris; ")
 
 
-@pytest.mark.parametrize("module", [configured, one_hot_probability_classifier])
+@pytest.mark.parametrize("module", [configuration_estimator, one_hot_probability_classifier])
 def test_copied_modules_do_without_the_package(module: ModuleType) -> None:
     copied = code_writer.module_source_to_copy(module)
     exec(copied, {"__name__": "copied"})

@@ -110,7 +110,7 @@ def test_the_best_trials_are_ranked_as_the_end_of_a_run_ranks_them(path: Path) -
         ranked = [record.index for record in rank_candidates(outcome, run.header.training_size)]
         assert [*run.best_trial_numbers(10)] == ranked
         assert run.best_trial_numbers(1) == (ranked[0],)
-        assert run.curve == outcome.curve
+        assert run.incumbent_curve == outcome.curve
         assert [run.record(index) for index in range(1, 13)] == [*run.records()]
         assert run.record(13) is None
     _, found = told(path)

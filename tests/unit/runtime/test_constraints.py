@@ -60,7 +60,7 @@ def test_a_function_is_given_the_held_out_rows_and_cannot_write_to_them() -> Non
     assert "`touching` raised ValueError" in trial.reason
     assert np.array_equal(objective._folds[0].held_out, before)
     assert np.array_equal(seen[0][0], before)
-    assert np.array_equal(seen[0][1], objective.held_out.target)
+    assert np.array_equal(seen[0][1], objective.held_out_rows.target)
 
 
 @pytest.mark.parametrize(

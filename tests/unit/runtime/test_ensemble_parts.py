@@ -59,7 +59,7 @@ def searched(name: str, asked: EvaluationSettings) -> tuple[Outcome, DataObjecti
 
 def known(objective: DataObjective, loss: float | None, **more: Any) -> Trial:
     """A trial of which everything is made up."""
-    rows, classes = len(objective.held_out.target), len(objective.held_out.classes)
+    rows, classes = len(objective.held_out_rows.target), len(objective.held_out_rows.classes)
     predictions = np.full((rows, classes), 1 / classes)
     options = {"predictions": predictions, "status": Status.ERROR if loss is None else Status.SUCCESS} | more
     return Trial(Request(Configuration({"estimator": "GaussianNB"}), options.pop("rows", None)), loss, **options)
@@ -75,7 +75,7 @@ class TestWhoComesIntoQuestion:
             known(objective, None),
             known(objective, 0.1, predictions=None),
             known(objective, 0.1, predictions=np.full((3, 2), 0.5)),
-            known(objective, 0.1, predictions=np.full((len(objective.held_out.target), 2), np.nan)),
+            known(objective, 0.1, predictions=np.full((len(objective.held_out_rows.target), 2), np.nan)),
             known(objective, 0.9, rows=size, constraints=(Measurement(SIZE, 9.0),)),
         ]
         found = chosen(outcome(trials), objective, 3)
@@ -90,7 +90,7 @@ class TestWhoComesIntoQuestion:
 
     def test_where_the_metric_is_undefined_there_is_no_ensemble(self) -> None:
         objective = made("two", EvaluationSettings(goal=ScorerGoal("maximize", "roc_auc"), validation=Holdout(0.3)))
-        one_class = replace(objective.held_out, target=np.ones_like(objective.held_out.target))
+        one_class = replace(objective.held_out_rows, target=np.ones_like(objective.held_out_rows.target))
         flat = type("Flat", (), {"held_out": one_class, "metric": objective.metric, "training_size": 9})
         trial = known(objective, 0.5)
         with pytest.raises(EnsembleError, match="the metric `roc_auc` is undefined"):
@@ -116,7 +116,7 @@ class TestWhoComesIntoQuestion:
 def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(construction, "LIBRARY_SIZE", 3)
     objective = made("two", ASKED)
-    shape = (len(objective.held_out.target), 2)
+    shape = (len(objective.held_out_rows.target), 2)
     rng = np.random.default_rng(0)
     for _ in range(20):
         trials = [

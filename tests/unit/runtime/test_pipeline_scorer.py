@@ -207,7 +207,7 @@ def test_a_trial_that_fails_has_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_truth_is_in_the_order_of_the_predictions(name: str, validation: Holdout | CrossValidation) -> None:
     goal = ScorerGoal("maximize", "r2" if name == "numbers" else "accuracy")
     objective = made(name, EvaluationSettings(goal, validation, predictions=True))
-    held_out, dataset = objective.held_out, data(name)
+    held_out, dataset = objective.held_out_rows, data(name)
     assert np.array_equal(held_out.target, dataset.target.to_numpy()[held_out.rows])
     assert held_out.classes == dataset.classes
     assert len(np.unique(held_out.rows)) == len(held_out.rows) == len(held_out.folds)

@@ -101,7 +101,7 @@ def test_values_are_what_their_quotes_and_escapes_say():
 def test_sparse_rows_leave_out_zeros_and_first_values():
     declared = ("@attribute a real", "@attribute b integer", "@attribute c {x, y, 'z z'}", "@data")
     table = sparse(*declared, "{0 1.5, 2 'z z'}", "{}", "{ 1 ?,2 y }", "{1 -2}")
-    dense = table.dense
+    dense = table.as_dataframe
     assert dense["a"].tolist() == [1.5, 0, 0, 0]
     assert dense["b"].fillna(9).tolist() == [0, 0, 9, -2]
     assert dense["c"].tolist() == ["z z", "x", "y", "x"]

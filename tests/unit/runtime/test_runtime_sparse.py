@@ -218,5 +218,5 @@ def test_files_with_many_numbers_become_tables(tmp_path):
 
 def test_a_sparse_table_knows_its_columns():
     made = SparseTable(("a", "b"), sparse.csr_array(np.array([[0.0, 0.0], [3.0, 0.0]])), {"b": pd.Series(["x", "y"])})
-    assert made.dense.to_dict("list") == {"a": [0, 3], "b": ["x", "y"]}
+    assert made.as_dataframe.to_dict("list") == {"a": [0, 3], "b": ["x", "y"]}
     assert made.column("b").name == "b"

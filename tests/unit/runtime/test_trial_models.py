@@ -61,7 +61,7 @@ def predicted(model: Any, features: Any, classes: int) -> Any:
 def test_it_predicts_what_the_trial_predicted(name: str, validation: str) -> None:
     asked = EvaluationSettings(ScorerGoal("maximize", GOALS[name]), VALIDATIONS[validation], predictions=True)
     objective = made(name, asked)
-    held_out, features, classes = objective.held_out, data(name).features, data(name).classes
+    held_out, features, classes = objective.held_out_rows, data(name).features, data(name).classes
     for estimator in ("LogisticRegression", "RidgeClassifier") if classes else ("Ridge", "KNeighborsRegressor"):
         with BestTrialModels(objective.training_size, 5) as models:
             request = wish(estimator, "StandardScaler")
@@ -116,7 +116,7 @@ def test_rows_are_prepared_as_for_the_trial() -> None:
         found = model_of(objective, request, path, PipelineInput.GIVEN, is_member=False)
     assert type(found).__name__ == "Pipeline"
     assert isinstance(found[-1], LabelDecodingClassifier)
-    rows = table.iloc[objective.held_out.rows]
+    rows = table.iloc[objective.held_out_rows.rows]
     np.testing.assert_allclose(found.predict_proba(rows), trial.predictions, rtol=1e-9)
     assert {*found.predict(rows)} <= {"yes", "no"}
 
@@ -133,7 +133,7 @@ def test_a_vote_of_refitted_pipelines_and_models_of_trials_predicts() -> None:
     refitted = objective.refit(requests[0].configuration, is_member=True)
     members = [EnsembleMember(TrialRecord(number, trial, 0.0, 1.0), 1) for number, trial in enumerate(trials, start=1)]
     vote = as_fitted_voting_estimator(
-        make_unfitted_vote(objective, members), [refitted, taken], objective.held_out.classes
+        make_unfitted_vote(objective, members), [refitted, taken], objective.held_out_rows.classes
     )
     assert np.mean(vote.predict(data("two").features) == data("two").original_labels) > 0.85
 

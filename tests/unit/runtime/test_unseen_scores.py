@@ -231,12 +231,16 @@ class TestStores:
 
     def test_what_is_kept_is_read_again_and_replaced(self, store: Path) -> None:
         with Store.read(store) as run:
-            assert run.test is None
+            assert run.test_score is None
         for score_ in (self.SCORE, trial.TestScore(None, None, None, 3, "ValueError: \ud800no")):
             save_unseen_score(store, StoredUnseenScore(7, score_))
         with Store.read(store) as run:
-            assert run.test is not None
-            assert (run.test.trial, run.test.score.loss, run.test.score.reason) == (7, None, "ValueError: \\ud800no")
+            assert run.test_score is not None
+            assert (run.test_score.trial, run.test_score.score.loss, run.test_score.score.reason) == (
+                7,
+                None,
+                "ValueError: \\ud800no",
+            )
         with Store.open(store, HEADER) as store_:
             assert store_.count == 0
 
@@ -249,7 +253,7 @@ class TestStores:
             Store.read(store) as run,
             pytest.raises(InputError, match="the score on the test rows does not match its checksum"),
         ):
-            _ = run.test
+            _ = run.test_score
 
     def test_a_run_without_bounds_has_the_tables_that_it_always_had(self, store: Path) -> None:
         save_unseen_score(store, StoredUnseenScore(7, self.SCORE))
@@ -268,7 +272,7 @@ class TestStores:
                 test = StoredUnseenScore(1, replace(self.SCORE, constraints=tuple(each)))
                 save_unseen_score(place, test)
                 with Store.read(place) as run:
-                    assert run.test == test
+                    assert run.test_score == test
             with Store.open(place, HEADER) as again:
                 assert again.count == 0
 
@@ -286,7 +290,7 @@ class TestStores:
             Store.read(store) as run,
             pytest.raises(InputError, match="the measurement of a bound on the test rows does not match its checksum"),
         ):
-            _ = run.test
+            _ = run.test_score
 
     @pytest.mark.parametrize("first", ["score", "predictions"])
     def test_it_stands_beside_predictions_in_any_order(self, store: Path, first: str) -> None:
@@ -299,7 +303,7 @@ class TestStores:
         for step in steps if first == "score" else steps[::-1]:
             step()
         with Store.read(store) as run:
-            assert run.test == StoredUnseenScore(1, self.SCORE)
+            assert run.test_score == StoredUnseenScore(1, self.SCORE)
             assert run.predictions(1) is not None
 
 

@@ -68,7 +68,7 @@ async def prepare_worker(run: str, slots: dict[str, Sequence[str]], dask_worker:
     """Start the processes for the slots at one dask worker; return the error if that fails, else None."""
     plugin = dask_worker.plugins[run]
     assert isinstance(plugin, EvaluationPlugin)
-    return await plugin.prepare(slots[dask_worker.address])
+    return await plugin.start_processes(slots[dask_worker.address])
 
 
 def stop_slot_trials(run: str, generations: Mapping[str, int], dask_worker: Worker) -> None:
@@ -109,7 +109,7 @@ class EvaluationPlugin(WorkerPlugin):
         for bench in benches:
             await asyncio.to_thread(bench.processes.close)
 
-    async def prepare(self, slots: Sequence[str]) -> InputError | None:
+    async def start_processes(self, slots: Sequence[str]) -> InputError | None:
         """Start processes that can evaluate; return the first error, None without one."""
         starts = (asyncio.to_thread(self._prepare_slot, slot) for slot in slots[: self._max_processes])
         return next(filter(None, await asyncio.gather(*starts)), None)

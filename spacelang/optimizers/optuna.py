@@ -11,8 +11,8 @@ from spacelang.optimizers._common_options import require
 from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
+from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter, UnfoldedPart, UnfoldedParts, ValueSwitch
 from spacelang.reductions.space_questions import Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
@@ -108,13 +108,13 @@ def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntr
     return (ReportEntry("sampler", Preservation.APPROXIMATED, message),)
 
 
-def _unconditional_names(named: Questions, several: Parts) -> frozenset[str]:
+def _unconditional_names(named: Questions, several: UnfoldedParts) -> frozenset[str]:
     return frozenset().union(*(_unconditional_names_in(named, part) for part in several))
 
 
 def _unconditional_names_in(named: Questions, part: UnfoldedPart) -> frozenset[str]:
     match part:
-        case Fork() | ValueSwitch():
+        case CaseSplit() | ValueSwitch():
             inside = reduce(frozenset.intersection, (_unconditional_names(named, case.parts) for case in part.cases))
             return inside | ({named.forks[id(part)]} if id(part) in named.forks else frozenset())
         case FreeHyperparameter():

@@ -206,7 +206,7 @@ class RandomArrays(ReadableForm):
 
     @cached_property
     def _matrix_columns(self) -> tuple[MatrixColumn, ...]:
-        return columns_of(self.space)
+        return describe_matrix_columns(self.space)
 
     def _column_to_json(self, column: MatrixColumn) -> dict[str, object]:
         node = self.space.variables[column.address].node
@@ -236,7 +236,7 @@ def _range_text(column: MatrixColumn) -> str:
     return f"[{column.lower:g}, {column.upper:g}]{' log' if column.log else ''}"
 
 
-def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
+def describe_matrix_columns(space: Space) -> tuple[MatrixColumn, ...]:
     """Return a description of each column of `exact_encoding`, in the order in which the space declares variables."""
     names = VariableNames(space)
     return tuple(column for v in space.variables.values() for column in _columns(v, names.name_of(v.node)))

@@ -297,9 +297,8 @@ class Questions:
         if isinstance(part, Real) and part.least == part.greatest:
             return FixedPiece(part.least)
         reduction = reduce_domain(part, self._accepts, self._points)
-        if isinstance(part, Categorical) or not isinstance(reduction, IdentityReduction):
-            return DrawnPiece(self._make_name(name, node, part), reduction)
-        if self._sharing != "ranges":
+        is_range = isinstance(reduction, IdentityReduction) and not isinstance(part, Categorical)
+        if self._sharing != "ranges" or not is_range:
             return DrawnPiece(self._make_name(name, node, part), reduction)
         place = index_of_containing_domain(split_into_simple(node.domain), part.representative)
         return DrawnPiece(self._make_name(name, node, place), reduction)
@@ -311,11 +310,10 @@ class Questions:
         signature: tuple[object, ...] = (self._signature(fork),)
         name = self._make_name(wanted, fork.node, signature)
         first = self.by_name.get(name)  # the fork with whose shares the options of this name are drawn
-        if isinstance(first, CaseSplit) and (shares := self.case_weights.shares(fork)) != self.case_weights.shares(
-            first
-        ):
-            return self._make_name(wanted, fork.node, (*signature, *(shares or ())))
-        return name
+        if not isinstance(first, CaseSplit):
+            return name
+        shares, others = map(self.case_weights.case_probabilities, (fork, first))
+        return name if shares == others else self._make_name(wanted, fork.node, (*signature, *(shares or ())))
 
     def _signature(self, part: UnfoldedPart) -> int:
         """Return a number that is equal for parts that ask equal questions about one variable or use of a chain."""

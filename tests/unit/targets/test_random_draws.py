@@ -120,7 +120,7 @@ stage e = M { n : int[1, 2] = 1, w1 : int[1, 9] = 1, w2 : int[1, w1] = 1 when n 
 @pytest.mark.parametrize("target", ["configspace", "hyperopt", "nevergrad", "optuna", "sklearn"])
 def test_what_decides_which_quantiles_are_active_is_declared(target: str) -> None:
     form: Any = ACTIVE_RELATED.compile(target, relations="quantiles")
-    reasons = form.origin[0].random_draws.reasons(form.form)
+    reasons = form.origin[0].random_draws.deviation_reasons(form.form)
     assert {"e.n", "e.w1", "e.w2"} <= reasons.keys()
     if target != "sklearn":
         assert reasons.keys() == {"e.n", "e.w1", "e.w2"}

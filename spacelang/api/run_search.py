@@ -256,11 +256,11 @@ def _warn_of_nonmembers(found: "ArchiveSuggestions") -> None:
         warnings.warn(found.non_member_message, stacklevel=5)
 
 
-def _refuse_arguments(given: Mapping[str, object], what: str) -> None:
-    """Raise ValueError if an argument is given that cannot be combined with `what`."""
+def _refuse_arguments(given: Mapping[str, object], other: str) -> None:
+    """Raise ValueError if an argument is given that cannot be combined with `other`."""
     for name, value in given.items():
         if not (value is None or value is False or (isinstance(value, tuple) and not value)):
-            raise ValueError(f"the argument `{name}` cannot be used with {what}: leave it out")
+            raise ValueError(f"the argument `{name}` cannot be used with {other}: leave it out")
 
 
 def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "tuple[Constraint, ...]":

@@ -222,8 +222,8 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         }
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
-            what = f"the space bounds `{bound}`, which `{type(self).__name__}` does not measure"
-            raise ValueError(f"{what}: use `spacelang.search`")
+            problem = f"the space bounds `{bound}`, which `{type(self).__name__}` does not measure"
+            raise ValueError(f"{problem}: use `spacelang.search`")
         if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits

@@ -93,7 +93,7 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     if (positive := positive_class_of(prepared.objective)) is not None:
         print_note(
             positive.description,
-            "if the other class is to be positive, rename the labels so that it sorts last, for example to 0 and 1",
+            "to make the other class positive, rename the labels so that this class sorts last, for example to 0 and 1",
         )
     searched = prepared.search_coverage
     if searched.unsearched_hyperparameters_sentence:

@@ -92,16 +92,17 @@ def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntr
     numbers = {slot.name for _, slot in slots if not isinstance(slot.part, Categorical)}
     always = _unconditional_names(form.questions, form.questions.parts)
     searched = always & numbers if sampler in NUMERIC_SAMPLERS else always
-    what = "numbers" if sampler in NUMERIC_SAMPLERS else "values"
+    hyperparameters = "numbers" if sampler in NUMERIC_SAMPLERS else "values"
     message = (
-        f"`{sampler}` searches only {what} that are active in every trial, and `{form.questions.space.name}` has none"
+        f"`{sampler}` searches only {hyperparameters} that are active in every trial, "
+        f"but `{form.questions.space.name}` has none"
     )
     require(bool(searched) or not names, message, "use `sampler=TPESampler`, which searches the whole space")
     drawn = len(names - searched)
     if not drawn:
         return ()
     message = (
-        f"`{sampler}` searches only {what} that are active in every trial;"
+        f"`{sampler}` searches only {hyperparameters} that are active in every trial;"
         f" it draws the other {drawn} of {len(names)} values at random"
     )
     return (ReportEntry("sampler", Preservation.APPROXIMATED, message),)

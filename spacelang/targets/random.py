@@ -67,11 +67,11 @@ class Random:
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(lambda _: True),
-        Construct.DECISIONS: (exact("the index of the alternative"),),
-        Construct.NESTED: (exact("the index of the alternative, NaN where the decision is not reached"),),
-        Construct.ORDERS: (exact("the index of the order of the steps"),),
-        Construct.UNIONS: (exact("the index of the part, and the value within it"),),
-        Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
+        Construct.DECISIONS: (exact("a column with the index of the alternative"),),
+        Construct.NESTED: (exact("a column with the index of the alternative, NaN where the decision is not reached"),),
+        Construct.ORDERS: (exact("a column with the index of the order of the steps"),),
+        Construct.UNIONS: (exact("columns with the index of the part, and with the value within the part"),),
+        Construct.CONDITIONS: (exact("the column is NaN where the hyperparameter is not active"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("every row satisfies the constraints"), RARELY_SATISFIED)),
         Construct.TESTED: (exact("every row is tested with the constraint"),),
         Construct.DEFAULTS: (exact("the row of the default configuration is included"),),

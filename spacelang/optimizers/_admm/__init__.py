@@ -391,6 +391,6 @@ def lower_for_admm(target: Admm, structures: Structures) -> AdmmForm:
         return target.lower(structures).form
     except RefusedError as error:
         refused = (each for each in error.report if each.status is Preservation.REFUSED)
-        why = "; ".join(f"{each.construct}{each.lines_text}: {each.message}" for each in refused)
-        message = f"this optimizer cannot search `{structures.space.name}`: {why}"
+        reason = "; ".join(f"{each.construct}{each.lines_text}: {each.message}" for each in refused)
+        message = f"this optimizer cannot search `{structures.space.name}`: {reason}"
         raise OptionError(message, "try another optimizer; `random` can search any space") from error

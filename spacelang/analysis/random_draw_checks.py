@@ -1,6 +1,7 @@
 """Checks of random draws: report constraints that make them approximate, and those only tested after each draw."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -22,30 +23,41 @@ from spacelang.text import Span
 
 if TYPE_CHECKING:
     from spacelang.sampling.draw_acceptance import AcceptanceRate
+    from spacelang.sampling.sampler import Sampler
 
 STRUCTURES_TRIED: Final = 64
 STRUCTURES_MEASURED: Final = 4_096  # The number of random structures in whose situations the shares are measured
 MAX_NAMES: Final = 3  # The maximum number of hyperparameters that a message names
 MAX_RELATED: Final = 3  # The maximum number of further constraints that a message shows
+NOT_MEASURED: Final = "draws are repeated until one passes the test; how many pass is measured if NumPy is installed"
 
 
 def check_random_draws(structures: Structures, report: DiagnosticCollector) -> None:
     """Report constraints that make random draws approximate, or that are only tested after each draw.
 
-    Few spaces have such constraints: the sampler, which needs NumPy, is imported only for them.
+    Few spaces have such constraints: the sampler is imported only for them. Without NumPy, which it needs, constraints
+    that are tested after each draw are still reported, but not how many draws pass.
     """
-    if any(len(addresses) > MAX_EXACT_RANGES for addresses in _tied_addresses(structures)):
-        _check_ties(structures, report)
+    is_tied = any(len(addresses) > MAX_EXACT_RANGES for addresses in _tied_addresses(structures))
+    sampler = _sampler(structures) if is_tied or structures.tested_expressions else None
+    if is_tied and sampler is not None:
+        _check_ties(structures.space, sampler, report)
     if structures.tested_expressions:
-        _check_tests(structures, report)
+        _check_tests(structures, sampler, report)
 
 
-def _check_ties(structures: Structures, report: DiagnosticCollector) -> None:
-    """Report the first constraint that connects too many ranges for exact random draws."""
+def _sampler(structures: Structures) -> "Sampler | None":
+    """Return a sampler of a space, or None if NumPy is not installed."""
+    if find_spec("numpy") is None:
+        return None
     from spacelang.sampling.sampler import Sampler
 
-    space = structures.space
-    for addresses in Sampler(structures).approximately_sampled_addresses(STRUCTURES_TRIED):
+    return Sampler(structures)
+
+
+def _check_ties(space: Space, sampler: "Sampler", report: DiagnosticCollector) -> None:
+    """Report the first constraint that connects too many ranges for exact random draws."""
+    for addresses in sampler.approximately_sampled_addresses(STRUCTURES_TRIED):
         tied = {*addresses}
         constraint = next((c for c in space.constraints if not tied.isdisjoint(references(c.expression))), None)
         if constraint is not None:
@@ -68,15 +80,18 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
     ]
 
 
-def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
+def _check_tests(structures: Structures, sampler: "Sampler | None", report: DiagnosticCollector) -> None:
     """Report, as one note, the statements that are only tested after each draw.
 
     Report statements that too few draws satisfy as problems of their own.
     """
-    from spacelang.sampling.sampler import Sampler
-
+    if sampler is None:
+        networks = (each for found in structures.structure_model.by_context.values() for each in found)
+        statements_of_all = {statement for each in networks for statement in _tested_statements(each)}
+        _report_tests(sorted(statements_of_all, key=_start), (NOT_MEASURED,), report)
+        return
     least: dict[tuple[_Statement, ...], tuple[ConstraintNetwork, Structure, AcceptanceRate]] = {}
-    for network, taken, share in Sampler(structures).measured_acceptance_rates(STRUCTURES_MEASURED):
+    for network, taken, share in sampler.measured_acceptance_rates(STRUCTURES_MEASURED):
         statements = tuple(_tested_statements(network))
         if statements not in least or share.rate < least[statements][2].rate:
             least[statements] = network, taken, share
@@ -88,9 +103,13 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
         groups = [mine for mine in least if not any({*mine} < {*other} for other in least)]
         groups.sort(key=lambda statements: _start(statements[0]))
         shares = [min(least[each][2].rate for each in least if {*each} <= {*mine}) for mine in groups]
-        first, *others = (statement for statements in groups for statement in statements)
         notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
-        report.add(ConstraintNeedsRejectionSampling(first.span, kind=first.kind, notes=notes, related=_related(others)))
+        _report_tests([statement for statements in groups for statement in statements], notes, report)
+
+
+def _report_tests(statements: "Sequence[_Statement]", notes: tuple[str, ...], report: DiagnosticCollector) -> None:
+    first, *others = statements
+    report.add(ConstraintNeedsRejectionSampling(first.span, kind=first.kind, notes=notes, related=_related(others)))
 
 
 def _rarely_satisfied(

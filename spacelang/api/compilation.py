@@ -221,13 +221,13 @@ def _check_random_draws(
 
     There is no law either if the draws differ, but only where the target declares the reason.
     """
-    from spacelang.targets._draw_distances import draw_distances
+    from spacelang.targets._draw_distances import measure_draw_distances
 
     declared = getattr(type(form.origin[0]), "random_draws", None) if form.origin else None
     if declared is None:
         return None, []
     members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
-    found = draw_distances(declared, members, structures, form, rng)
+    found = measure_draw_distances(declared, members, structures, form, rng)
     undeclared = found.undeclared_distances
     if found.large_distances and not undeclared:
         return found, []

@@ -78,7 +78,7 @@ def run_steps(
         listener = SilentListener() if listener is None else listener
         title = f"{searched.name} with {prepared.optimizer.name}"
         listener = LoggingListener(listener, title, prepared.objective.metric, earlier)
-        listener = CallbackListener(listener, callbacks, earlier)
+        listener = CallbackListener(listener, callbacks, earlier, prepared.objective.metric)
         outcome = yield from _run_loop(prepared, optimizer, executor, searched, terms, storage, listener, answer_time)
     predictions = best.predictions if isinstance(best, BestPredictionsStorage) else {}
     return make_result(prepared, outcome, store, terms.initial or (), predictions)

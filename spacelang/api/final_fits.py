@@ -167,8 +167,8 @@ def check_ensemble(found: "Ensemble") -> "Ensemble | None":
     if not found.members:
         raise RefitError(found.left_out, members=True)
     if found.left_out:
-        what = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
-        warnings.warn(f"{what}: {failures_text(found.left_out)}", stacklevel=SHOWN_FRAME)
+        problem = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
+        warnings.warn(f"{problem}: {failures_text(found.left_out)}", stacklevel=SHOWN_FRAME)
     return found
 
 

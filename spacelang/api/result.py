@@ -393,8 +393,8 @@ class Result:
 
     @property
     def incumbent(self) -> "pd.DataFrame":
-        """A table of the incumbent over time: seconds, number of the trial as in `trials`, loss."""
+        """A table of the incumbent over time: seconds, number of the trial as in `trials`, score, loss."""
         from spacelang.api.result_views import incumbent_table
 
         check_single_objective(self.objective)
-        return incumbent_table(self.outcome)
+        return incumbent_table(self.outcome, self.objective.metric)

@@ -72,10 +72,10 @@ def trials_table(outcome: "Outcome", objective: ObjectiveInfo) -> pd.DataFrame:
     )
 
 
-def incumbent_table(outcome: "Outcome") -> pd.DataFrame:
+def incumbent_table(outcome: "Outcome", metric: "LossName") -> pd.DataFrame:
     """Return the table of `Result.incumbent`."""
-    points = [(point.seconds, point.trial, point.loss) for point in outcome.curve]
-    return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
+    points = [(point.seconds, point.trial, metric.score(point.loss), point.loss) for point in outcome.curve]
+    return pd.DataFrame(points, columns=["seconds", "trial", "score", "loss"])
 
 
 def pareto_front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName]") -> pd.DataFrame:

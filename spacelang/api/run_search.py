@@ -15,13 +15,13 @@ from spacelang.api.experiment_run import check_success, run_experiment
 from spacelang.api.options import PATH, accept_options, check_argument, check_argument_types, options_of
 from spacelang.api.result import Result
 from spacelang.api.resuming import ResumableRun, choose_resumed_space, open_resumable_run, uses_loss_table
+from spacelang.api.row_warnings import row_warnings
 from spacelang.api.run_options import RunOptions, SearchOptions, SearchResumeOptions
 from spacelang.api.search_data import (
     BlackBoxData,
     TabularData,
     choose_default_space,
     default_space_note,
-    split_warnings,
 )
 from spacelang.api.space import Space, open_space
 from spacelang.errors import remedy_in_python
@@ -133,7 +133,7 @@ def search_on_data(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
-    for message in split_warnings(prepared):
+    for message in row_warnings(prepared):
         warnings.warn(remedy_in_python(message), stacklevel=4)
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
@@ -256,11 +256,11 @@ def _warn_of_nonmembers(found: "ArchiveSuggestions") -> None:
         warnings.warn(found.non_member_message, stacklevel=5)
 
 
-def _refuse_arguments(given: Mapping[str, object], what: str) -> None:
-    """Raise ValueError if an argument is given that cannot be combined with `what`."""
+def _refuse_arguments(given: Mapping[str, object], other: str) -> None:
+    """Raise ValueError if an argument is given that cannot be combined with `other`."""
     for name, value in given.items():
         if not (value is None or value is False or (isinstance(value, tuple) and not value)):
-            raise ValueError(f"the argument `{name}` cannot be used with {what}: leave it out")
+            raise ValueError(f"the argument `{name}` cannot be used with {other}: leave it out")
 
 
 def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "tuple[Constraint, ...]":

@@ -122,12 +122,13 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             rows = "1 row has" if missing == 1 else f"{missing} rows have"
             raise ValueError(f"Input y contains NaN: {rows} no label; drop or label them")
         self._opened, self._weights, self._started = self._space(), params.get("sample_weight"), started
+        self._names = getattr(y, "columns", None)
         try:
             if is_classifier(self.estimator):
                 check_classification_targets(labels)
             super().fit(X, labels, **params)
         finally:
-            for name in ("_opened", "_weights", "_started", "_run"):
+            for name in ("_opened", "_weights", "_started", "_names", "_run"):
                 self.__dict__.pop(name, None)
         if self.refit:
             # A plain scikit-learn pipeline; raises the error if it could not be fitted.
@@ -221,14 +222,15 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         }
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
-            what = f"the space bounds `{bound}`, which `{type(self).__name__}` does not measure"
-            raise ValueError(f"{what}: use `spacelang.search`")
+            problem = f"the space bounds `{bound}`, which `{type(self).__name__}` does not measure"
+            raise ValueError(f"{problem}: use `spacelang.search`")
         if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
         budget = make_budget(space, self.time, options["trials"], self.search_time)
         try:
-            table = with_row_numbers_as_times(make_table(features, labels), self.cv)
+            named = labels if self._names is None else pd.DataFrame(labels, columns=self._names)
+            table = with_row_numbers_as_times(make_table(features, named), self.cv)
             if groups is not None:
                 codes = encode_groups(np.asarray(groups), "`groups`")
                 table = replace(table, relations=replace(table.relations, groups=codes))

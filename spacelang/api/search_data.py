@@ -6,7 +6,7 @@ from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
+from spacelang.api.experiment import EvaluationData, Experiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
 from spacelang.ir.task import RESERVED_NAMES, FidelitySchedule, FunctionGoal, PipelineGoal, ScorerGoal, Task
@@ -207,30 +207,6 @@ class TabularData(EvaluationData):
         return objective
 
 
-def split_warnings(prepared: PreparedExperiment) -> list[str]:
-    """Return warnings about rows split at random: columns by which to split them, and rows on both sides."""
-    objective, experiment = prepared.objective, prepared.experiment
-    if not experiment.data.has_rows:
-        return []
-    from spacelang.runtime.data.labels import target_series
-    from spacelang.runtime.data.profile import find_split_hints
-    from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
-    from spacelang.runtime.evaluation.folds import split_rows
-    from spacelang.runtime.evaluation.objective import DataObjective
-
-    validation = objective.validation
-    if not isinstance(objective, DataObjective) or not isinstance(validation, Holdout | CrossValidation):
-        return []
-    data = objective.dataset
-    if data.relations.times is not None:
-        return []
-    share = repeated_held_out_share(data.features, split_rows(data, validation, experiment.seed))
-    found = [repeated_rows_message(share, "the held-out rows are also training rows")] if share else []
-    target = target_series(data.target)[0]  # of several targets, the first one stands for all
-    hints = () if data.relations.groups is not None else find_split_hints(data.features, target, data.kind)
-    return [*(hint.message for hint in hints), *found]
-
-
 def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> Space:
     """Return the space with its unbound symbols bound to the numbers in `sizes`, as far as they are known.
 
@@ -294,7 +270,7 @@ def choose_default_space(
 
     if isinstance(table.target, pd.DataFrame):
         message = f"the default spaces support only one target, but {describe_targets(table.target)} are several"
-        raise DataError(message, "give a space whose operators take several targets, such as `RandomForestRegressor`")
+        raise DataError(message, "name a space whose operators take several targets; `spacelang init` writes one")
     if not isinstance(table.features, pd.DataFrame):
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")

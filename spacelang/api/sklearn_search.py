@@ -169,13 +169,13 @@ class SklearnSearchState:
             return
         if not self.evaluated:
             raise ValueError("the time limit was reached before the first trial")
-        what = f"{self.failed} of {self.evaluated} trials failed"
+        problem = f"{self.failed} of {self.evaluated} trials failed"
         if self.failed == self.evaluated:
-            why = None if self.weightless else self._default_pipeline_error(judge)
+            reason = None if self.weightless else self._default_pipeline_error(judge)
             raise ValueError(
-                f"{what}; the default pipeline: {why}" if why else f"{what}: {self._failure_reason}"
-            ) from why
-        warnings.warn(f"{what}: {self._failure_reason}", FitFailedWarning, stacklevel=5)
+                f"{problem}; the default pipeline: {reason}" if reason else f"{problem}: {self._failure_reason}"
+            ) from reason
+        warnings.warn(f"{problem}: {self._failure_reason}", FitFailedWarning, stacklevel=5)
 
     @property
     def _failure_reason(self) -> str:
@@ -224,8 +224,10 @@ def task_splitter(space: Space, seed: int) -> Any:
     """
     validation = None if space.task is None else space.task.validation
     if validation is not None and options_of(validation):
-        what = f"`validate {describe_validation(validation)}` names a column, which scikit-learn would use as a feature"
-        raise ValueError(f"{what}: pass `cv`, and `groups` to `fit`, as for `GridSearchCV`, or use `search`")
+        problem = (
+            f"`validate {describe_validation(validation)}` names a column, which scikit-learn would use as a feature"
+        )
+        raise ValueError(f"{problem}: pass `cv`, and `groups` to `fit`, as for `GridSearchCV`, or use `search`")
     is_classification = is_classifier(SpaceEstimator(space.checked))
     match validation:
         case Holdout(share):

@@ -4,6 +4,7 @@ import os.path
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from operator import index
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
@@ -150,8 +151,10 @@ class Space(CachedPropertyMixin):
         """An estimate of a finite number of configurations that is not counted exactly, with an interval, else None.
 
         The estimate draws at most 100,000 configurations without the constraints that are not counted, and tests them.
+        It needs NumPy; without it, there is none.
         """
-        if self.configurations is not None or any(each.domain.size is None for each in self.checked.hyperparameters):
+        is_infinite = any(each.domain.size is None for each in self.checked.hyperparameters)
+        if self.configurations is not None or is_infinite or find_spec("numpy") is None:
             return None
         from spacelang.sampling.count_estimate import estimate_count
 

@@ -253,14 +253,14 @@ def _refuse_unused_options(
     asked = {"a metric": setting.metric, "a validation": setting.validation, "a target column": target_column}
     for setting_name, given in {**asked, "an option for reading files": reading}.items():
         if given is not None:
-            help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
+            help_text = "make another table with `spacelang tabulate`" if is_table else "leave the option out"
             raise InputError(f"{setting_name} has no effect on {named_source}", help_text)
     effect = (
         "an archive cannot find similar data sets" if setting.archive is not None else "no test rows can be reserved"
     )
     if setting.archive is not None or setting.test is not None:
         instead = "give the data set from which the table was made, instead of the table"
-        help_text = instead if is_table else "leave it out"
+        help_text = instead if is_table else "leave the option out"
         raise InputError(f"{named_source} has no rows, so {effect}", help_text)
 
 

@@ -105,15 +105,15 @@ def write_new(output: Path, content: str | bytes) -> None:
         file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
 
 
-def overwrite(output: Path, text: str, *, own: str = "", what: str = "") -> None:
+def overwrite(output: Path, text: str, *, own: str = "", own_name: str = "") -> None:
     """Write a text to a file, and replace an existing file.
 
-    Ends the program if the file cannot be written, or if it is `own`, the file from which the text was made. `what`
-    describes `own` in the message.
+    Ends the program if the file cannot be written, or if it is `own`, the file from which the text was made.
+    `own_name` describes `own` in the message.
     """
     with exit_on_write_error(output):
         if own and output.is_file() and Path(own).is_file() and output.samefile(own):
-            fail(f"`{output}` is {what}", "choose another file with `-o`")
+            fail(f"`{output}` is {own_name}, which is not overwritten", "choose another file with `-o`")
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 

@@ -80,20 +80,20 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.experiment import check_rungs_available
-    from spacelang.api.search_data import split_warnings
+    from spacelang.api.row_warnings import row_warnings
     from spacelang.api.several_objectives import check_supports_several_objectives
     from spacelang.runtime.objective import positive_class_of
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
-    for message in split_warnings(prepared):
+    for message in row_warnings(prepared):
         warn(replace_unprintable(message))
     check_rungs_available(prepared)
     check_supports_several_objectives(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:
         print_note(
             positive.description,
-            "if the other class is to be positive, rename the labels so that it sorts last, for example to 0 and 1",
+            "to make the other class positive, rename the labels so that this class sorts last, for example to 0 and 1",
         )
     searched = prepared.search_coverage
     if searched.unsearched_hyperparameters_sentence:
@@ -194,7 +194,7 @@ def make_run_facts(found: "Result", preparation: str) -> "RunFacts":
     from spacelang.report.trial_results import summarize_held_out_rows
     from spacelang.runtime.objective import objective_names, positive_class_of
     from spacelang.runtime.storage.store import Store
-    from spacelang.targets.mosaic import tree_order
+    from spacelang.targets.mosaic import decisions_in_tree_order
 
     experiment, objective = found.experiment, found.objective
     assert experiment.optimizer is not None
@@ -212,7 +212,9 @@ def make_run_facts(found: "Result", preparation: str) -> "RunFacts":
         searched=found.searched,
         positive=positive_class_of(objective),
         equal_seeds=reproducibility_sentence(experiment.optimizer.plugin, found.objectives),
-        learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
+        learner_key=decisions_in_tree_order(experiment.space.checked)[0].key
+        if experiment.space.checked.decisions
+        else "",
         held_out=held_out,
         starting_points=_starting_points(found),
         objectives=objective_names(objective),

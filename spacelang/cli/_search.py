@@ -121,7 +121,8 @@ class FinishedSearch:
                 "each member satisfies the bounds of the task, but the ensemble as a whole may violate them",
             )
         time = self.answer_time
-        left = time.seconds_left if time is not None and time.is_enforced else None
+        is_limited = time is not None and time.is_enforced and outcome.ended != "interrupted"
+        left = time.seconds_left if time is not None and is_limited else None
         start = None if time is None else time.costs.preceding_seconds
         print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left, start), self.data)
         if with_code:

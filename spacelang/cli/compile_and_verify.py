@@ -68,7 +68,7 @@ def compile_command(
         # The name of a space may be that of its file, which may have control characters.
         print("\n".join(map(replace_unprintable, text.split("\n"))))
     else:
-        overwrite(output, text + "\n", own=space, what="the space itself")
+        overwrite(output, text + "\n", own=space, own_name="the space itself")
 
 
 def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:
@@ -79,7 +79,10 @@ def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, spa
         return str(lowered.form.to_dot())
     if format_ is Format.PYTHON:
         if not isinstance(lowered.form, SourceForm):
-            fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
+            fail(
+                f"the target `{target}` has no output in Python",
+                "the formats of this target are `json`, `text` and `dot`",
+            )
         if too_long := code_length_warning(lowered, space.checked):
             warn(too_long)
         return python_module(target, lowered, space.checked)

@@ -187,4 +187,4 @@ def import_command(
     if output is None:
         print_file_text(imported.text)
     else:
-        overwrite(output, imported.text, own=file, what="the imported file itself")
+        overwrite(output, imported.text, own=file, own_name="the imported file itself")

@@ -95,15 +95,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
         return
     _print(found, loaded, space, output, metric)
     if taken is not None:
-        kept = (
-            f"{len(taken.unchanged)} of them, whose pipelines are unchanged, are now trials of the new run in `{store}`"
-        )
+        kept = f"{len(taken.unchanged)} migrated trials, whose pipelines are unchanged, are in the new run `{store}`"
         typer.echo(replace_unprintable(kept))
         if again := len(taken.to_evaluate):
-            typer.echo(
-                f"{again} of them will be evaluated again: their pipelines changed or were trained on fewer rows"
-            )
-        typer.echo(replace_unprintable(f"to continue it: `spacelang resume {store}`"))
+            typer.echo(f"{again} migrated trials will run again: their pipelines changed or were trained on fewer rows")
+        typer.echo(replace_unprintable(f"to continue the new run: `spacelang resume {store}`"))
 
 
 def _print(found: "Migration", loaded: "Space", space: str, output: Path | None, metric: "LossName") -> None:
@@ -112,16 +108,16 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None,
     typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
     taken = f", of which the best {len(found.migrated)} are taken" if found.omitted else ""
     filled = _filled_text(found, {each.key for each in loaded.checked.stages})
-    typer.echo(f"{members} of them {'is a member' if members == 1 else 'are members'} of the space{taken}{filled}")
+    typer.echo(f"{members} of these {'is a member' if members == 1 else 'are members'} of the space{taken}{filled}")
     if found.dropped:
         out = len(found.dropped)
-        typer.echo(f"{out} of them {'is not a member' if out == 1 else 'are not members'}:")
+        typer.echo(f"{out} of these {'is not a member' if out == 1 else 'are not members'} of the space:")
         for reason, count in found.drop_reasons[:5]:
             typer.echo(f"  {count} x {replace_unprintable(reason)}")
     if found.migrated:
         best = found.migrated[0]
-        what = f"the best configuration is that of trial {best.trial}, with {metric.describe(best.loss)}"
-        typer.echo(f"{what}: {replace_unprintable(best.configuration.identity)}")
+        sentence = f"the best configuration is that of trial {best.trial}, with {metric.describe(best.loss)}"
+        typer.echo(f"{sentence}: {replace_unprintable(best.configuration.identity)}")
     if output is not None:
         typer.echo(
             replace_unprintable(f"to evaluate these configurations first: `spacelang run {space} --initial {output} …`")

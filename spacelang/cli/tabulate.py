@@ -144,7 +144,11 @@ def _tabulate(
     try:
         write_table(table, output)
     except InputError as error:
-        fail(error.message, f"write it to another place: `spacelang resume {place} -o TABLE.npz`", status=BAD_INPUT)
+        fail(
+            error.message,
+            f"write the table to another place: `spacelang resume {place} -o TABLE.npz`",
+            status=BAD_INPUT,
+        )
     _report(table, outcome, output, place, as_json=as_json)
 
 

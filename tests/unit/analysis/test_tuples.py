@@ -15,7 +15,7 @@ from spacelang.api.initial_configurations import (
 )
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.space import Operator, TupleParameter, operators
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.report.pipeline_module import builder_code
 from spacelang.serialization.difference import list_differing_facts
 from spacelang.serialization.space_text import space_to_text

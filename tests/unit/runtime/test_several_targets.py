@@ -207,8 +207,10 @@ def test_commands_take_several_targets_or_say_why_not(
     table = pd.DataFrame(features, columns=["a", "b", "c"]).assign(one=labels[:, 0], two=labels[:, 1])
     table.to_csv("rows.csv", index=False)
     columns = ("--target-column", "one", "--target-column", "two")
-    assert run(["init", "rows.csv", *columns]) == 1
-    assert "are several targets, and the operators of starter spaces take one" in capsys.readouterr().err
+    assert run(["init", "rows.csv", *columns]) == 0
+    written = capsys.readouterr().out
+    assert "run rows.space --data rows.csv --target-column one --target-column two\n" in written
+    assert "a multi-label classification" in written
     text = "stage estimator = KNeighborsClassifier { n_neighbors : {1, 3} } | DecisionTreeClassifier"
     Path("some.space").write_text(text)
     options = ("--data", "rows.csv", *columns, "--workers", "0", "--validate", "holdout(0.5)")

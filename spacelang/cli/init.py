@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from spacelang.api.run_options import ReadingOptions, target_column_or_columns
-from spacelang.cli._output import check_output_is_new, fail, print_note, warn, write_new
-from spacelang.cli._process import BAD_INPUT, print_file_text
+from spacelang.cli._output import exit_if_output_exists, print_note, print_warning, write_new_file
+from spacelang.cli._process import print_file_content
 from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 
@@ -26,9 +26,10 @@ def command(
 ) -> None:
     """Write a space to start from: stages, ranges and a task for the data, with explaining comments.
 
-    The space depends on the types of the columns, on missing values, on the number of rows and on the labels. Warnings
-    name columns that look like identifiers, dates or numbers written as text. They also name data with which no run can
-    start: infinite values, or a class with a single row. Existing files are not overwritten.
+    The space depends on the types of the columns, on missing values, on the number of rows and on the labels, which may
+    be several columns (`--target-column` for each). Warnings name columns that look like identifiers, dates or numbers
+    written as text. They also name data with which no run can start: infinite values, or a class with a single row.
+    Existing files are not overwritten.
 
     Example: `spacelang init my.csv --target-column price -o my.space`
     """
@@ -38,28 +39,20 @@ def command(
     from spacelang.starter_spaces import starter_space_text
 
     if output is not None:
-        check_output_is_new(output)
+        exit_if_output_exists(output)
     reading = select_read_options(options)
     target = target_column_or_columns(target_column)
-    if isinstance(target, tuple):
-        names = " and ".join(f"`{name}`" for name in target)
-        fail(
-            f"{names} are several targets, and the operators of starter spaces take one",
-            "write a space of operators that take several, such as `RandomForestRegressor`, `Ridge` or "
-            "`KNeighborsClassifier`",
-            status=BAD_INPUT,
-        )
     found = profile_table(load_dataset(data, target, reading))
     for refused in found.refused:
-        warn(replace_unprintable(refused))
+        print_warning(replace_unprintable(refused))
     for warning in found.warnings:
         print_note(warning)
-    labels = "" if target is None else f" --target-column {quote(target)}"
+    labels = "".join(f" --target-column {quote(each)}" for each in target_column or ())
     text = starter_space_text(
         found, data, f"{labels}{reading.command_options}", None if output is None else str(output)
     )
     if output is None:
-        print_file_text(text)
+        print_file_content(text)
     else:
-        write_new(output, text)
+        write_new_file(output, text)
         typer.echo(f"wrote `{output}`; next: `spacelang check {quote(str(output))}`")

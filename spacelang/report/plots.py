@@ -104,8 +104,8 @@ def _draw_importance(run_data: RunData, axes: "Axes | None") -> "Axes":
     if found is None:
         raise ValueError("the space of the run has no variables, so there are no importances to plot")
     if found.has_too_few_trials:
-        what = f"importances need at least {MIN_TRIALS} successful trials, and the run has {found.trials}"
-        raise ValueError(f"{what}: search longer, or use `plot('parallel')`")
+        problem = f"importances need at least {MIN_TRIALS} successful trials, and the run has {found.trials}"
+        raise ValueError(f"{problem}: search longer, or use `plot('parallel')`")
     if not found.rows:
         raise ValueError("no importances to plot: forests fitted to the trials do not explain their losses")
     rows = found.rows[::-1]
@@ -129,8 +129,8 @@ def _draw_parallel(run_data: RunData, axes: "Axes | None") -> "Axes":
     """Draw trials as lines across the axes of variables; the last axis is the score."""
     found = make_parallel_plot(run_data, compute_importances(run_data))
     if found is None:
-        what = "parallel coordinates need two successful trials on all rows, and a variable that is active in one"
-        raise ValueError(f"{what}: search longer")
+        problem = "parallel coordinates need two successful trials on all rows, and a variable that is active in one"
+        raise ValueError(f"{problem}: search longer")
     axes = _new_axes(max(SIZE[0], 1.0 + AXIS_WIDTH * len(found.axes)), 4.6) if axes is None else axes
     at = [each.at for each in found.axes]
     for lines, colour, width in ((found.other_lines, QUIET, 0.5), (found.best_lines, STRONG, 1.3)):

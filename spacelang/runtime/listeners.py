@@ -7,7 +7,7 @@ from typing import Protocol, Self, TypeAlias
 
 from spacelang.deprecation import plugin_attribute, renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import LossName
+from spacelang.ir.trial import UNNAMED_LOSS, LossName
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 
@@ -95,11 +95,22 @@ class Closeable:
 class FinishedTrial:
     """A finished trial of a search, as callbacks get it.
 
-    `record` is the record of the trial, and `best` that of the best trial so far, which may be the same.
+    `record` is the record of the trial, and `best` that of the best trial so far, which may be the same. `metric` is
+    the name of its score.
     """
 
     record: TrialRecord
     best: TrialRecord
+    metric: LossName = UNNAMED_LOSS
+
+    def __repr__(self) -> str:
+        """Return the number of the trial, its score or its failure, and the best score so far."""
+        facts = [f"trial {self.number}", f"{self.status}: {self.reason}" if self.reason else self.status]
+        if self.loss is not None:
+            facts[1] = self.metric.describe(self.loss)
+        if self.best_loss is not None:
+            facts.append("the best so far" if self.is_best else f"best {self.metric.describe(self.best_loss)}")
+        return f"FinishedTrial({', '.join(facts)})"
 
     @property
     def number(self) -> int:
@@ -130,6 +141,16 @@ class FinishedTrial:
     def loss(self) -> float | None:
         """The loss; None if the trial failed."""
         return self.record.trial.loss
+
+    @property
+    def score(self) -> float | None:
+        """The score that the loss stands for, such as the AUROC; None if the trial failed."""
+        return self.metric.maybe_score(self.loss)
+
+    @property
+    def best_score(self) -> float | None:
+        """The score of the best trial so far; None if none has succeeded."""
+        return self.metric.maybe_score(self.best_loss)
 
     @property
     def best_loss(self) -> float | None:
@@ -167,16 +188,18 @@ class CallbackStopError(Exception):
 class CallbackListener(ForwardingListener):
     """A listener that passes events on, and calls the user's callbacks after each trial that is not replayed."""
 
-    def __init__(self, listener: Listener, callbacks: Iterable[Callback], earlier_trials: int) -> None:
+    def __init__(
+        self, listener: Listener, callbacks: Iterable[Callback], earlier_trials: int, metric: LossName
+    ) -> None:
         super().__init__(listener, earlier_trials)
-        self._callbacks = (*callbacks,)
+        self._callbacks, self._metric = (*callbacks,), metric
 
     def on_trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Pass the event on, and call the callbacks if the trial is new; raise CallbackStopError to stop the run."""
         super().on_trial(record, best)
         if record.index <= self._earlier_trials:
             return
-        stops, finished = False, FinishedTrial(record, best)
+        stops, finished = False, FinishedTrial(record, best, self._metric)
         for callback in self._callbacks:
             try:
                 stops = callback(finished) is True or stops

@@ -445,16 +445,16 @@ class _SpaceWriter:
         return ast.Parameter(make_word(parameter.name), domain, default, condition, marks, NO_SPAN)
 
     def _expression_in(
-        self, expression: Expr, what: str, around: str, siblings: set[str], shadowing: set[str]
+        self, expression: Expr, construct: str, around: str, siblings: set[str], shadowing: set[str]
     ) -> ast.Expression:
         """Return an expression for the body of the operator at the address `around`.
 
-        Raises UnwritableSpaceError, with the text `what`, if a parameter hides the name of a stage in it.
+        Raises UnwritableSpaceError, with the text `construct`, if a parameter hides the name of a stage in it.
         """
         shadowed = self._wording.find_shadowed_address(expression, shadowing)
         if shadowed is not None:
             raise UnwritableSpaceError(
-                f"a `.space` file cannot express {what} on the stage `{shadowed}`: "
+                f"a `.space` file cannot express {construct} on the stage `{shadowed}`: "
                 "a parameter of the operator has the same name"
             )
         return self._wording.expression_node(expression, around, siblings)

@@ -57,6 +57,9 @@ def _heading(data: TableProfile, reference: str, options: str, place: str | None
 
 
 def _labels(data: TableProfile) -> str:
+    if data.targets > 1:
+        task = "0 or 1: a multi-label classification" if data.kind == "classification" else "numbers: a regression"
+        return f"The {data.targets} columns of labels are {task}. Only operators that take several targets are here."
     if data.kind == "regression":
         return "The labels are numbers: a regression task."
     shares = [f"{label} {rows / data.rows:.1%}" for label, rows in data.classes]
@@ -102,9 +105,9 @@ def _encoder(data: TableProfile) -> str:
     if most.distinct < MANY_VALUES:
         return format_as_comment(note) + stage_text.encoder_stage_text(data.kind)
     joined = f"{note} Rare values are merged into one, so that no column is encoded to thousands of columns."
-    return format_as_comment(joined) + stage_text.encoder_stage_text(
-        data.kind, min(stage_text.MAX_CATEGORIES, most.distinct)
-    )
+    kept = min(stage_text.MAX_CATEGORIES, most.distinct)
+    stage = stage_text.encoder_stage_text(data.kind, kept, takes_several=data.targets > 1)
+    return format_as_comment(joined) + stage
 
 
 def _text_vectorizer(data: TableProfile) -> str:
@@ -127,7 +130,8 @@ def _selector(data: TableProfile) -> str:
         "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
         "without it, the default is the first one."
     )
-    return format_as_comment(note) + stage_text.feature_selection_stage_text(data.kind, is_sparse=data.is_sparse)
+    stage = stage_text.feature_selection_stage_text(data.kind, is_sparse=data.is_sparse, takes_several=data.targets > 1)
+    return format_as_comment(note) + stage
 
 
 def _estimator(data: TableProfile) -> str:
@@ -180,6 +184,7 @@ def _learners(data: TableProfile) -> list[Learner]:
         if not each.package
         and (each.most_rows is None or data.rows <= each.most_rows)
         and (each.takes_sparse or not data.is_sparse)
+        and (each.takes_several or data.targets == 1)
     ]
 
 
@@ -189,7 +194,7 @@ def _task(data: TableProfile) -> str:
     hint = data.split_hint
     lines = [f"  validate {validate if hint is None else hint.validation_text}\n"]
     if hint is not None:
-        role = "It is no feature." if hint.is_group else "It is a feature only with `, keep` after its name."
+        role = "It is not used as a feature" + ("." if hint.is_group else ", unless `, keep` follows its name.")
         lines.insert(0, format_as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
     for other in data.split_hints:
         if other is not hint:
@@ -209,6 +214,8 @@ def _task(data: TableProfile) -> str:
 def _metric(data: TableProfile) -> str:
     if data.kind == "regression":
         return "r2"
+    if data.targets > 1:
+        return "f1_macro"
     return "roc_auc" if len(data.classes) == 2 else "balanced_accuracy"
 
 

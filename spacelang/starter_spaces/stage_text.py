@@ -50,8 +50,9 @@ class Learner:
     """An alternative of the last stage: an `operator` called `name`, with the lines of its body in `members`.
 
     With more than `most_rows` rows it is too slow for a first search. `takes_sparse` is False if it cannot fit sparse
-    data, `is_scaled` is True if it needs scaled columns, and `has_weights` if it can balance the classes by weights. It
-    is available only if the caller allows its `package`; an empty `package` stands for scikit-learn.
+    data, `is_scaled` is True if it needs scaled columns, `has_weights` if it can balance the classes by weights, and
+    `takes_several` if it can be fitted to several targets. It is available only if the caller allows its `package`; an
+    empty `package` stands for scikit-learn.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Learner:
     takes_sparse: bool = True
     is_scaled: bool = False
     has_weights: bool = False
+    takes_several: bool = False
     package: str = ""
 
     def alternative_text(self, *, weighs: bool) -> str:
@@ -70,10 +72,11 @@ class Learner:
         return f"| {self.operator} as {self.name} {{\n{inside}    }}\n"
 
 
-def encoder_stage_text(kind: Kind, max_categories: int | None = None) -> str:
+def encoder_stage_text(kind: Kind, max_categories: int | None = None, *, takes_several: bool = False) -> str:
     """Return the text of the stage that encodes categories.
 
-    With `max_categories`, rare categories of a column are merged, so that at most this many remain.
+    With `max_categories`, rare categories of a column are merged, so that at most this many remain. If it
+    `takes_several`, it can be fitted to several targets.
     """
     kept = "" if max_categories is None else f"max_categories : int[5, {max_categories}] log = 10\n"
     unknown = "ignore" if max_categories is None else "infrequent_if_exist"
@@ -91,21 +94,26 @@ stage encoder =
       unknown_value = -1
       encoded_missing_value = -2
     }}
-{"" if max_categories is None else by_labels}"""
+{"" if max_categories is None or takes_several else by_labels}"""
 
 
-def feature_selection_stage_text(kind: Kind, *, is_sparse: bool = False) -> str:
-    """Return the text of the stage that selects features; every alternative leaves at least one feature."""
+def feature_selection_stage_text(kind: Kind, *, is_sparse: bool = False, takes_several: bool = False) -> str:
+    """Return the text of the stage that selects features; every alternative leaves at least one feature.
+
+    If it `takes_several`, it can be fitted to several targets.
+    """
     score = "f_classif" if kind == "classification" else "f_regression"
     sparse = "TruncatedSVD { n_components : int[2, min(100, n_features)] log = 10 }"
     joined = sparse if is_sparse else "PCA { n_components : float[0.5, 0.99] = 0.95 }"
-    return f"""\
-stage selector =
+    best = f"""\
   | SelectPercentile {{
       score_func = {score}
       percentile : int[min(100, max(10, ceil(100 / n_features))), 100] = 50
     }}
-  | {joined}
+"""
+    return f"""\
+stage selector =
+{"" if takes_several else best}  | {joined}
   | none @default
 """
 
@@ -175,12 +183,18 @@ LIGHTGBM: Final = (
 )
 CLASSIFIERS: Final = (
     Learner("boosting", "HistGradientBoostingClassifier", BOOSTING, takes_sparse=False, has_weights=True),
-    Learner("forest", "RandomForestClassifier", (*FOREST, "criterion : {gini, entropy} = gini"), has_weights=True),
-    Learner("extra_trees", "ExtraTreesClassifier", TREES, has_weights=True),
+    Learner(
+        "forest",
+        "RandomForestClassifier",
+        (*FOREST, "criterion : {gini, entropy} = gini"),
+        has_weights=True,
+        takes_several=True,
+    ),
+    Learner("extra_trees", "ExtraTreesClassifier", TREES, has_weights=True, takes_several=True),
     Learner("linear", "LogisticRegression", ("C : float[1e-3, 1e3] log = 1", "max_iter = 1000"), has_weights=True),
-    Learner("neighbors", "KNeighborsClassifier", NEIGHBOURS, NEIGHBOUR_ROWS, is_scaled=True),
+    Learner("neighbors", "KNeighborsClassifier", NEIGHBOURS, NEIGHBOUR_ROWS, is_scaled=True, takes_several=True),
     Learner("kernel", "SVC", KERNEL, KERNEL_ROWS, is_scaled=True, has_weights=True),
-    Learner("network", "MLPClassifier", NETWORK, is_scaled=True),
+    Learner("network", "MLPClassifier", NETWORK, is_scaled=True, takes_several=True),
     Learner("xgboost", "xgboost.XGBClassifier", XGBOOST, package="xgboost"),
     Learner("lightgbm", "lightgbm.LGBMClassifier", LIGHTGBM, has_weights=True, package="lightgbm"),
 )
@@ -191,10 +205,10 @@ REGRESSORS: Final = (
         (*BOOSTING, "loss : {squared_error, absolute_error} = squared_error"),
         takes_sparse=False,
     ),
-    Learner("forest", "RandomForestRegressor", FOREST),
-    Learner("extra_trees", "ExtraTreesRegressor", TREES),
-    Learner("linear", "Ridge", ("alpha : float[1e-3, 1e4] log = 1",)),
-    Learner("neighbors", "KNeighborsRegressor", NEIGHBOURS, NEIGHBOUR_ROWS, is_scaled=True),
+    Learner("forest", "RandomForestRegressor", FOREST, takes_several=True),
+    Learner("extra_trees", "ExtraTreesRegressor", TREES, takes_several=True),
+    Learner("linear", "Ridge", ("alpha : float[1e-3, 1e4] log = 1",), takes_several=True),
+    Learner("neighbors", "KNeighborsRegressor", NEIGHBOURS, NEIGHBOUR_ROWS, is_scaled=True, takes_several=True),
     Learner("kernel", "SVR", (*KERNEL, "epsilon : float[0.001, 1] log = 0.1"), KERNEL_ROWS, is_scaled=True),
     Learner(
         "network",
@@ -202,6 +216,7 @@ REGRESSORS: Final = (
         # Without scaling, the gradients overflow if the labels are far from 0.
         ("transformer = StandardScaler", "regressor = MLPRegressor {", *NETWORK, "}"),
         is_scaled=True,
+        takes_several=True,
     ),
     Learner("xgboost", "xgboost.XGBRegressor", XGBOOST, package="xgboost"),
     Learner("lightgbm", "lightgbm.LGBMRegressor", LIGHTGBM, package="lightgbm"),

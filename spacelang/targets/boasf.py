@@ -19,7 +19,7 @@ from spacelang.ir.domain import Domain, describe
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.sampling.sampler import Sampler
 from spacelang.serialization.definition import space_to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text

@@ -21,7 +21,7 @@ from spacelang.ir.expr import INACTIVE, Arithmetic, Call, Constant, Expr, Refere
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, computed_parameters
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.report.computed_parameter_code import ComputedParameterCodeWriter
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.space_text import space_to_text

@@ -16,7 +16,9 @@ from spacelang.ir.expr import INACTIVE, InactiveValue, Lookup
 from spacelang.ir.space import Space, order_name
 from spacelang.ir.value import identity_key
 from spacelang.ir.walk import Assignment
-from spacelang.reductions.domains import (
+from spacelang.reductions.branch_flattening import BranchCase, flatten_branch
+from spacelang.reductions.case_splits import unfold_into_case_splits
+from spacelang.reductions.domain_reductions import (
     ClosedRangeReduction,
     GridReduction,
     IdentityReduction,
@@ -27,10 +29,8 @@ from spacelang.reductions.domains import (
     reductions_of,
     split_into_simple,
 )
-from spacelang.reductions.flattening import BranchCase, flatten_branch
 from spacelang.reductions.space_questions import Question, Questions
-from spacelang.reductions.unfolding import unfold
-from spacelang.reductions.varying_bounds import BoundedParts
+from spacelang.reductions.varying_bounds import PartsWithVaryingBounds
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import log_uniform_probability
@@ -191,7 +191,9 @@ def test_a_value_of_a_union_comes_back_from_its_part_and_its_place_there(
 ) -> None:
     value = data.draw(member(domain))
     structures = Structures(make_space("one", hyperparameter("x", domain, value)))
-    (draw,) = Questions(structures, BoundedParts(unfold(structures)), ACCEPTED[label]).draws.values()
+    (draw,) = Questions(
+        structures, PartsWithVaryingBounds(unfold_into_case_splits(structures)), ACCEPTED[label]
+    ).draws.values()
     answers = draw.encode(value)
     assert repr(draw.ask_value(lambda name, _: answers[name])) == repr(value)
     assert answers.keys() <= draw.questions.keys()
@@ -213,7 +215,7 @@ def test_the_chain_has_the_members_of_the_space(space: Space, label: str) -> Non
     structures = Structures(space)
     if not structures.count:
         return
-    chain = Questions(structures, BoundedParts(unfold(structures)), ACCEPTED[label])
+    chain = Questions(structures, PartsWithVaryingBounds(unfold_into_case_splits(structures)), ACCEPTED[label])
     assert all(ACCEPTED[label](slot.domain) for _, slot in chain.drawn_pieces())
     found = [*everything(chain)]
     assert len(found) == len(set(found))

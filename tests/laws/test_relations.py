@@ -13,7 +13,7 @@ from scipy import stats
 import spacelang as sl
 from spacelang.api.compilation import code_length_warning
 from spacelang.ir.membership import first_exclusion
-from spacelang.reductions.quantile_relations import reduce_to_quantiles
+from spacelang.reductions.quantile_reduction import reduce_to_quantiles
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.targets._lowering import LoweringResult
 from spacelang.testing.small_spaces import draw_integer, draw_one

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import spacelang as sl
+from spacelang.catalog import snapshot
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.profile import ColumnSuspicion, TableProfile, column_warnings, profile_table
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.pipelines.catalogue_access import single_target_operators
 from spacelang.starter_spaces import starter_space_text
+from spacelang.starter_spaces.stage_text import learners_for_kind
 from spacelang.syntax.printer import format_text
 
 from .settings import LAW
@@ -81,6 +84,31 @@ def test_depends_on_the_data() -> None:
             table = pd.DataFrame({name: COLUMNS[name] for name in names})
             texts.add(starter_space_text(profile_table(make_table(table, pd.Series(labels))), "a.csv"))
     assert len(texts) == 6 * len(LABELS)
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_what_is_written_for_several_targets_takes_them(kind: str) -> None:
+    numbers = RNG.normal(size=(ROWS, 2))
+    labels = pd.DataFrame(numbers > 0 if kind == "classification" else numbers, columns=["left", "right"]) + 0
+    names = ["size", "age", "street", *(f"x{place}" for place in range(12))]
+    data = profile_table(make_table(table := pd.DataFrame({name: COLUMNS[name] for name in names}), labels))
+    assert (data.kind, data.label, data.targets) == (kind, "left, right", 2)
+    text = starter_space_text(data, "a.csv")
+    assert "multi-label" in text if kind == "classification" else "a regression" in text
+    space = sl.parse(text)
+    assert not space.warnings
+    assert single_target_operators(space.checked.root) == ()
+    found = sl.search(space, table, labels, trials=2, **PLAIN)
+    assert {*found.trials["status"]} == {"success"}
+    assert found.score_name == ("f1_macro" if kind == "classification" else "r2")
+    with pytest.raises(DataError, match="holds labels such as `a`"):
+        profile_table(make_table(table, labels.assign(left="a")))
+
+
+def test_learners_take_as_many_targets_as_the_catalogue_says() -> None:
+    known = snapshot.load_catalogue().operators
+    for each in (*learners_for_kind("classification"), *learners_for_kind("regression")):
+        assert each.package or known[each.operator].accepts_several_targets == each.takes_several, each.operator
 
 
 @pytest.mark.parametrize("label", ["rare", "price"])

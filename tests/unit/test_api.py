@@ -149,7 +149,7 @@ class TestSearch:
             *sorted({f"param_{key}" for each in result.configurations for key in each}),
         ]
         assert list(result.trials.index) == [1, 2, 3, 4, 5, 6]
-        assert list(result.incumbent.columns) == ["seconds", "trial", "loss"]
+        assert list(result.incumbent.columns) == ["seconds", "trial", "score", "loss"]
         assert result.loss == result.trials["loss"].min() == result.incumbent["loss"].iloc[-1]
         assert result.best_configuration in toy
         assert set(result.best_pipeline.predict(frame)) <= {"setosa", "versicolor", "virginica"}

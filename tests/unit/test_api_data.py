@@ -27,7 +27,8 @@ UNLIMITED = TEXT.replace("MOST", "n_features")
 
 def table(rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
-    numbers = pd.DataFrame({"a": rng.normal(size=rows), "b": rng.normal(size=rows), "c": ["x", "y", "z"] * (rows // 3)})
+    words = ["x", *["x", "y", "z"] * (rows // 3)][:rows]  # not in step with the labels
+    numbers = pd.DataFrame({"a": rng.normal(size=rows), "b": rng.normal(size=rows), "c": words})
     return numbers, np.arange(rows) % 3
 
 

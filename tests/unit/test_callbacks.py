@@ -50,6 +50,22 @@ def test_a_callback_stops_a_run_whose_pipeline_is_fitted_nevertheless() -> None:
     assert found.best_pipeline.predict(features).shape == labels.shape
 
 
+def test_callbacks_get_scores() -> None:
+    """In the direction of the metric, as they are shown everywhere else."""
+    features, labels = load_iris(return_X_y=True)
+    seen: list[sl.FinishedTrial] = []
+    given = {"trials": 4, "workers": 0, "optimizer": "random", "metric": "accuracy", "ensemble": 0}
+    found = sl.search(sl.parse(SPACE), features, labels, callbacks=[seen.append], **given)
+    assert [each.score for each in seen] == [*1 - found.trials["loss"]]
+    assert seen[-1].best_score == found.score == found.incumbent["score"].iloc[-1]
+    assert repr(seen[0]) == f"FinishedTrial(trial 1, accuracy {seen[0].score:.6g}, the best so far)"
+    failed: list[sl.FinishedTrial] = []
+    search(callbacks=[failed.append], trials=29)
+    unlucky = next(each for each in failed if each.loss is None)
+    assert unlucky.score is None
+    assert repr(unlucky).startswith(f"FinishedTrial(trial {unlucky.number}, error: ValueError: unlucky, best loss ")
+
+
 def test_an_error_of_a_callback_ends_the_run_in_order(tmp_path: Path) -> None:
     store, seen = tmp_path / "run.db", list[int]()
 

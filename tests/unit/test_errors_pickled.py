@@ -57,9 +57,12 @@ def test_an_error_is_the_same_in_another_process(does: Callable[[], object], kin
         (lambda: sl.load("blds_table1").compile("nothing"), "choose from `admm`, "),
         (lambda: sl.load("blds_table1").compile("boasf", arms="piece"), "`models`"),
         (lambda: sl.load("blds_table1").bind(n_rows=3), "n_samples"),
-        (lambda: sl.search("blds_table1", [[0], [1]] * 20, [0, 1] * 20, metric="acuracy"), "did you mean `accuracy`?"),
         (
-            lambda: sl.search("blds_table1", [[0], [1]] * 20, [0, 1] * 20, store="nowhere/a.db"),
+            lambda: sl.search("blds_table1", [[0], [1], [2], [3]] * 10, [0, 1] * 20, metric="acuracy"),
+            "did you mean `accuracy`?",
+        ),
+        (
+            lambda: sl.search("blds_table1", [[0], [1], [2], [3]] * 10, [0, 1] * 20, store="nowhere/a.db"),
             "create the folder, or choose another place with `store=…`",
         ),
     ],

@@ -106,12 +106,12 @@ def make_curve_comparison_plot(runs: Sequence[tuple[int, RunData]]) -> CurvePlot
     some = [(number, run_data) for number, run_data in runs if run_data.run.incumbent_curve]
     if not some:
         return None
-    x, y = curve_axes([run_data for _, run_data in some])
+    x, y = curve_axes([run_data for _, run_data in some], has_trials=False)
     return CurvePlot(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
-def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, ScoreAxis]:
-    """Return the axes of time and score for all trials of runs with the same metric.
+def curve_axes(runs: Sequence[RunData], *, has_trials: bool = True) -> tuple[TimeAxis, ScoreAxis]:
+    """Return the axes of time and score for runs with the same metric: for all trials, or only for the curves.
 
     Losses far above the others do not fit on the axis: curves leave the plot there.
     """
@@ -120,9 +120,10 @@ def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, ScoreAxis]:
     ends += [each.finished for run_data in runs for each in run_data.records]
     tests = [each.score for run_data in runs if (each := run_data.run.test_score) is not None]
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
-    losses = [
-        each.trial.loss for run_data in runs for each in run_data.successful_trials if each.trial.loss is not None
-    ]
+    losses = [each.loss for curve in curves for each in curve]
+    if has_trials:
+        trials = [each.trial for run_data in runs for each in run_data.successful_trials]
+        losses = [trial.loss for trial in trials if trial.loss is not None]
     largest = max(largest_loss_without_outliers(losses), *(curve[-1].loss for curve in curves if curve))
     fitting = make_axis_for_values([*(loss for loss in losses if loss <= largest), *scores])
     return make_time_axis(max(ends, default=1.0)), ScoreAxis(LossName.of_formula(runs[0].run.header.metric), fitting)

@@ -215,8 +215,8 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         remedy = "drop the class, merge it with another, or give more rows"
         if rows > 1:
             remedy = f"drop the class, merge it with another, give more rows, or use at most {rows} folds"
-        held = f"{rows} row{'s' if rows > 1 else ''}, but the split needs at least {folds}"
-        what = f"the class `{label}` in the column `{column}` has {held}"
+        rows_found = f"{rows} row{'s' if rows > 1 else ''}, but the split needs at least {folds}"
+        what = f"the class `{label}` in the column `{column}` has {rows_found}"
         raise DataError(what, remedy)
 
 
@@ -241,3 +241,29 @@ def _numbers(labels: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def _is_text(labels: pd.Series) -> bool:
     return pd.api.types.is_object_dtype(labels) or isinstance(labels.dtype, pd.StringDtype | pd.CategoricalDtype)
+
+
+def label_column_warnings(dataset: Dataset) -> list[str]:
+    """Return a warning for each column of features that holds the labels, as numbers or as other names of the classes.
+
+    A pipeline would only copy it, and no new row has it.
+    """
+    features = dataset.features
+    if not isinstance(features, pd.DataFrame):
+        return []
+    found = []
+    for labels in target_series(dataset.target):
+        for name in features.columns:
+            if _holds_labels(features[name], labels, is_regression=dataset.kind == "regression"):
+                what = f"the column `{name}` holds the labels, which makes every score too good"
+                found.append(f"{what}: drop it from the features")
+    return found
+
+
+def _holds_labels(column: "pd.Series[Any]", labels: "pd.Series[Any]", *, is_regression: bool) -> bool:
+    if is_regression:
+        is_numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        return is_numeric and np.array_equal(column.to_numpy(dtype=np.float64, na_value=np.nan), labels.to_numpy())
+    if column.nunique(dropna=False) != labels.nunique():
+        return False
+    return np.array_equal(pd.factorize(column, use_na_sentinel=False)[0], pd.factorize(labels)[0])

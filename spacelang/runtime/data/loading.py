@@ -18,6 +18,7 @@ from spacelang.runtime.data.tables import Features, SparseTable, canonical_csr
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.text import unique_name
 
 SKLEARN_DATA_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The data sets that scikit-learn ships, as in `sklearn:NAME`."""
@@ -112,7 +113,8 @@ def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
     Labels may also be a table or an array with a column for each target. Features may be a DataFrame, a sparse matrix
     or array, or anything that converts to an n x d array. A sparse matrix stays sparse. A DataFrame whose columns are
     all sparse with fill value 0 becomes a sparse array. Columns without names are called x0, x1, ... and targets
-    target1, target2, ... Raises DataError if the shapes do not match.
+    target1, target2, ... Labels with the name of a feature get another one. Raises DataError if the shapes do not
+    match.
     """
     rows = make_features(features, name)
     labels = _array(target, "labels")
@@ -123,16 +125,17 @@ def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
         raise DataError(f"labels must be a column for each target, not an array of shape {labels.shape}")
     if len(labels) != rows.shape[0]:
         raise DataError(f"the features have {rows.shape[0]} rows, but there are {len(labels)} labels")
+    taken = {*map(str, rows.columns)} if isinstance(rows, pd.DataFrame) else set[str]()
     if labels.ndim == 2:
-        return Table(name, _check_nonempty(rows, name), _several_targets(target, labels, name))
-    column = pd.Series(labels, name=str(named or "target")).infer_objects()
+        return Table(name, _check_nonempty(rows, name), _several_targets(target, labels, name, taken))
+    column = pd.Series(labels, name=unique_name(str(named or "target"), taken)).infer_objects()
     return Table(name, _check_nonempty(rows, name), _check_scalars(column, SCALAR_LABELS_REMEDY))
 
 
-def _several_targets(target: Any, labels: npt.NDArray[Any], name: str) -> pd.DataFrame:
+def _several_targets(target: Any, labels: npt.NDArray[Any], name: str, taken: Collection[str]) -> pd.DataFrame:
     named = getattr(target, "columns", None)
     columns = [f"target{place}" for place in range(1, labels.shape[1] + 1)] if named is None else map(str, named)
-    table = pd.DataFrame(labels, columns=[*columns]).infer_objects()
+    table = pd.DataFrame(labels, columns=[unique_name(each, taken) for each in columns]).infer_objects()
     check_unique_names(table.columns, name)
     for column in table.columns:
         _check_scalars(table[column], SCALAR_LABELS_REMEDY)
@@ -143,7 +146,8 @@ def _load_sklearn(name: str) -> pd.DataFrame:
     if name not in SKLEARN_DATA_SETS:
         known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_DATA_SETS)
         help_text = (
-            format_suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
+            format_suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1)
+            or f"the data sets of scikit-learn are {known}"
         )
         raise DataError(f"scikit-learn has no data set `{name}`", help_text)
     loader: Callable[..., Any] = getattr(import_module("sklearn.datasets"), f"load_{name}")
@@ -232,7 +236,7 @@ def _one_or_several(columns: "Sequence[pd.Series[Any]]") -> TargetColumns:
 def _missing_column(name: str, column: str, columns: list[str]) -> DataError:
     shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
     return DataError(
-        f"`{name}` has no column `{column}`", format_suggestion(column, columns) or f"its columns are {shown}"
+        f"`{name}` has no column `{column}`", format_suggestion(column, columns) or f"the columns are {shown}"
     )
 
 
@@ -259,18 +263,18 @@ def default_column_names(count: int) -> list[str]:
     return [f"x{place}" for place in range(count)]
 
 
-def _array(given: Any, what: str) -> npt.NDArray[Any]:
+def _array(given: Any, part: str) -> npt.NDArray[Any]:
     """Return the values as an array; raise DataError if that is impossible or if some values are masked."""
     if np.ma.is_masked(given):
         # A conversion to an array would expose the numbers below the mask.
         raise DataError(
-            f"the {what} are a masked array, and masked values would be used like the others", MASKED_REMEDIES[what]
+            f"the {part} are a masked array, and masked values would be used like the others", MASKED_REMEDIES[part]
         )
     try:
         return np.asarray(given)
     except ValueError as error:
-        why = str(error).splitlines()[0]
-        raise DataError(f"the {what} cannot be made an array: {why}", "give rows of equal length") from error
+        reason = str(error).splitlines()[0]
+        raise DataError(f"the {part} cannot be made an array: {reason}", "give rows of equal length") from error
 
 
 def _check_scalars(column: "pd.Series[Any]", remedy: str = SCALAR_COLUMNS_REMEDY) -> "pd.Series[Any]":

@@ -13,7 +13,13 @@ import pandas as pd
 from spacelang.ir.task import Kind
 from spacelang.ir.validation import excluded_columns
 from spacelang.runtime.data import tables
-from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
+from spacelang.runtime.data.labels import (
+    MAX_NUMERIC_CLASSES,
+    check_and_encode_labels,
+    check_no_missing_labels,
+    target_columns,
+    target_series,
+)
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import format_drop_columns_option
 from spacelang.runtime.data.split_hints import (
@@ -104,8 +110,9 @@ class TableProfile:
 
     `classes` pairs each class with its number of rows, most frequent first. `is_sparse` is True if the features are a
     sparse array of numbers. `refused` holds a sentence, with a remedy, for everything that a run would refuse. The
-    starter space can be used once these are corrected. `find_split_hints_given_dates` are the columns by which the rows
-    should be split, and `repeated_row_share` is the share of the rows that the table has more than once, beyond chance.
+    starter space can be used once these are corrected. `split_hints` are the columns by which the rows should be split,
+    and `repeated_row_share` is the share of the rows that the table has more than once, beyond chance. `targets` is the
+    number of targets; of several ones, `label` has all names, and there are no classes.
     """
 
     name: str
@@ -118,6 +125,7 @@ class TableProfile:
     refused: tuple[str, ...] = ()
     split_hints: tuple[SplitHint, ...] = ()
     repeated_row_share: float = 0.0
+    targets: int = 1
 
     def columns_with(self, content: ColumnContent) -> tuple[ColumnProfile, ...]:
         """Return the columns with this content; columns of free text do not count as categories."""
@@ -162,25 +170,37 @@ class TableProfile:
 def profile_table(table: Table) -> TableProfile:
     """Return the profile of a table; raise DataError without labels, with one class, and without usable columns."""
     check_no_missing_labels(table)
-    assert isinstance(table.target, pd.Series)
-    label = str(table.target.name)
-    kind = guess_task_kind(table).kind
-    counts = table.target.value_counts() if kind == "classification" else None
+    label, first, targets = ", ".join(target_columns(table.target)), target_series(table.target)[0], 1
+    if isinstance(table.target, pd.DataFrame):
+        targets, kind = table.target.shape[1], _kind_of_several_targets(table)
+        check_and_encode_labels(table, kind)
+    else:
+        kind = guess_task_kind(table).kind
+    counts = first.value_counts() if kind == "classification" and targets == 1 else None
     classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())
     if len(classes) == 1:
         raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another label column")
     is_sparse, rows = not isinstance(table.features, pd.DataFrame), len(table.target)
     columns = tuple(_columns(table.features))
-    refused = [*_infinite(columns, table.features), *_unusable(columns), *_labels_refused(table.target, kind)]
+    refused = [*_infinite(columns, table.features), *_unusable(columns)]
+    refused += _labels_refused(first, kind) if targets == 1 else ()  # several are checked above
     if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
         refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
-    hints = () if refused else find_split_hints(table.features, table.target, kind)
+    hints = () if refused else find_split_hints(table.features, first, kind)
     repeated = repeated_row_share(table.features)
-    found = TableProfile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated)
+    found = TableProfile(
+        table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated, targets
+    )
     if all(column.content in UNUSABLE for column in found.columns):
         raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "add such columns")
     return found
+
+
+def _kind_of_several_targets(table: Table) -> Kind:
+    """Return the kind of a task with several targets: a classification if all labels are 0 or 1."""
+    is_indicator = all(each.isin((0, 1)).all() for each in target_series(table.target))
+    return table.kind or ("classification" if is_indicator else "regression")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +295,11 @@ def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
 
 def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
     holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
-    what, drop = (
+    finding, drop = (
         f"{format_names(names)} {holds} {content}",
         f"--drop-columns {quote(format_drop_columns_option(names))}",
     )
-    return f"{what}, with which no run can start: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
+    return f"{finding}, with which no run can start: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:

@@ -29,7 +29,11 @@ from spacelang.report.page.axes import (
     make_time_axis,
 )
 from spacelang.report.page.importance import MIN_TRIALS, compute_importances
-from spacelang.report.page.incumbent_curves import make_curve_plot, scores_at_common_times
+from spacelang.report.page.incumbent_curves import (
+    make_curve_comparison_plot,
+    make_curve_plot,
+    scores_at_common_times,
+)
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
 from spacelang.report.stored_run_output import stored_run_document
@@ -408,6 +412,19 @@ def test_every_trial_is_in_the_plot(tmp_path: Path) -> None:
     assert marks.notes == ("3 trials below the scale: scores down to -1e21.",)
     assert marks.below
     assert drawn.lines[0].path.startswith("M")
+
+
+def test_the_axis_of_several_runs_is_that_of_their_curves(tmp_path: Path) -> None:
+    facts = {at: {"loss": loss, "finished": at} for at, loss in enumerate((0.2, 0.9, 0.19, 0.8, 0.5), start=1)}
+    for name in "ab":
+        written(tmp_path / f"{name}.db", facts)
+    with ExitStack() as stack:
+        runs = [read_run_data(stack.enter_context(Store.read(tmp_path / f"{name}.db"))) for name in "ab"]
+        alone, both = make_curve_plot(runs[0]), make_curve_comparison_plot([*enumerate(runs, start=1)])
+    assert alone is not None
+    assert both is not None
+    assert alone.y.losses.high >= 0.9
+    assert both.y.losses.high < 0.3
 
 
 def test_runs_are_compared_at_the_same_times(tmp_path: Path) -> None:

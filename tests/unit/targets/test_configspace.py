@@ -17,8 +17,8 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
+from spacelang.targets._configspace.disjunctive_normal_form import ALWAYS, atom_normal_form
 from spacelang.targets._configspace.documents import to_document
-from spacelang.targets._configspace.normal_form import ALWAYS, atom_normal_form
 from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing.small_spaces import (

@@ -14,7 +14,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, members
 from spacelang.ir.expr import Compare, Constant, Expr, Reference, is_true, references
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import MemberRenamingReduction, ScaledRangeReduction
+from spacelang.reductions.domain_reductions import MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.space_questions import FixedPiece
 from spacelang.solver.domain_cells import cut_at_atoms, cut_points_of, join_cells
 from spacelang.targets._configspace import encoded_domains as cs

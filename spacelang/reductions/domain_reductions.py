@@ -22,7 +22,7 @@ DomainPredicate: TypeAlias = Callable[[SimpleDomain], bool]
 """A function that returns True if a library can represent the domain as it is."""
 
 
-class Reduction(Protocol):
+class DomainReduction(Protocol):
     """A simple domain, the domain that replaces it, and the mapping between their members."""
 
     @property
@@ -223,7 +223,7 @@ def spaced_members(part: Grid | Real, points: int) -> list[Value]:
     return list({identity_key(value): value for value in (part.least, *inner, part.greatest)}.values())
 
 
-def reductions_of(part: SimpleDomain, *, has_logs: bool = True, points: int = GRID_POINTS) -> Iterator[Reduction]:
+def reductions_of(part: SimpleDomain, *, has_logs: bool = True, points: int = GRID_POINTS) -> Iterator[DomainReduction]:
     """Yield the reductions of a domain, least changes first; grids keep log scales if the library `has_logs`."""
     yield IdentityReduction(part)
     if isinstance(part, Real):
@@ -235,7 +235,7 @@ def reductions_of(part: SimpleDomain, *, has_logs: bool = True, points: int = GR
     yield GridReduction(part, points) if isinstance(part, Real) else MemberIndexReduction(part)
 
 
-def reduce_domain(part: SimpleDomain, accepts: DomainPredicate, points: int = GRID_POINTS) -> Reduction:
+def reduce_domain(part: SimpleDomain, accepts: DomainPredicate, points: int = GRID_POINTS) -> DomainReduction:
     """Return the reduction that changes a domain least among those to a domain that `accepts` allows.
 
     Raises ValueError, which lists what `accepts` could allow, if it allows none. A range that only a grid can replace

@@ -1,0 +1,66 @@
+"""Columns of features that hold the labels, which make every score too good, are named before the search."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import spacelang as sl
+from spacelang.ir.task import Kind
+from spacelang.runtime.data.labels import check_and_encode_labels, label_column_warnings
+from spacelang.runtime.data.loading import make_table
+
+RNG = np.random.default_rng(0)
+ROWS = 60
+CLASSES = np.array(["no", "yes", "yes"] * 20)
+NUMBERS = RNG.normal(size=ROWS)
+
+
+def warned(column: Any, labels: Any, kind: Kind) -> bool:
+    features = pd.DataFrame({"x": RNG.normal(size=ROWS), "a, b": column})
+    found = label_column_warnings(check_and_encode_labels(make_table(features, labels), kind))
+    assert [each for each in found if "`x`" in each] == []
+    return bool(found)
+
+
+@pytest.mark.parametrize(
+    ("column", "labels", "kind", "expected"),
+    [
+        (CLASSES, CLASSES, "classification", True),
+        (np.where(CLASSES == "yes", 0, 7), CLASSES, "classification", True),
+        (np.where(np.arange(ROWS) == 5, "yes", CLASSES)[::-1], CLASSES, "classification", False),
+        (np.where(CLASSES == "yes", 1.0, np.nan), CLASSES, "classification", True),
+        (np.arange(ROWS), CLASSES, "classification", False),
+        (NUMBERS, NUMBERS, "regression", True),
+        (NUMBERS + 1, NUMBERS, "regression", False),
+        (np.where(np.arange(ROWS) == 5, np.nan, NUMBERS), NUMBERS, "regression", False),
+        (NUMBERS.astype(str), NUMBERS, "regression", False),
+    ],
+)
+def test_a_column_that_holds_the_labels_is_named(column: Any, labels: Any, kind: Kind, expected: bool) -> None:
+    assert warned(column, labels, kind) == expected
+
+
+def test_a_search_warns_of_labels_among_its_features() -> None:
+    features = pd.DataFrame({"x": RNG.normal(size=ROWS), "bought": CLASSES == "yes"})
+    with pytest.warns(UserWarning, match="the column `bought` holds the labels") as caught:
+        sl.search("stage e = GaussianNB", features, features["bought"], trials=1, workers=0, progress=False)
+    assert caught[0].filename == __file__
+
+
+def test_targets_of_a_search_with_cross_validation_keep_their_names() -> None:
+    labels = pd.DataFrame(RNG.integers(0, 2, (ROWS, 2)), columns=["left", "right"])
+    search = sl.SpaceSearchCV("stage e = SVC | RandomForestClassifier", trials=1, cv=2)
+    with pytest.raises(ValueError, match="the columns `left`, `right` are several targets, but `SVC` takes only one"):
+        search.fit(RNG.normal(size=(ROWS, 2)), labels)
+
+
+def test_labels_with_the_name_of_a_feature_get_another_one() -> None:
+    """So that an exported module does not take the feature for the labels."""
+    features = pd.DataFrame({"age": NUMBERS, "target": NUMBERS})
+    assert make_table(features, pd.Series(CLASSES, name="age")).target.name == "age_2"
+    assert make_table(features, CLASSES).target.name == "target_2"
+    several = make_table(features, pd.DataFrame({"age": CLASSES, "left": CLASSES})).target
+    assert isinstance(several, pd.DataFrame)
+    assert [*several.columns] == ["age_2", "left"]

@@ -132,7 +132,7 @@ class SklearnSearchState:
             self.best_score = score
             self.reserve = self.costs.fit_seconds(trial, None)
 
-    def splits_on(self, rows: int) -> FixedSplitter:
+    def splits_with_training_rows(self, rows: int) -> FixedSplitter:
         """Return the splits with nested subsets of `rows` training rows, stratified for classification.
 
         The subsets consist of whole groups, or of the latest rows, if the rows have groups or an order in time.
@@ -163,7 +163,7 @@ class SklearnSearchState:
             return None
         return -score if self.prepared.objective.metric.name.startswith(NEGATED_PREFIX) else 1 - score
 
-    def check_successes(self, judge: Scorer) -> None:
+    def warn_of_failed_trials(self, judge: Scorer) -> None:
         """Warn if some trials, scored by `judge`, failed; raises ValueError if all failed or none was evaluated."""
         if self.failed == 0 < self.evaluated:
             return

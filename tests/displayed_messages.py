@@ -8,21 +8,21 @@ docstrings, type annotations, assertions about the program itself, generated cod
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 SENTENCE = re.compile(r"[A-Za-z`{][^\n]*(?: [^\s]+){3,}", re.DOTALL)
 HOLE = re.compile(r"\{[^{}]*\}")
+# SQL, Python, markup, parts of generated spaces, types and references to papers
 CODE = re.compile(
     r"[\\;<>]|SELECT |INSERT |CREATE |REPLACE |DELETE |def |import |holds\(|pandas\.|=\"|\"\"\"|^\{\"|is None else|"
-    r"^\w+ +[:=] |^stage |^space \{|^forbid |^spacelang predict |^spacelang export |"
-    r"\| None$|^\w+\[[^\]]*\] \| |^tuple\[|[A-Za-z]\[\w+\[|NoDefault$| et al\.|[, ](19|20)\d\d$"
+    r"lambda: |^\(not |^\w+ +[:=] |^stage |^space \{|^forbid |^spacelang predict |^spacelang export |"
+    r"\| None$|\| tuple\[|^\w+\[[^\]]*\] \| |^tuple\[|[A-Za-z]\[\w+\[|NoDefault$| et al\.|[, ](19|20)\d\d$"
 )
-"""Texts that are SQL, Python, markup, parts of generated spaces, types or references to papers."""
+# Functions whose arguments are types, regular expressions or descriptions in a JSON schema
 NOT_SHOWN = re.compile(r"(.*\.)?(cast|compile|fullmatch|match|search|sub|named_object|\w*Codec|ObjectKey|TypeVar)")
-"""Functions whose arguments are types, regular expressions or descriptions in a JSON schema."""
 MAX_DEPTH = 3
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,15 +37,11 @@ class Template:
     holes: tuple[tuple[str, str], ...]  # What fills a hole, and the hole as the text shows it
 
 
-@dataclass
 class Module:
     """A module of the package: its syntax tree, with the parent of each node."""
 
-    path: str
-    tree: ast.Module
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.tree = path, ast.parse(text)
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -60,14 +56,14 @@ class Module:
 
     def is_shown(self, node: ast.AST) -> bool:
         """Return True unless the text is a docstring, an annotation, an argument that nobody sees, or an assertion."""
-        inner = node
+        inner, is_for_plugins = node, self.path.startswith("testing/")
+        if self.path.startswith("serialization/") and _is_text(node) and re.fullmatch(r"[A-Z].*\.", show(node)):
+            return False
         for parent in self.around(node):
             match parent:
                 case ast.Expr() if isinstance(inner, ast.Constant | ast.JoinedStr):
                     return False
-                case ast.Assert() | ast.Call(func=ast.Name(id="AssertionError")) if not self.path.startswith(
-                    "testing/"
-                ):
+                case ast.Assert() | ast.Call(func=ast.Name(id="AssertionError")) if not is_for_plugins:
                     return False
                 case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=annotation) if annotation is inner:
                     return False
@@ -109,10 +105,9 @@ class Messages:
     """The messages of a package, each with the place of its text."""
 
     def __init__(self, package: Path) -> None:
-        self._modules = [
-            Module(str(path.relative_to(package)), ast.parse(path.read_text(encoding="utf-8")))
-            for path in sorted(package.rglob("*.py"))
-        ]
+        paths = sorted(package.rglob("*.py"))
+        self._modules = [Module(str(path.relative_to(package)), path.read_text(encoding="utf-8")) for path in paths]
+        self._nodes = [(module, node) for module in self._modules for node in ast.walk(module.tree)]
 
     def __iter__(self) -> Iterator[str]:
         """Yield all messages: first the kinds of diagnostics and errors with their remedies, then other texts."""
@@ -129,7 +124,7 @@ class Messages:
             case ast.ClassDef() if _is_diagnostic(node):
                 used.update(ast.walk(node))
                 return "\n    ".join(f"{title}{text}" for title, text in _diagnostic_texts(node))
-            case ast.Call(func=function) if re.search(r"(Error|_error)$", _name(function)):
+            case ast.Call(func=function) if re.search(r"(Error|_error|^fail|^print_note)$", _name(function)):
                 return self._error(module, node, used)
             case ast.Call(func=function) if _name(function) in self._diagnostics:
                 return self._filled_diagnostic(module, node, used)
@@ -153,11 +148,15 @@ class Messages:
         known = {name: [*self._values(module, value)] for name, value in arguments}
         if not self._take(module, known, used):
             return ""
-        lines = []
-        for name, texts in ((name, texts) for name, texts in known.items() if texts):
-            title = "help: " if name in {"help", "remedy"} else ""
-            shown = [show(each) if title else self._in_sentence(module, each, show(each)) for each in texts]
-            lines.append(title + " / ".join(shown))
+        lines: list[str] = []
+        for name, texts in reversed(known.items()):
+            shown = [each for each in map(show, texts) if each]
+            if shown and any(f"{{{name}}}" in line for line in lines):
+                lines = [line.replace(f"{{{name}}}", shown[0]) for line in lines]
+            elif shown and name in {"help", "remedy"}:
+                lines.insert(0, f"help: {' / '.join(shown)}")
+            elif shown:
+                lines.insert(0, " / ".join(self._in_sentence(module, each, show(each)) for each in texts))
         return "\n    ".join(lines)
 
     def _filled_diagnostic(self, module: Module, node: ast.Call, used: set[ast.AST]) -> str:
@@ -170,7 +169,7 @@ class Messages:
             holes = [hole for hole in HOLE.findall(template) if hole[1:-1] in known]
             filled = template
             for hole in holes:
-                filled = filled.replace(hole, " / ".join(map(show, known[hole[1:-1]])) or hole)
+                filled = filled.replace(hole, " / ".join(filter(None, map(show, known[hole[1:-1]]))) or hole)
             if not title or holes:
                 lines.append(f"{title}{filled}")
         return "\n    ".join(lines)
@@ -199,8 +198,7 @@ class Messages:
 
     @cached_property
     def _diagnostics(self) -> Mapping[str, ast.ClassDef]:
-        classes = (node for _, node in self._nodes() if isinstance(node, ast.ClassDef))
-        return {node.name: node for node in classes if _is_diagnostic(node)}
+        return {node.name: node for _, node in self._nodes if isinstance(node, ast.ClassDef) and _is_diagnostic(node)}
 
     def _in_sentence(self, module: Module, node: ast.expr, text: str, depth: int = MAX_DEPTH) -> str:
         """Return a text inside the sentence whose hole it fills."""
@@ -247,20 +245,17 @@ class Messages:
     def _passed_on(self) -> Mapping[str, list[str]]:
         """The keys of the parameters that variables are passed to, by the keys of the variables."""
         found = defaultdict(list)
-        for module, node in self._nodes():
+        for module, node in self._nodes:
             if isinstance(node, ast.Call):
                 for each in (*node.args, *(keyword.value for keyword in node.keywords)):
                     if isinstance(each, ast.Name):
                         found[_variable(module, node, each.id)] += self._argument_keys(module, node, each)
         return found
 
-    def _nodes(self) -> Iterator[tuple[Module, ast.AST]]:
-        return ((module, node) for module in self._modules for node in ast.walk(module.tree))
-
     @cached_property
     def _definitions(self) -> Mapping[str, list[tuple[Module, Function | ast.ClassDef]]]:
         found = defaultdict(list)
-        for module, node in self._nodes():
+        for module, node in self._nodes:
             if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
                 found[node.name].append((module, node))
         return found
@@ -288,7 +283,7 @@ class Messages:
     def _templates(self) -> Mapping[str, list[Template]]:
         """The templates with a hole, by the key of what fills it."""
         found = defaultdict(list)
-        for module, node in self._nodes():
+        for module, node in self._nodes:
             holes: list[tuple[str, str]] = []
             if isinstance(node, ast.JoinedStr):
                 holes = [*self._holes(module, node)]
@@ -321,7 +316,7 @@ class Messages:
 
 def _heading(module: Module, node: ast.expr) -> str:
     """Return what a list shows before a text: an option with its default, or a construct and how a target keeps it."""
-    heading = ""
+    heading = "`{argument}` " if show(node).startswith("takes ") else ""
     for each in module.around(node):
         match each:
             case ast.Call(func=function, args=[*_, default, _]) if _name(function) in {"option", "nested_plugin"}:
@@ -331,20 +326,27 @@ def _heading(module: Module, node: ast.expr) -> str:
                     return f"{_name(place.target)} = {ast.unparse(default)} ({values}): "
             case ast.Call(func=function) if _name(function) in {"exact", "rewritten", "approximated", "refused"}:
                 heading = f"{_name(function)}: "
-            case ast.Dict(keys=keys, values=values) if heading:
-                found = [key for key, value in zip(keys, values, strict=True) if node in ast.walk(value)]
-                construct = [key.attr for key in found if isinstance(key, ast.Attribute)]
-                return f"{construct[0].lower().replace('_', ' ')}: {heading}" if construct else heading
-            case ast.stmt():
-                return heading
+            case ast.Dict() if heading:
+                return f"{_construct(module, lambda part: part is node)}{heading}"
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]) if heading:
+                return f"{_construct(module, lambda part: _name(part) == name)}{heading}"
     return heading
+
+
+def _construct(module: Module, is_part: Callable[[ast.AST], bool]) -> str:
+    """Return the construct whose verdicts in a table of a target contain a part; empty if there is none."""
+    for table in (each for each in ast.walk(module.tree) if isinstance(each, ast.Dict)):
+        for key, value in zip(table.keys, table.values, strict=True):
+            if isinstance(key, ast.Attribute) and any(map(is_part, ast.walk(value))):
+                return f"{key.attr.lower().replace('_', ' ')}: "
+    return ""
 
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _name(node: ast.expr) -> str:
+def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 

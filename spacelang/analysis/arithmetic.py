@@ -89,7 +89,11 @@ def read_call(
     fits = len(arguments) >= 2 if name in expr.VARIADIC_FUNCTIONS else len(arguments) == 1
     if not fits:
         expected = "expected two arguments or more" if name in expr.VARIADIC_FUNCTIONS else "expected one argument"
-        report.add(InvalidRangeBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
+        report.add(
+            InvalidRangeBound(
+                call.span, bound=call.span.text, domain="a range or a term of an expression", expected=expected
+            )
+        )
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return expr.Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]

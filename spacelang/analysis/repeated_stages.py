@@ -63,7 +63,7 @@ def chain_diagnostics(written: ast.Repetition, stage: ast.Stage, around: Sequenc
         )
     elif most == 0:
         problem, reason = "the chain has no uses", f"`{name}` is never used"
-        yield InvalidRepeatChain(written.span, problem=problem, reason=reason, remedy="remove it")
+        yield InvalidRepeatChain(written.span, problem=problem, reason=reason, remedy="remove the chain")
     elif most > MAX_USES_IN_CHAIN:
         problem = f"a chain of {most:,} uses is too long"
         remedy = f"give at most {MAX_USES_IN_CHAIN} uses"

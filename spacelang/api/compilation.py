@@ -56,7 +56,7 @@ def compile_with_target(
     return result
 
 
-def python_module(name: str, lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
+def python_module_source(name: str, lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
     """Return the compiled space as the source of a Python module.
 
     If the target is for another tool, the module has a function `build(configuration)` that makes pipelines without
@@ -221,13 +221,13 @@ def _check_random_draws(
 
     There is no law either if the draws differ, but only where the target declares the reason.
     """
-    from spacelang.targets._draw_distances import draw_distances
+    from spacelang.targets._draw_distances import measure_draw_distances
 
     declared = getattr(type(form.origin[0]), "random_draws", None) if form.origin else None
     if declared is None:
         return None, []
     members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
-    found = draw_distances(declared, members, structures, form, rng)
+    found = measure_draw_distances(declared, members, structures, form, rng)
     undeclared = found.undeclared_distances
     if found.large_distances and not undeclared:
         return found, []

@@ -50,12 +50,14 @@ def check_supports_several_objectives(prepared: "PreparedExperiment") -> None:
         raise InputError(f"an ensemble is selected by one loss, but this run has {several}", "leave out `--ensemble`")
 
 
-def refuse_several_objectives(objective: ObjectiveInfo, what: str) -> None:
-    """Raise InputError if `what`, such as "a table", is for a single objective and the task has several."""
+def refuse_several_objectives(objective: ObjectiveInfo, feature: str) -> None:
+    """Raise InputError if `feature`, such as "a table", is for a single objective and the task has several."""
     if names := objective_names(objective):
         shown = ", ".join(f"`{each.formula}`" for each in names)
         remedy = "choose one score with `--metric`, or remove the other objectives from the task"
-        raise InputError(f"{what} supports a single loss, but the task has {len(names)} objectives ({shown})", remedy)
+        raise InputError(
+            f"{feature} supports a single loss, but the task has {len(names)} objectives ({shown})", remedy
+        )
 
 
 def pareto_front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[TrialRecord, ...]":
@@ -65,7 +67,7 @@ def pareto_front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[Tria
     return pareto_front(outcome.records, objective.training_size)
 
 
-def record_of_trial(outcome: "Outcome", trial: int) -> "TrialRecord":
+def record_of_successful_trial(outcome: "Outcome", trial: int) -> "TrialRecord":
     """Return the record of the trial with the number `trial`; raises ValueError if there is none, or if it failed."""
     found = next((each for each in outcome.records if each.index == trial), None)
     if found is None or found.trial.loss is None:

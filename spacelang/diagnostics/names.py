@@ -186,7 +186,7 @@ class UnknownNameInImport(Diagnostic):
     code = "SL217"
     MESSAGE = "`{file}` declares neither a stage nor an operator `{word}`"
     LABEL = "unknown name"
-    HELPS = ("did you mean `{near}`?", "it declares {names}")
+    HELPS = ("did you mean `{near}`?", "the file declares {names}")
 
     file: str
     word: str

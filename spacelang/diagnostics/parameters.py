@@ -322,7 +322,7 @@ class UnusedCatalogue(Diagnostic):
     severity = Severity.WARNING
     MESSAGE = "`use {name}` has no effect"
     LABEL = "{reason}"
-    HELPS = ("remove it",)
+    HELPS = ("remove the line",)
 
     name: str
     reason: str

@@ -102,7 +102,7 @@ class RecursiveStage(Diagnostic):
     code = "SL604"
     MESSAGE = "the stage `{stage}` contains itself"
     LABEL = "{path}"
-    HELPS = ("remove it here",)
+    HELPS = ("remove `{stage}` here",)
 
     stage: str
     path: str

@@ -107,7 +107,7 @@ class _JsonParser:
             name = self._scalar(text)
             assert isinstance(name, str)
             if name in members:
-                raise _MalformedError("this name is given twice")
+                raise _MalformedError("this key is given twice in one object")
             self.place += 1
             self.expect(":", "`:`")
             members[name] = self.value(depth + 1)

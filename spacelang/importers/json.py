@@ -188,14 +188,14 @@ def _condition(item: PositionedValue) -> foreign.Condition:
     if kind in ("AND", "OR"):
         terms = [_condition(term) for term in _items(_member(item, "conditions"))]
         if not terms:
-            raise _unreadable(item.span, "this condition has no terms")
+            raise _unreadable(item.span, "the condition has no terms: `conditions` is empty")
         return foreign.conjunction(terms) if kind == "AND" else foreign.disjunction(terms)
     return _test(item, "parent", kind, "condition")
 
 
-def _test(item: PositionedValue, role: str, kind: str, what: str) -> foreign.ValueTest:
+def _test(item: PositionedValue, role: str, kind: str, element: str) -> foreign.ValueTest:
     if kind not in _TESTS:
-        raise _unreadable(_member(item, "type").span, f"unknown type `{kind}` of a {what}")
+        raise _unreadable(_member(item, "type").span, f"unknown type `{kind}` of a {element}")
     values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
     return foreign.ValueTest(_text(item, role), _TESTS[kind], values, item.span)
 
@@ -221,7 +221,7 @@ def _combinations(item: PositionedValue) -> list[_Literals]:
     else:
         found = [(_test(item, "name", kind, "forbidden clause"),)]
     if not found or found == [()]:
-        raise _unreadable(item.span, "this forbidden clause has no terms")
+        raise _unreadable(item.span, "the forbidden clause has no terms: `clauses` is empty")
     return found
 
 
@@ -241,7 +241,7 @@ def _relation(item: PositionedValue, kind: str) -> foreign.ParameterComparison:
 
 def _members(item: PositionedValue, expected: str = "an object") -> dict[str, PositionedValue]:
     if not isinstance(item.value, dict):
-        raise _unreadable(item.span, "this is not a declaration", f"expected {expected}")
+        raise _unreadable(item.span, "a declaration must be an object", f"expected {expected}")
     return item.value
 
 
@@ -260,7 +260,7 @@ def _items(item: PositionedValue | None) -> list[PositionedValue]:
     if item is None or item.value is None:
         return []
     if not isinstance(item.value, list):
-        raise _unreadable(item.span, "this is not an array")
+        raise _unreadable(item.span, "a list of declarations or values must be an array")
     return item.value
 
 
@@ -291,7 +291,7 @@ def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> fl
 
 def _values(item: PositionedValue) -> tuple[Value, ...]:
     if not (values := tuple(map(_value, _items(item)))):
-        raise _unreadable(item.span, "no value is given")
+        raise _unreadable(item.span, "the list of values is empty")
     return values
 
 

@@ -202,8 +202,8 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
         if all(structure.get(owner) == branch for owner, branch in variable.owners):
             parameter = space.tuples.get(variable.address)
             is_too_far = parameter is not None and variable.address in parameter.elements
-            why = "the tuple has fewer elements" if is_too_far else "its condition does not hold"
-            reason = f"`{key}` has a value but is not active here: {why}"
+            cause = "the tuple has fewer elements" if is_too_far else "its condition does not hold"
+            reason = f"`{key}` has a value but is not active here: {cause}"
             return ExclusionReason(key, reason, variable.node.span)
     lengths = {each.length for each in space.tuples.values() if each.choice is None}
     tuples = [variable for address, variable in space.variables.items() if address in lengths]

@@ -139,8 +139,10 @@ def _renamed(document: Document, offset: int) -> Occurrence:
     if not renamed:
         if not found:
             raise RenameError("no name at the position of the cursor")
-        what = f"the {found[0].symbol.kind} `{found[0].symbol.name}` cannot be renamed"
-        raise RenameError(f"{what}: only stages, groups, abstract operators, alternatives, values and imports can be")
+        problem = f"the {found[0].symbol.kind} `{found[0].symbol.name}` cannot be renamed"
+        raise RenameError(
+            f"{problem}: only stages, groups, abstract operators, alternatives, values and imports can be renamed"
+        )
     chosen = min(
         renamed, key=lambda each: (each.symbol.kind is SymbolKind.ALTERNATIVE, each.span.end - each.span.start)
     )

@@ -38,7 +38,7 @@ class Cmab:
     )
     alpha0: float = option(10.0, "prior number of successes of every arm")
     delta0: float = option(10.0, "prior number of failures of every arm")
-    persistent: bool = option(False, "within another optimizer: keep the counts of the arms between calls")
+    persistent: bool = option(False, "inside another optimizer: keep the counts of the arms from one call to the next")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ class Enumerate:
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
     is_independent_of_workers: ClassVar[bool] = True
 
-    all: bool = option(False, "within another optimizer: take every pipeline, even beyond the number of iterations")
+    all: bool = option(False, "inside another optimizer: return every pipeline, even if fewer iterations are requested")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def search(self, problem: Problem) -> Search:

@@ -228,7 +228,7 @@ class JointCube:
 
     def replace_inactive(self, place: Array, others: Array) -> Array:
         """Return the point `place` with its inactive coordinates taken from `others`; both have shape (width,)."""
-        active = self._form.active(self._project(place[None])[0])
+        active = self._form.active_mask(self._project(place[None])[0])
         return np.where(np.concatenate([np.ones(self._decisions, bool), active.theta_c, active.theta_d]), place, others)
 
     @cached_property

@@ -11,8 +11,8 @@ from spacelang.optimizers._common_options import require
 from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
+from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter, UnfoldedPart, UnfoldedParts, ValueSwitch
 from spacelang.reductions.space_questions import Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
@@ -92,28 +92,29 @@ def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntr
     numbers = {slot.name for _, slot in slots if not isinstance(slot.part, Categorical)}
     always = _unconditional_names(form.questions, form.questions.parts)
     searched = always & numbers if sampler in NUMERIC_SAMPLERS else always
-    what = "numbers" if sampler in NUMERIC_SAMPLERS else "values"
+    hyperparameters = "numbers" if sampler in NUMERIC_SAMPLERS else "values"
     message = (
-        f"`{sampler}` searches only {what} that are active in every trial, and `{form.questions.space.name}` has none"
+        f"`{sampler}` searches only {hyperparameters} that are active in every trial, "
+        f"but `{form.questions.space.name}` has none"
     )
     require(bool(searched) or not names, message, "use `sampler=TPESampler`, which searches the whole space")
     drawn = len(names - searched)
     if not drawn:
         return ()
     message = (
-        f"`{sampler}` searches only {what} that are active in every trial;"
+        f"`{sampler}` searches only {hyperparameters} that are active in every trial;"
         f" it draws the other {drawn} of {len(names)} values at random"
     )
     return (ReportEntry("sampler", Preservation.APPROXIMATED, message),)
 
 
-def _unconditional_names(named: Questions, several: Parts) -> frozenset[str]:
+def _unconditional_names(named: Questions, several: UnfoldedParts) -> frozenset[str]:
     return frozenset().union(*(_unconditional_names_in(named, part) for part in several))
 
 
 def _unconditional_names_in(named: Questions, part: UnfoldedPart) -> frozenset[str]:
     match part:
-        case Fork() | ValueSwitch():
+        case CaseSplit() | ValueSwitch():
             inside = reduce(frozenset.intersection, (_unconditional_names(named, case.parts) for case in part.cases))
             return inside | ({named.forks[id(part)]} if id(part) in named.forks else frozenset())
         case FreeHyperparameter():

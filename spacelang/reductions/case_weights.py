@@ -1,4 +1,4 @@
-"""Weights of the cases of forks (see `unfolding`), so that random choices give the distribution of the space."""
+"""Weights of cases (see `case_splits`), so that random choices give the distribution of the space."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, parts
 from spacelang.ir.space import Choice, Hyperparameter
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
+from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter, UnfoldedPart, UnfoldedParts, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import DeclaredAlternativeWeights, WeightedModelSolver
@@ -17,7 +17,7 @@ Weight: TypeAlias = Count | float
 
 
 class CaseWeights:
-    """The weights of the cases of the forks of a space.
+    """The weights of the cases of a space's case splits.
 
     The weight of an alternative of a decision is the total weight of the structures with it. The weight of any other
     case is the probability of its values. Decisions are chosen before the hyperparameters that constraints connect with
@@ -34,7 +34,7 @@ class CaseWeights:
         self._structures: dict[int, tuple[Count, ...]] = {}
         self._probabilities: dict[int, tuple[float, ...]] = {}
 
-    def shares(self, fork: Fork) -> tuple[float, ...] | None:
+    def case_probabilities(self, fork: CaseSplit) -> tuple[float, ...] | None:
         """Return the probability of each case, or None if all cases are equally likely."""
         weights: tuple[Weight, ...] = self._of_alternatives(fork) if _is_decision(fork) else self._of_values(fork)
         if len(set(weights)) == 1 or not all(
@@ -43,7 +43,7 @@ class CaseWeights:
             return None
         return tuple(float(weight / sum(weights)) for weight in weights)
 
-    def _of_alternatives(self, fork: Fork) -> tuple[Count, ...]:
+    def _of_alternatives(self, fork: CaseSplit) -> tuple[Count, ...]:
         """Return the total weight of the structures in each case of a decision."""
         if id(fork) not in self._structures:
             choice, found = fork.node, []
@@ -55,7 +55,7 @@ class CaseWeights:
             self._structures[id(fork)] = tuple(found)
         return self._structures[id(fork)]
 
-    def _of_values(self, part: Fork | ValueSwitch) -> tuple[float, ...]:
+    def _of_values(self, part: CaseSplit | ValueSwitch) -> tuple[float, ...]:
         """Return the probability of the values in each case for independent draws."""
         if id(part) not in self._probabilities:
             found = [prod(map(self._of_part, case.parts)) for case in part.cases]
@@ -69,18 +69,18 @@ class CaseWeights:
         match part:
             case FreeHyperparameter():
                 return _probability(part.node, part.domain)
-            case Fork() | ValueSwitch() if not _is_decision(part):
+            case CaseSplit() | ValueSwitch() if not _is_decision(part):
                 return sum(self._of_values(part))
             case _:
                 return 1.0
 
 
 def _is_decision(part: UnfoldedPart) -> bool:
-    return isinstance(part, Fork) and isinstance(part.node, Choice)
+    return isinstance(part, CaseSplit) and isinstance(part.node, Choice)
 
 
-def _decisions(several: Parts) -> Iterable[Fork]:
-    return (part for part in several if isinstance(part, Fork) and isinstance(part.node, Choice))
+def _decisions(several: UnfoldedParts) -> Iterable[CaseSplit]:
+    return (part for part in several if isinstance(part, CaseSplit) and isinstance(part.node, Choice))
 
 
 def _probability(node: Hyperparameter, domain: Domain | None) -> float:

@@ -1,6 +1,6 @@
 """A space as named questions (choices and values to draw); every combination of answers is a configuration.
 
-A fork with several cases is a choice. An independent hyperparameter is one value to draw, or a choice between the
+A case split with several cases is a choice. An independent hyperparameter is one value to draw, or a choice between the
 pieces of its domain and one value for each piece. There is no question if only one answer is possible, and none for a
 guard or a switch, because previous answers decide it. The same part of the space is the same question wherever it
 occurs.
@@ -22,18 +22,25 @@ from spacelang.ir.repeated_stages import address_to_expression_name
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
-from spacelang.reductions import unfolding
+from spacelang.reductions import case_splits
+from spacelang.reductions.case_splits import (
+    CaseSplit,
+    FreeHyperparameter,
+    GuardedParts,
+    UnfoldedPart,
+    UnfoldedParts,
+    ValueSwitch,
+)
 from spacelang.reductions.case_weights import CaseWeights
-from spacelang.reductions.domains import (
+from spacelang.reductions.domain_reductions import (
     GRID_POINTS,
     DomainPredicate,
+    DomainReduction,
     IdentityReduction,
-    Reduction,
     reduce_domain,
     split_into_simple,
 )
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, UnfoldedPart, ValueSwitch
-from spacelang.reductions.varying_bounds import BoundedParts
+from spacelang.reductions.varying_bounds import PartsWithVaryingBounds
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.text import unique_name
@@ -56,7 +63,7 @@ class DrawnPiece:
     """A named piece of a domain with several values, drawn in the form that its reduction gives it."""
 
     name: str
-    reduction: Reduction
+    reduction: DomainReduction
 
     @property
     def part(self) -> SimpleDomain:
@@ -98,14 +105,14 @@ class FreeHyperparameterDraw:
         return piece.reduction.decode(answer(piece.name, piece)) if isinstance(piece, DrawnPiece) else piece.value
 
 
-Question: TypeAlias = Fork | FreeHyperparameterDraw | DrawnPiece
+Question: TypeAlias = CaseSplit | FreeHyperparameterDraw | DrawnPiece
 """A question; the answer is the index of a case, the index of a piece, or a member of the domain of a `DrawnPiece`."""
 Answer: TypeAlias = Callable[[str, Question], Any]
 """A function that returns the answer to a question, given its name; raises LookupError if it has none."""
 
 
 @renamed_attributes(
-    all="every_part", products="product_count", called="base_name", ask="ask_values", slots="drawn_pieces"
+    all="every_unfolded_part", products="product_count", called="base_name", ask="ask_values", slots="drawn_pieces"
 )
 class Questions:
     """The questions of a space; `encode` and `decode` convert between configurations and answers."""
@@ -113,7 +120,7 @@ class Questions:
     def __init__(
         self,
         structures: Structures,
-        bounded: BoundedParts,
+        bounded: PartsWithVaryingBounds,
         accepts: DomainPredicate,
         points: int = GRID_POINTS,
         *,
@@ -134,8 +141,8 @@ class Questions:
         self._accepts, self._points = accepts, points
         self._shared: dict[tuple[object, ...], str] | None = {} if varying_bounds else None
         self.names = VariableNames(space)
-        for part in self.every_part:
-            if isinstance(part, Fork) and len(part.cases) > 1:
+        for part in self.every_unfolded_part:
+            if isinstance(part, CaseSplit) and len(part.cases) > 1:
                 answers = tuple((case.branch, case.domain) for case in part.cases)
                 self.forks[id(part)] = name = self._make_name(self.base_name(part), part.node, answers)
                 self.by_name[name] = part
@@ -149,46 +156,48 @@ class Questions:
                 self.by_name |= draw.questions
 
     @cached_property
-    def every_part(self) -> tuple[UnfoldedPart, ...]:
-        """All parts of the questions without repetitions; forks precede the parts inside of them."""
-        return tuple(unfolding.all_parts(self.parts))
+    def every_unfolded_part(self) -> tuple[UnfoldedPart, ...]:
+        """All parts of the questions without repetitions; case splits precede the parts inside of them."""
+        return tuple(case_splits.all_parts(self.parts))
 
     @cached_property
     def domains(self) -> Mapping[str, SimpleDomain]:
         """The possible answers to every question by name: the indices of a choice, or the domain to draw from."""
         found: dict[str, SimpleDomain] = {}
         for name, asked in self.by_name.items():
-            options = asked.cases if isinstance(asked, Fork) else () if isinstance(asked, DrawnPiece) else asked.pieces
+            options = (
+                asked.cases if isinstance(asked, CaseSplit) else () if isinstance(asked, DrawnPiece) else asked.pieces
+            )
             found[name] = asked.domain if isinstance(asked, DrawnPiece) else Grid(0, len(options) - 1)
         return found
 
     @cached_property
-    def guards(self) -> Mapping[str, Guard]:
+    def guards(self) -> Mapping[str, GuardedParts]:
         """The guard of each hyperparameter that is chosen inside one, by its address."""
-        guards = (part for part in self.every_part if isinstance(part, Guard))
+        guards = (part for part in self.every_unfolded_part if isinstance(part, GuardedParts))
         return {free.node.address: guard for guard in guards for free in _guarded(guard)}
 
     @cached_property
     def case_weights(self) -> CaseWeights:
-        """The weights of the cases of forks for random choices by the advised law."""
+        """The weights of the cases of case splits for random choices by the advised law."""
         return CaseWeights(self.structures)
 
     @cached_property
     def product_count(self) -> int:
         """The number of products of independent hyperparameters that cover the space."""
-        return unfolding.count_combinations(self.parts)
+        return case_splits.count_combinations(self.parts)
 
     @cached_property
     def default(self) -> Configuration:
         """The default configuration of the space, or the nearest valid one if a constraint excludes it."""
         return member_nearest_to_default(self.structures)[1]
 
-    def base_name(self, part: Fork | FreeHyperparameter) -> str:
+    def base_name(self, part: CaseSplit | FreeHyperparameter) -> str:
         """Return the name of a part before it is made unique: a key, or an address if two variables share the key."""
         if part.node is None:
             return "rule:case"
         name = self.names.name_of(part.node, across_uses=self._shared is not None)
-        return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
+        return f"{name}:case" if isinstance(part, CaseSplit) and isinstance(part.node, Hyperparameter) else name
 
     def encode(self, configuration: Configuration, *, with_guarded: bool = False) -> dict[str, Any]:
         """Return the answers that lead to a configuration; raise LookupError if the space does not have it.
@@ -198,12 +207,12 @@ class Questions:
         """
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}
-        for part, place in unfolding.parts_on_path(self.parts, lookup):
-            if isinstance(part, Fork) and id(part) in self.forks:
+        for part, place in case_splits.parts_on_path(self.parts, lookup):
+            if isinstance(part, CaseSplit) and id(part) in self.forks:
                 found[self.forks[id(part)]] = place
             elif isinstance(part, FreeHyperparameter):
                 found |= self.draws[id(part)].encode(lookup(part.node.address))  # type: ignore[arg-type]
-            elif isinstance(part, Guard) and with_guarded and not place:
+            elif isinstance(part, GuardedParts) and with_guarded and not place:
                 for free in _guarded(part):
                     found |= self.draws[id(free)].encode(free.node.default)
         return found
@@ -240,11 +249,11 @@ class Questions:
 
     def drawn_pieces(self) -> Iterator[tuple[FreeHyperparameter, DrawnPiece]]:
         """Yield every drawn piece with the hyperparameter that it belongs to."""
-        for part in self.every_part:
+        for part in self.every_unfolded_part:
             if isinstance(part, FreeHyperparameter):
                 yield from ((part, piece) for piece in self.draws[id(part)].pieces if isinstance(piece, DrawnPiece))
 
-    def _ask_parts(self, several: Parts, answer: Answer, known: dict[str, Value], with_guarded: bool) -> None:
+    def _ask_parts(self, several: UnfoldedParts, answer: Answer, known: dict[str, Value], with_guarded: bool) -> None:
         """Ask for parts, and add the values to `known` by address."""
 
         def lookup(address: str) -> ExpressionValue:
@@ -252,7 +261,7 @@ class Questions:
 
         for part in several:
             match part:
-                case Fork():
+                case CaseSplit():
                     name = self.forks.get(id(part))
                     case = part.cases[0 if name is None else int(answer(name, part))]
                     if isinstance(part.node, Choice) and case.branch is not None:
@@ -261,9 +270,9 @@ class Questions:
                 case FreeHyperparameter():
                     known[part.node.address] = self._limited_draw(part, lookup).ask_value(answer)
                 case ValueSwitch():
-                    case = part.cases[unfolding.case_of_value(part, lookup)]
+                    case = part.cases[case_splits.case_index_of_value(part, lookup)]
                     self._ask_parts(case.parts, answer, known, with_guarded)
-                case Guard():
+                case GuardedParts():
                     holds = is_true(part.condition, lookup)
                     if holds or with_guarded:
                         self._ask_parts(part.parts, answer, known if holds else {}, with_guarded)
@@ -276,7 +285,7 @@ class Questions:
         (piece, *_) = draw.pieces
         if part.node.address not in self.varying_ranges or not isinstance(piece, DrawnPiece):
             return draw
-        limited = self.varying_ranges[part.node.address].limited(lookup)
+        limited = self.varying_ranges[part.node.address].range_within_limits(lookup)
         return replace(draw, pieces=(replace(piece, reduction=IdentityReduction(limited)),))
 
     def _make_piece(self, node: Hyperparameter, part: SimpleDomain, name: str) -> Piece:
@@ -300,7 +309,7 @@ class Questions:
         return self._shared[key]
 
 
-def _guarded(guard: Guard) -> Iterator[FreeHyperparameter]:
+def _guarded(guard: GuardedParts) -> Iterator[FreeHyperparameter]:
     """Yield the hyperparameters inside a guard."""
     return (part for part in guard.parts if isinstance(part, FreeHyperparameter))
 

@@ -15,14 +15,21 @@ from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.expr import InactiveValue, Lookup
 from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
+from spacelang.reductions.case_splits import (
+    CaseSplit,
+    FreeHyperparameter,
+    UnfoldedParts,
+    ValueSwitch,
+    all_parts,
+    inner_parts,
+)
 from spacelang.reductions.relation_groups import RelationGroup, range_of_variable, relation_groups, without_constraints
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, ValueSwitch, all_parts, inner_parts
 from spacelang.solver.counting import Structures
 from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LinearLimit:
     """A bound of a range: the sum of `factors[address] * value(address)`, plus `constant`; excluded if `strict`.
 
     It applies where all of these addresses are active.
@@ -32,7 +39,7 @@ class Limit:
     constant: Fraction
     strict: bool
 
-    def at(self, lookup: Lookup) -> Fraction | None:
+    def evaluate(self, lookup: Lookup) -> Fraction | None:
         """Return the number for the values of other ranges, or None if one of them is not active."""
         total = self.constant
         for address, factor in self.factors.items():
@@ -53,28 +60,32 @@ class VaryingRange:
     """A range of a hyperparameter, with lower and upper limits that depend on earlier ones."""
 
     variable: Variable
-    lower: tuple[Limit, ...]
-    upper: tuple[Limit, ...]
+    lower: tuple[LinearLimit, ...]
+    upper: tuple[LinearLimit, ...]
 
     @property
     def domain(self) -> Grid | Real:
         """The whole range."""
         return range_of_variable(self.variable)
 
-    def limited(self, lookup: Lookup) -> Grid | Real:
+    def range_within_limits(self, lookup: Lookup) -> Grid | Real:
         """Return the part of the range within the limits; raise LookupError if it is empty."""
-        lower = [(each, end) for each in self.lower if (end := each.at(lookup)) is not None]
-        upper = [(each, end) for each in self.upper if (end := each.at(lookup)) is not None]
+        lower = [(each, end) for each in self.lower if (end := each.evaluate(lookup)) is not None]
+        upper = [(each, end) for each in self.upper if (end := each.evaluate(lookup)) is not None]
         if isinstance(self.domain, Grid):
             return _limited_grid(self.domain, lower, upper)
-        least = max([self.domain.least, *(float_above(end, strict=each.strict) for each, end in lower)])
-        greatest = min([self.domain.greatest, *(float_below(end, strict=each.strict) for each, end in upper)])
+        least = max([self.domain.least, *(least_float_at_least(end, strict=each.strict) for each, end in lower)])
+        greatest = min(
+            [self.domain.greatest, *(greatest_float_at_most(end, strict=each.strict) for each, end in upper)]
+        )
         if least > greatest:
             raise LookupError(f"no value of `{self.variable.key}` satisfies the constraints")
         return replace(self.domain, lower=least, upper=greatest, lower_open=False, upper_open=False)
 
 
-def _limited_grid(grid: Grid, lower: Iterable[tuple[Limit, Fraction]], upper: Iterable[tuple[Limit, Fraction]]) -> Grid:
+def _limited_grid(
+    grid: Grid, lower: Iterable[tuple[LinearLimit, Fraction]], upper: Iterable[tuple[LinearLimit, Fraction]]
+) -> Grid:
     start, step, first, last = to_fraction(grid.lower), to_fraction(grid.step), 0, grid.last_index
     for limit, end in lower:
         place = (end - start) / step
@@ -87,7 +98,7 @@ def _limited_grid(grid: Grid, lower: Iterable[tuple[Limit, Fraction]], upper: It
     return subgrid(grid, first, last)
 
 
-def float_above(number: Fraction, *, strict: bool = False) -> float:
+def least_float_at_least(number: Fraction, *, strict: bool = False) -> float:
     """Return the least float whose decimal is at least a number, or greater than it if `strict`."""
     found = math.nextafter(float(number), -math.inf)
     while to_fraction(found) < number or (strict and to_fraction(found) == number):
@@ -95,9 +106,9 @@ def float_above(number: Fraction, *, strict: bool = False) -> float:
     return found + 0.0
 
 
-def float_below(number: Fraction, *, strict: bool = False) -> float:
+def greatest_float_at_most(number: Fraction, *, strict: bool = False) -> float:
     """Return the greatest float whose decimal is at most a number, or less than it if `strict`."""
-    return -float_above(-number, strict=strict) + 0.0
+    return -least_float_at_least(-number, strict=strict) + 0.0
 
 
 def varying_ranges(group: RelationGroup, order: Sequence[str]) -> dict[str, VaryingRange] | None:
@@ -198,11 +209,11 @@ def _negated(factors: Mapping[str, Fraction]) -> dict[str, Fraction]:
 
 
 def _varying_range(variable: Variable, rows: Iterable[Inequality]) -> VaryingRange:
-    limits: tuple[list[Limit], list[Limit]] = [], []
+    limits: tuple[list[LinearLimit], list[LinearLimit]] = [], []
     for row in rows:
         own = row.factors[variable.address]
         factors = {a: -factor / own for a, factor in row.factors.items() if a != variable.address}
-        limit = Limit(factors, -row.constant / own, row.strict)
+        limit = LinearLimit(factors, -row.constant / own, row.strict)
         if limit not in (mine := limits[own > 0]):
             mine.append(limit)
     return VaryingRange(variable, *map(tuple, limits))
@@ -210,35 +221,37 @@ def _varying_range(variable: Variable, rows: Iterable[Inequality]) -> VaryingRan
 
 def _ends(variable: Variable) -> tuple[Inequality, Inequality]:
     """Return the ends of a range as inequalities."""
-    least, greatest = least_and_greatest(variable)
+    least, greatest = ends_of_range(variable)
     one = Fraction(1)
     return Inequality({variable.address: -one}, least), Inequality({variable.address: one}, -greatest)
 
 
-def least_and_greatest(variable: Variable) -> tuple[Fraction, Fraction]:
+def ends_of_range(variable: Variable) -> tuple[Fraction, Fraction]:
     """Return the least and the greatest number of a range."""
     domain = range_of_variable(variable)
     return to_fraction(domain.least), to_fraction(domain.greatest)
 
 
 def _is_always_true(row: Inequality, members: Mapping[str, Variable]) -> bool:
-    boxes = {address: least_and_greatest(members[address]) for address in row.factors}
+    boxes = {address: ends_of_range(members[address]) for address in row.factors}
     greatest = row.constant + sum(factor * boxes[a][factor > 0] for a, factor in row.factors.items())
     return greatest < 0 or (greatest == 0 and not row.strict)
 
 
 @dataclass(frozen=True)
-class BoundedParts:
+class PartsWithVaryingBounds:
     """The parts of a space, in which some ranges have varying bounds in place of `constraints`."""
 
-    parts: Parts
+    parts: UnfoldedParts
     ranges: Mapping[str, VaryingRange] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
 
 
-def unfold_with_bounds(
-    structures: Structures, unfolded: Callable[[Structures], Parts], is_supported: Callable[[VaryingRange], bool]
-) -> BoundedParts:
+def unfold_with_varying_bounds(
+    structures: Structures,
+    unfolded: Callable[[Structures], UnfoldedParts],
+    is_supported: Callable[[VaryingRange], bool],
+) -> PartsWithVaryingBounds:
     """Return the parts of a space as `unfolded` returns them, with varying bounds for relations where they can be.
 
     May raise the errors of `unfolded`.
@@ -251,18 +264,18 @@ def unfold_with_bounds(
         kept = tuple(group for group in groups if found[id(group)] is not None)
         if len(kept) == len(groups):
             ranges = {address: each for several in found.values() for address, each in (several or {}).items()}
-            return BoundedParts(parts, ranges, dropped)
+            return PartsWithVaryingBounds(parts, ranges, dropped)
         groups = kept
 
 
 def _ranges_in_parts(
-    group: RelationGroup, parts: Parts, is_supported: Callable[[VaryingRange], bool]
+    group: RelationGroup, parts: UnfoldedParts, is_supported: Callable[[VaryingRange], bool]
 ) -> dict[str, VaryingRange] | None:
     """Return the varying ranges of a group in the order in which parts choose them; None if they cannot vary."""
     wanted = {each.address: None for each in group.members}
     every = [*all_parts(parts)]
     frees = [each for each in every if isinstance(each, FreeHyperparameter) and each.node.address in wanted]
-    cases = (each for each in every if isinstance(each, Fork | ValueSwitch) and each.node is not None)
+    cases = (each for each in every if isinstance(each, CaseSplit | ValueSwitch) and each.node is not None)
     are_whole = len(frees) == len(wanted) and all(each.domain == each.node.domain for each in frees)
     if not are_whole or any(each.node.address in wanted for each in cases if each.node is not None):
         return None
@@ -271,12 +284,12 @@ def _ranges_in_parts(
     return found if found is not None and all(map(is_supported, found.values())) else None
 
 
-def _order_in_parts(wanted: Collection[str], parts: Parts) -> list[str] | None:
+def _order_in_parts(wanted: Collection[str], parts: UnfoldedParts) -> list[str] | None:
     """Return the order in which hyperparameters are chosen, or None if it is not the same everywhere."""
     before: set[tuple[str, str]] = set()
     inside: dict[int, tuple[str, ...]] = {}
 
-    def visit(several: Parts) -> tuple[str, ...]:
+    def visit(several: UnfoldedParts) -> tuple[str, ...]:
         found: dict[str, None] = {}
         for part in several:
             if id(part) not in inside:

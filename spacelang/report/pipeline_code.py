@@ -28,10 +28,10 @@ from spacelang.targets._exports.python_nodes import (
     CallNode,
     Code,
     DictNode,
-    ItemNode,
     ListNode,
     LiteralNode,
     NameNode,
+    SubscriptNode,
     call,
     expression_source,
     infix,
@@ -377,7 +377,7 @@ def _argument_if_active(name: str, value: Code, key: str, usual: Code | None) ->
 
 
 def _configuration_item(key: str) -> Code:
-    return ItemNode(NameNode(GIVEN), LiteralNode(key))
+    return SubscriptNode(NameNode(GIVEN), LiteralNode(key))
 
 
 def _tuple_element(operator: ir.Operator, parameter: str) -> Parameter | None:

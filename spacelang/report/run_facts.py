@@ -128,8 +128,8 @@ def unsupported_features(optimizer: Any, space: Space) -> tuple[str, ...]:
     except (MissingLibraryError, OptionError) as error:
         raise InputError(error.message, error.help) from error
     except RefusedError as error:
-        why = "; ".join(map(_entry_text, _entries_with(Preservation.REFUSED, error.report)))
-        message = f"`{name}` cannot search `{space.name}`: {why}"
+        reason = "; ".join(map(_entry_text, _entries_with(Preservation.REFUSED, error.report)))
+        message = f"`{name}` cannot search `{space.name}`: {reason}"
         raise InputError(message, "try another optimizer; `random` can search any space") from error
     lost = _entries_with(Preservation.APPROXIMATED, report)
     return tuple(_entry_text(entry) for entry in lost if entry.construct not in HANDLED_BY_RUNS)
@@ -201,7 +201,7 @@ class StartingPoints:
             others = f"only {further} other configuration{'' if further == 1 else 's'}" if further else "nothing else"
             sentence = f"{points} evaluated, but {others}"
         workers = f" or `--workers {self.processors}`" if self.workers < self.processors and "time" in option else ""
-        return f"{sentence}: allow `{option}`{workers}."
+        return f"{sentence}: run with `{option}`{workers}."
 
     def larger_budget_option(self, outcome: Outcome) -> str:
         """Return the option, such as `--time 5m`, for a budget that is large enough; empty if this one was."""

@@ -29,7 +29,7 @@ from spacelang.sampling.draw_acceptance import AcceptanceRate
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint_sampling import JointSampler
 from spacelang.sampling.prior_draws import prior_of
-from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
+from spacelang.sampling.value_codes import Array, ValueCodes, smallest_integer_dtype
 from spacelang.sampling.weighted_sampling import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning_on_decisions import ComponentConditioner, HyperparameterComponent
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, FixedDecisions, SamplingFailedError
@@ -306,7 +306,7 @@ class _BranchColumns:
         if len(rows) == self.count:
             self.codes[address] = places
             return
-        kind = integer_type(-1, max(int(places.max()), 0))
+        kind = smallest_integer_dtype(-1, max(int(places.max()), 0))
         known = self.codes.get(address, np.full(self.count, -1, kind))
         self.codes[address] = known.astype(np.result_type(known.dtype, places.dtype), copy=False)
         self.codes[address][rows] = places

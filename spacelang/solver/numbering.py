@@ -64,9 +64,9 @@ class ConfigurationNumbers:
         return self._numbering.rank(structure_of(self._space, configuration), worths)
 
 
-def _check_number(number: int, count: int, what: str) -> None:
+def _check_number(number: int, count: int, items: str) -> None:
     if not 0 <= number < count:
-        raise IndexError(f"the {what} are numbered from 0 to {count - 1:,}" if count else "the space is empty")
+        raise IndexError(f"the {items} are numbered from 0 to {count - 1:,}" if count else "the space is empty")
 
 
 class _Numbering:

@@ -194,7 +194,7 @@ def _task(data: TableProfile) -> str:
     hint = data.split_hint
     lines = [f"  validate {validate if hint is None else hint.validation_text}\n"]
     if hint is not None:
-        role = "It is no feature." if hint.is_group else "It is a feature only with `, keep` after its name."
+        role = "It is not used as a feature" + ("." if hint.is_group else ", unless `, keep` follows its name.")
         lines.insert(0, format_as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
     for other in data.split_hints:
         if other is not hint:

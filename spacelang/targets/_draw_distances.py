@@ -50,7 +50,7 @@ class DrawDistances:
         return {key: distance for key, distance in self.large_distances.items() if key not in self.declared_reasons}
 
 
-def draw_distances(
+def measure_draw_distances(
     draws: RandomDraws,
     configurations: Sequence[Configuration],
     structures: Structures,
@@ -62,7 +62,7 @@ def draw_distances(
     law = Sampler(Structures(followed), advised=True).batch(LAW_DRAWS, rng)
     drawn = BatchBuilder(structures.space).build(configurations)
     found = sorted(_distances(structures.space, drawn, law), key=lambda each: -each[1])
-    result, reasons = DrawDistances(draws.library, len(drawn), dict(found), {}), draws.reasons(compiled.form)
+    result, reasons = DrawDistances(draws.library, len(drawn), dict(found), {}), draws.deviation_reasons(compiled.form)
     return replace(result, declared_reasons={key: reasons[key] for key in result.large_distances if key in reasons})
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, literal
 from spacelang.ir.value import Value, to_python_scalar
+from spacelang.reductions.case_splits import CaseSplit
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw, Question, Questions
-from spacelang.reductions.unfolding import Fork
 from spacelang.targets._exports import r_conditions as r
 from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.text import unique_name
@@ -84,13 +84,13 @@ class IraceParameter:
             raise ValueError(f"`{self.name}` is a number from {self.bounds[0]} to {self.bounds[1]}")
         assert isinstance(self.question, DrawnPiece)
         if isinstance(self.question.domain, Grid):
-            if not r.is_rounded(self.question) and number != round(number):
+            if not r.is_drawn_as_rounded_real(self.question) and number != round(number):
                 raise ValueError(f"`{self.name}` is an integer")
             return round(number)
         return r.scaling_of(self.question).decode(number)
 
 
-class ParameterWriter:
+class IraceParameterWriter:
     """A writer of the parameters of irace for questions."""
 
     def __init__(self, questions: Questions) -> None:
@@ -100,7 +100,7 @@ class ParameterWriter:
         self._labels = {
             name: labels for name, question in questions.by_name.items() if (labels := _labels_of(question))
         }
-        self.conditions = r.RConditions(questions, self._names, self._labels)
+        self.conditions = r.RConditionWriter(questions, self._names, self._labels)
 
     @cached_property
     def parameters(self) -> Mapping[str, IraceParameter]:
@@ -118,7 +118,7 @@ class ParameterWriter:
             return IraceParameter(name, asked, "o" if is_ordered else "c", self._labels[question], condition=condition)
         assert isinstance(asked, DrawnPiece)
         lower, upper = (r.encode_number(asked, end) for end in _ends(asked.domain))
-        is_real = isinstance(asked.domain, Real) or r.is_rounded(asked)
+        is_real = isinstance(asked.domain, Real) or r.is_drawn_as_rounded_real(asked)
         assert isinstance(asked.domain, Grid | Real)
         kind: Kind = ("r,log" if is_real else "i,log") if asked.domain.log else ("r" if is_real else "i")
         return IraceParameter(name, asked, kind, bounds=(lower, upper), condition=condition)
@@ -143,7 +143,7 @@ def _parameter_names(questions: Mapping[str, Question]) -> dict[str, str]:
 def _labels_of(question: Question) -> tuple[str, ...]:
     """Return the labels of a choice, without characters that irace interprets; empty for a number."""
     match question:
-        case Fork():
+        case CaseSplit():
             words = [case_label(question, case) for case in question.cases]
         case FreeHyperparameterDraw():
             words = [literal(p.value) if isinstance(p, FixedPiece) else _kind_of(p.part) for p in question.pieces]

@@ -28,12 +28,12 @@ class RandomDraws:
     library: str
     deviations: tuple[Deviation, ...] = ()
 
-    def reasons(self, form: Any) -> dict[str, str]:
+    def deviation_reasons(self, form: Any) -> dict[str, str]:
         """Return the reason for which the draws of a variable may deviate, by the keys of such variables."""
         return {key: each.reason for each in reversed(self.deviations) for key in each.keys_in(form)}
 
 
-def keys_of_connected_values(structures: Structures) -> Iterator[str]:
+def keys_of_connected_hyperparameters(structures: Structures) -> Iterator[str]:
     """Yield the keys of all variables in networks of two or more hyperparameters that constraints connect."""
     for network in _constrained_networks(structures):
         are_several = sum(isinstance(member.node, Hyperparameter) for member in network.members) > 1
@@ -41,7 +41,7 @@ def keys_of_connected_values(structures: Structures) -> Iterator[str]:
             yield from _keys(network)
 
 
-def keys_of_constrained(structures: Structures) -> Iterator[str]:
+def keys_of_constrained_variables(structures: Structures) -> Iterator[str]:
     """Yield the keys of all variables that constraints connect, and those of the networks of decisions around them."""
     for network in _constrained_networks(structures):
         owners = (structures.model.network_by_address[owner] for owner, _ in network.context)
@@ -54,14 +54,14 @@ def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Itera
         yield from _keys(structures.model.network_by_address[address])
 
 
-def keys_with(space: Space, is_affected: Callable[[SimpleDomain], bool]) -> Iterator[str]:
+def keys_of_hyperparameters_with(space: Space, is_affected: Callable[[SimpleDomain], bool]) -> Iterator[str]:
     """Yield the keys of the hyperparameters with a part of their domain for which a predicate is true."""
     return (node.key for node in space.hyperparameters if any(map(is_affected, parts(node.domain))))
 
 
 CONNECTED_IN_TURN: Final = Deviation(
     "values that constraints connect are drawn one after the other",
-    lambda form: keys_of_connected_values(form.questions.structures),
+    lambda form: keys_of_connected_hyperparameters(form.questions.structures),
 )
 
 

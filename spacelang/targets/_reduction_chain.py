@@ -18,11 +18,17 @@ from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.repeated_stages import address_to_expression_name
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
-from spacelang.reductions import domains
+from spacelang.reductions import domain_reductions
+from spacelang.reductions.case_splits import (
+    CaseSplit,
+    RangeComparison,
+    UnfoldedParts,
+    all_parts,
+    unfold_into_case_splits,
+)
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
-from spacelang.reductions.varying_bounds import BoundedParts, VaryingRange, unfold_with_bounds
+from spacelang.reductions.varying_bounds import PartsWithVaryingBounds, VaryingRange, unfold_with_varying_bounds
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
@@ -59,7 +65,7 @@ CONSTRAINT_CONSTRUCTS: Final = (Construct.RULES_ON_DECISIONS, Construct.RULES_ON
 
 
 def preserved_by_reductions(
-    accepts: domains.DomainPredicate, choice: str = "a choice"
+    accepts: domain_reductions.DomainPredicate, choice: str = "a choice"
 ) -> dict[Construct, tuple[Verdict, ...]]:
     """Return the verdicts of the reduction chain on every construct.
 
@@ -73,7 +79,7 @@ def preserved_by_reductions(
         if construct is Construct.FLOATS and not accepts(examples[0]):
             examples = (*examples, EXAMPLES[Construct.STEPS][0])  # noqa: PLW2901 - steps lose nothing, grids do
         try:
-            verdicts = {_verdict(domains.reduce_domain(each, accepts), construct): None for each in examples}
+            verdicts = {_verdict(domain_reductions.reduce_domain(each, accepts), construct): None for each in examples}
         except ValueError as error:
             raise ValueError(f"`accepts` does not cover {construct.value}: {error}") from error
         found[construct] = tuple(sorted(verdicts, key=_severity, reverse=True))
@@ -91,10 +97,10 @@ def preserved_by_reductions(
 
 def build_questions(
     structures: Structures,
-    accepts: domains.DomainPredicate,
+    accepts: domain_reductions.DomainPredicate,
     keeps: PreservationTable,
-    points: int = domains.GRID_POINTS,
-    unfolded: Callable[[Structures], Parts] = unfold,
+    points: int = domain_reductions.GRID_POINTS,
+    unfolded: Callable[[Structures], UnfoldedParts] = unfold_into_case_splits,
     *,
     varying_bounds: bool = False,
     can_vary: Callable[[VaryingRange], bool] | None = None,
@@ -113,9 +119,9 @@ def build_questions(
         raise _lowering.missing_verdict_error(Construct.CONDITIONS, "refused verdict")
     try:
         if can_vary is None:
-            bounded = BoundedParts(unfolded(structures))
+            bounded = PartsWithVaryingBounds(unfolded(structures))
         else:
-            bounded = unfold_with_bounds(structures, unfolded, can_vary)
+            bounded = unfold_with_varying_bounds(structures, unfolded, can_vary)
     except TooManyConnectedVariablesError as error:
         _lowering.make_report(space, keeps, _refusals(space, error.constraints, refusal))
         raise
@@ -129,10 +135,10 @@ def build_report(
     chain: Questions, keeps: PreservationTable, findings: Iterable[_lowering.Finding] = ()
 ) -> tuple[_lowering.ReportEntry, ...]:
     """Return the report on a chain: the worst verdict of its reductions at each place, and the given findings."""
-    return _lowering.make_report(chain.space, keeps, [*findings_of(chain, keeps), *findings])
+    return _lowering.make_report(chain.space, keeps, [*reduction_findings(chain, keeps), *findings])
 
 
-def names_entry(chain: Questions) -> _lowering.ReportEntry:
+def name_count_entry(chain: Questions) -> _lowering.ReportEntry:
     """Return the entry of a report that compares the number of names in the library with that of the space."""
     space, used = chain.space, len({name for name in chain.by_name if name})
     # A use of a chain is a variable in each number of uses.
@@ -144,7 +150,7 @@ def names_entry(chain: Questions) -> _lowering.ReportEntry:
     return _lowering.ReportEntry("names", status, f"{count_with_noun(used, 'name')} for {each}")
 
 
-def even_draws_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
+def uneven_choice_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
     """Yield an entry with the decision whose even draws differ most from the law of the space, unless all agree."""
     if found := _uneven_forks(chain):
         fork, distance = max(found, key=lambda each: each[1])
@@ -153,11 +159,13 @@ def even_draws_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
         yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
 
 
-def _uneven_forks(chain: Questions) -> list[tuple[Fork, float]]:
+def _uneven_forks(chain: Questions) -> list[tuple[CaseSplit, float]]:
     """Return the decisions whose even draws differ from the law without weights, and by how much a share differs."""
     weights = CaseWeights(chain.structures, with_annotations=False)
-    decisions = [part for part in chain.every_part if isinstance(part, Fork) and isinstance(part.node, Choice)]
-    shares = ((fork, weights.shares(fork)) for fork in decisions)
+    decisions = [
+        part for part in chain.every_unfolded_part if isinstance(part, CaseSplit) and isinstance(part.node, Choice)
+    ]
+    shares = ((fork, weights.case_probabilities(fork)) for fork in decisions)
     return [(fork, max(abs(share - 1 / len(each)) for share in each)) for fork, each in shares if each is not None]
 
 
@@ -166,7 +174,7 @@ def _keys_of_uneven_decisions(chain: Questions) -> Iterator[str]:
     return keys_of_decisions(chain.structures, addresses)
 
 
-def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:
+def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:
     """Yield the findings for the places where a chain has another verdict than the usual one."""
 
     def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
@@ -174,7 +182,9 @@ def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowerin
             verdict = _verdict(slot.reduction, construct)
             if construct not in keeps:
                 raise _lowering.missing_verdict_error(construct)
-            is_lossy = isinstance(slot.reduction, domains.GridReduction | domains.LogarithmReduction)
+            is_lossy = isinstance(
+                slot.reduction, domain_reductions.GridReduction | domain_reductions.LogarithmReduction
+            )
             if verdict in keeps[construct] or (is_lossy and verdict.status is _lowering.Preservation.APPROXIMATED):
                 yield construct, verdict
 
@@ -219,28 +229,30 @@ def _severity(verdict: Verdict) -> int:
     return [*_lowering.Preservation].index(verdict.status)
 
 
-def _verdict(link: domains.Reduction, construct: Construct) -> Verdict:
+def _verdict(link: domain_reductions.DomainReduction, construct: Construct) -> Verdict:
     verdict = exact("unchanged")
     match link:
-        case domains.ClosedRangeReduction() | domains.LogarithmReduction() | domains.GridReduction() if (
-            construct is Construct.OPEN
-        ):
+        case (
+            domain_reductions.ClosedRangeReduction()
+            | domain_reductions.LogarithmReduction()
+            | domain_reductions.GridReduction()
+        ) if construct is Construct.OPEN:
             verdict = rewritten("the bounds are moved inward to the next float")
-        case domains.GridReduction() if construct is Construct.LOG:
+        case domain_reductions.GridReduction() if construct is Construct.LOG:
             verdict = rewritten("the values of the grid are evenly spaced on the log scale")
-        case domains.GridReduction():
+        case domain_reductions.GridReduction():
             verdict = approximated("cut to a grid of evenly spaced values; the values in between are not searched")
-        case domains.LogarithmReduction(part=Grid()):
+        case domain_reductions.LogarithmReduction(part=Grid()):
             verdict = rewritten(
                 "encoded as the natural logarithm, and rounded to the nearest member when it is decoded"
             )
-        case domains.LogarithmReduction() if construct is Construct.LOG:
+        case domain_reductions.LogarithmReduction() if construct is Construct.LOG:
             verdict = approximated("encoded as the natural logarithm; decoded values are exact up to the 12th digit")
-        case domains.MemberRenamingReduction():
+        case domain_reductions.MemberRenamingReduction():
             verdict = rewritten("values are encoded as strings")
-        case domains.MemberIndexReduction(part=Grid(log=True)) if construct is Construct.LOG:
+        case domain_reductions.MemberIndexReduction(part=Grid(log=True)) if construct is Construct.LOG:
             verdict = approximated("encoded as the index of the step, without the log scale")
-        case domains.MemberIndexReduction():
+        case domain_reductions.MemberIndexReduction():
             verdict = rewritten(f"encoded as the index of the {'step' if isinstance(link.part, Grid) else 'value'}")
         case _:
             pass

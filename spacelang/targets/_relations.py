@@ -2,10 +2,11 @@
 
 `lower_by_relations` compiles a space with the lowering that the option `relations` of a target names. With `auto`, it
 is the first one of `default_relations` of the target that can express the space; then whatever it cannot express is
-unfolded into cases. `quantile_source` is the code that decodes quantiles, for modules that do not need spacelang.
+unfolded into cases. `quantile_decoder_source` decodes quantiles in modules that do not need spacelang.
 """
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +17,9 @@ from spacelang.ir.domain import Real
 from spacelang.ir.expr import logical_atoms, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Space
-from spacelang.reductions import conditional_laws, range_laws
-from spacelang.reductions.quantile_relations import QuantileGroup, QuantileReduction, reduce_to_quantiles
-from spacelang.reductions.range_laws import GridRange
+from spacelang.reductions import conditional_distributions, range_distributions
+from spacelang.reductions.quantile_reduction import QuantileGroup, QuantileReduction, reduce_to_quantiles
+from spacelang.reductions.range_distributions import GridRange
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import (
@@ -72,7 +73,9 @@ RANGE_CONSTRUCTS: Final = (Construct.FLOATS, Construct.INTEGERS, Construct.LOG, 
 Lower: TypeAlias = Callable[[QuantileReduction], LoweringResult[Any, Any]]
 """A function that compiles the reduced space of a reduction."""
 Ways: TypeAlias = Mapping[Lowering, Lower | None]
-_SHARED_IMPORT: Final = "from spacelang.reductions.range_laws import "
+_SHARED_IMPORT: Final = re.compile(
+    r"^from spacelang\.reductions\.range_distributions import (\([^)]*\)|.*)\n", re.MULTILINE
+)
 _RESTORE: Final = '''\
 def values_of(found):
     """Return a configuration with the values for which numbers in [0, 1] stand."""
@@ -148,13 +151,15 @@ def refuse_other_relations(
         make_report(space, keeps, constraint_findings(others, verdict))
 
 
-def relations_entry(lowering: str, expressed: Sequence[Constraint], how: str) -> ReportEntry:
+def relations_report_entry(lowering: str, expressed: Sequence[Constraint], how: str) -> ReportEntry:
     """Return the entry of a report that says how relations are expressed."""
     message = f"{lowering}: {count_with_noun(len(expressed), 'constraint')} {how}"
     return ReportEntry(RELATIONS, Preservation.EXACT, message, tuple(rule.span for rule in expressed))
 
 
-def report_of_original(reduction: QuantileReduction, report: Sequence[ReportEntry]) -> tuple[ReportEntry, ...]:
+def translate_report_to_original(
+    reduction: QuantileReduction, report: Sequence[ReportEntry]
+) -> tuple[ReportEntry, ...]:
     """Return the report on a space, given that on the space with quantiles in place of related ranges."""
     if not reduction.groups:
         return (*report,)
@@ -185,7 +190,7 @@ def report_of_original(reduction: QuantileReduction, report: Sequence[ReportEntr
     return (
         *entries,
         *about_form,
-        relations_entry("quantiles", reduction.constraints, "expressed by numbers in [0, 1]"),
+        relations_report_entry("quantiles", reduction.constraints, "expressed by numbers in [0, 1]"),
     )
 
 
@@ -216,17 +221,20 @@ def _untold_relations(space: Space, report: Sequence[ReportEntry]) -> Iterator[R
     for lowering, how in (("native", "by means of the tool"), ("cases", "by nested choices")):
         mine = [rule for rule in left if (id(rule.span) in exact) is (lowering == "native")]
         if mine:
-            yield relations_entry(lowering, mine, how)
+            yield relations_report_entry(lowering, mine, how)
 
 
-def quantile_source(reduction: QuantileReduction) -> list[str]:
+def quantile_decoder_source(reduction: QuantileReduction) -> list[str]:
     """Return blocks of source with a function `values_of(found)`; none if nothing has to be decoded."""
     if not reduction.groups:
         return []
-    sources = [inspect.getsource(module).split('"""', 2)[2].strip() for module in (range_laws, conditional_laws)]
-    lines = [line for source in sources for line in source.splitlines() if not line.startswith(_SHARED_IMPORT)]
+    sources = [
+        inspect.getsource(module).split('"""', 2)[2].strip()
+        for module in (range_distributions, conditional_distributions)
+    ]
+    shared = _SHARED_IMPORT.sub("", "\n".join(sources))
     groups = ",\n".join(map(_group_source, reduction.groups))
-    return ["\n".join(lines), f"RELATED = [\n{groups},\n]", _RESTORE]
+    return [shared, f"RELATED = [\n{groups},\n]", _RESTORE]
 
 
 def _group_source(group: QuantileGroup) -> str:
@@ -235,7 +243,7 @@ def _group_source(group: QuantileGroup) -> str:
     return f"    RelatedRanges(\n        {{\n{ranges}        }},\n        [\n{rows}        ],\n    )"
 
 
-def _range_source(each: range_laws.GridRange | range_laws.FloatRange) -> str:
+def _range_source(each: range_distributions.GridRange | range_distributions.FloatRange) -> str:
     if isinstance(each, GridRange):
         arguments = f"{each.start!r}, {each.step!r}, {each.below!r}, {each.last!r}"
     else:

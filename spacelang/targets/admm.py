@@ -21,7 +21,7 @@ from spacelang.ir.domain import NOT_FOUND, Grid, NotFound, Real, Union
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.plugins import option
-from spacelang.reductions.flattening import MAX_ALTERNATIVES, FlattenedBranch, flatten_branch
+from spacelang.reductions.branch_flattening import MAX_ALTERNATIVES, FlattenedBranch, flatten_branch
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.prior_draws import prior_of_address
 from spacelang.sampling.value_codes import Array
@@ -29,9 +29,9 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering
 from spacelang.targets._admm.configuration_converter import write_values
-from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout, make_layout
+from spacelang.targets._admm.layout import OneHotBlock, StepOrder, ThetaColumns, VariableLayout, make_layout
 from spacelang.targets._admm.linear_constraints import LinearConstraint
-from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaCoordinates
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, ThetaCoordinates, VariableMask
 from spacelang.targets._admm.rendering import AdmmVariables, FlatteningCounts, dot_graph, form_to_json, text_listing
 from spacelang.targets._admm.repair import MemberRepair, ValueFunction
 from spacelang.targets._lowering import (
@@ -50,11 +50,11 @@ __all__ = [
     "AdmmForm",
     "AdmmPoint",
     "AdmmPoints",
-    "Block",
     "LinearConstraint",
-    "Mask",
+    "OneHotBlock",
     "StepOrder",
     "ThetaCoordinates",
+    "VariableMask",
 ]
 AS_MASKS = rewritten("masks, computed from z and theta, select the active hyperparameters")
 AS_ALTERNATIVES = rewritten("turned into further alternatives of z")
@@ -124,7 +124,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
         found &= self.theta_d.contains(points.theta_d)
         rows = np.flatnonzero(found)
         if len(rows):
-            found[rows] = self.evaluate(points.take(rows)).is_admitted
+            found[rows] = self.evaluate_constraints(points.take(rows)).is_admitted
         return found
 
     def _is_structured(self, points: AdmmPoints) -> Array:
@@ -253,7 +253,7 @@ class AdmmForm(ReadableForm, AdmmVariables):
             write_values(points, slot, MixedIntegerEncoding(domain, domain), rows, codes)
         return self.project_all(points) if count else points
 
-    def weights_of(self, block: Block) -> Array | None:
+    def weights_of(self, block: OneHotBlock) -> Array | None:
         """Return the probabilities of alternatives by `@weight` (shared within a branch), or None if all are equal."""
         branches = self.space.variables[block.address].choice.branches
         if self.space.plain_draws or len({branch.weight for branch in branches}) == 1:

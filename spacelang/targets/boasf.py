@@ -19,7 +19,7 @@ from spacelang.ir.domain import Domain, describe
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.sampling.sampler import Sampler
 from spacelang.serialization.definition import space_to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
@@ -146,7 +146,7 @@ class Boasf:
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
-        if _boasf.is_single_piece(node.domain, number):
+        if _boasf.is_left_in_one_piece(node.domain, number):
             return (node.domain,)
         if min(number, node.domain.size or number) > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_arms(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")

@@ -17,26 +17,31 @@ from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.ir.walk import Assignment, expressions_of
 from spacelang.plugins import option
-from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
-from spacelang.reductions.quantile_relations import QuantileReduction
+from spacelang.reductions.domain_reductions import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
+from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering, _reduction_chain
 from spacelang.targets._configspace import documents
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.documents import Document
-from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
-from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
+from spacelang.targets._configspace.space_plan import ConfigSpacePlan, UnsupportedHyperparameterError
+from spacelang.targets._configspace.space_planner import RefusedConstraintsError, make_plan
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
-from spacelang.targets._random_draws import Deviation, RandomDraws, keys_of_constrained, keys_with
+from spacelang.targets._random_draws import (
+    Deviation,
+    RandomDraws,
+    keys_of_constrained_variables,
+    keys_of_hyperparameters_with,
+)
 from spacelang.targets._relations import (
     RELATIONS_DOC,
     Lowering,
     RelationsOption,
     lower_by_relations,
-    quantile_source,
+    quantile_decoder_source,
     refuse_other_relations,
-    report_of_original,
+    translate_report_to_original,
     with_quantile_verdicts,
 )
 
@@ -93,10 +98,13 @@ class Configspace:
     random_draws: ClassVar[RandomDraws] = RandomDraws(
         "`ConfigurationSpace.sample_configuration`",
         (
-            Deviation("draws that constraints exclude are repeated", lambda form: keys_of_constrained(form.structures)),
+            Deviation(
+                "draws that constraints exclude are repeated",
+                lambda form: keys_of_constrained_variables(form.structures),
+            ),
             Deviation(
                 "small integers of logarithmic ranges are drawn less often",
-                lambda form: keys_with(form.space, _is_log_grid),
+                lambda form: keys_of_hyperparameters_with(form.space, _is_log_grid),
             ),
         ),
     )
@@ -137,7 +145,7 @@ class Configspace:
         return lower_by_relations(self, structures, self._lower, self._lower)
 
     def _lower(self, reduction: QuantileReduction) -> _lowering.LoweringResult["ConfigSpaceForm", Encoding]:
-        structures = reduction.reduced
+        structures = reduction.reduced_structures
         space = structures.space
         _lowering.refuse_oversized_integers(space, self.preserves)
         try:
@@ -153,14 +161,14 @@ class Configspace:
             cut = {rule for network in plan.unfolded for rule in network.constraints}
             refuse_other_relations(space, {*space.constraints} - cut, self.preserves, INEXPRESSIBLE)
         form = ConfigSpaceForm(structures, plan, reduction)
-        report = report_of_original(reduction, _lowering.make_report(space, self.preserves, _findings(plan)))
+        report = translate_report_to_original(reduction, _lowering.make_report(space, self.preserves, _findings(plan)))
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class ConfigSpaceForm(_lowering.ReadableForm):
     """A planned space: its ConfigSpace object, JSON and source, and the conversion of configurations."""
 
-    def __init__(self, structures: Structures, plan: Plan, reduction: QuantileReduction) -> None:
+    def __init__(self, structures: Structures, plan: ConfigSpacePlan, reduction: QuantileReduction) -> None:
         """Take the reduced space and its plan, and the reduction."""
         self.structures, self.space, self.plan, self.reduction = structures, structures.space, plan, reduction
 
@@ -174,7 +182,7 @@ class ConfigSpaceForm(_lowering.ReadableForm):
     @cached_property
     def configuration_space_document(self) -> Document:
         """The document that `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
-        return documents.to_document(self.plan, self.space.name, self._defaults)
+        return documents.to_configspace_document(self.plan, self.space.name, self._defaults)
 
     def encode(self, configuration: Configuration) -> dict[str, cs.FlatValue]:
         """Return the values of the ConfigSpace hyperparameters for a member."""
@@ -241,7 +249,7 @@ class ConfigSpaceForm(_lowering.ReadableForm):
     def to_python(self) -> str:
         """Return a module that builds the space with ConfigSpace alone, and has `decode(configuration)`."""
         decode = documents.decoder_source(self.plan)
-        if restored := quantile_source(self.reduction):
+        if restored := quantile_decoder_source(self.reduction):
             inner = decode.replace("def decode(", "def decode_numbers(")
             decode = "\n\n\n".join([*restored, inner, DECODE_QUANTILES])
         built, theirs = documents.space_source(self.configuration_space_document), "import ConfigSpace as cs"
@@ -283,7 +291,7 @@ def _is_unchanged(coded: cs.EncodedDomain) -> bool:
             return False
 
 
-def _findings(plan: Plan) -> Iterator[_lowering.Finding]:
+def _findings(plan: ConfigSpacePlan) -> Iterator[_lowering.Finding]:
     for node, coded in plan.coded:
         if isinstance(node, Hyperparameter):
             if not cs.has_expressible_prior(node):

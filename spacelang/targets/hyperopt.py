@@ -18,15 +18,15 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.plugins import option
-from spacelang.reductions.guarded_unfolding import unfold_with_guards
-from spacelang.reductions.quantile_relations import QuantileReduction
+from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter, ValueSwitch
+from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
+from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.conditional_entries import ConditionalEntries
-from spacelang.targets._exports.hyperopt_switches import SwitchIndices
+from spacelang.targets._exports.hyperopt_switches import SwitchIndexWriter
 from spacelang.targets._exports.library_function_forms import (
     FLATTEN_SOURCE,
     LibraryFunctionForm,
@@ -41,7 +41,7 @@ from spacelang.targets._reduction_chain import (
     TOO_ENTANGLED,
     build_questions,
     build_report,
-    names_entry,
+    name_count_entry,
     preserved_by_reductions,
     unfolded_condition_findings,
 )
@@ -50,8 +50,8 @@ from spacelang.targets._relations import (
     Lowering,
     RelationsOption,
     lower_by_relations,
-    quantile_source,
-    report_of_original,
+    quantile_decoder_source,
+    translate_report_to_original,
     with_quantile_verdicts,
 )
 
@@ -113,13 +113,13 @@ class Hyperopt:
         return lower_by_relations(self, structures, self._lower)
 
     def _lower(self, reduction: QuantileReduction) -> LoweringResult["HyperoptSpace", Values]:
-        structures = reduction.reduced
-        unfolded = partial(unfold_with_guards, is_testable=is_testable)
+        structures = reduction.reduced_structures
+        unfolded = partial(unfold_with_condition_guards, is_testable=is_testable)
         named = build_questions(structures, accepts, self.preserves, unfolded=unfolded)
         unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
-        report = (*build_report(named, self.preserves, unfolded_conditions), names_entry(named))
+        report = (*build_report(named, self.preserves, unfolded_conditions), name_count_entry(named))
         form = HyperoptSpace(named, reduction)
-        whole = report_of_original(reduction, report)
+        whole = translate_report_to_original(reduction, report)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, whole)
 
 
@@ -224,7 +224,7 @@ class HyperoptSpace(LibraryFunctionForm):
         It has `space`, `default`, `configuration(sample)`, `decode(values)` and `trials(points)`.
         """
         used = {name.partition(".")[0] for name in py.names_used(self._code)}
-        restored = [f"\n{block}" for block in quantile_source(self.reduction)]
+        restored = [f"\n{block}" for block in quantile_decoder_source(self.reduction)]
         result = "values_of(found)" if restored else "found"
         imports = [
             *(["from math import log", ""] if "log" in used else []),
@@ -277,10 +277,10 @@ class HyperoptSpace(LibraryFunctionForm):
         nested = NestedCodeGenerator(self.questions, draws.choice, draws.value, draws.switch, names)
         return nested.entries(self.questions.parts)
 
-    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
-        if isinstance(part, Fork):
-            return "hp.choice" if self.questions.case_weights.shares(part) is None else "hp.pchoice"
+        if isinstance(part, CaseSplit):
+            return "hp.choice" if self.questions.case_weights.case_probabilities(part) is None else "hp.pchoice"
         used = py.names_used(self._draws.value(part))
         return ", ".join(sorted(name for name in used if name.startswith("hp.")))
 
@@ -319,7 +319,7 @@ class _DrawCodes:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._numbers: dict[str, py.Code] = {}
-        self._switches = SwitchIndices(questions, self._number)
+        self._switches = SwitchIndexWriter(questions, self._number)
 
     def choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None = None) -> py.Code:
         """Return the code of a choice between options."""
@@ -414,8 +414,8 @@ def _support_test(domain: SimpleDomain) -> Callable[[Any], bool]:
         case Grid(log=False):
             return lambda value: contains(domain, value)
         case Grid() | Real():
-            is_rounded = isinstance(domain, Grid) and domain.step != 1  # a draw is not yet a member
-            ends = lower, upper = _wide_ends(domain) if is_rounded else (domain.least, domain.greatest)  # type: ignore[arg-type]
+            is_drawn_as_rounded_real = isinstance(domain, Grid) and domain.step != 1  # a draw is not yet a member
+            ends = lower, upper = _wide_ends(domain) if is_drawn_as_rounded_real else (domain.least, domain.greatest)  # type: ignore[arg-type]
             return lambda value: (
                 is_number(value)
                 and (lower <= value <= upper or any(math.isclose(value, end, rel_tol=1e-12) for end in ends))

@@ -21,13 +21,13 @@ from spacelang.ir.space import Constraint
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
-from spacelang.reductions.guarded_unfolding import unfold_with_guards
-from spacelang.reductions.quantile_relations import QuantileReduction
+from spacelang.reductions.case_splits import UnfoldedParts
+from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
+from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import Question, Questions
-from spacelang.reductions.unfolding import Parts
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import r_conditions as r
-from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, ParameterWriter
+from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, IraceParameterWriter
 from spacelang.targets._lowering import (
     OVERSIZED,
     Construct,
@@ -45,8 +45,8 @@ from spacelang.targets._reduction_chain import (
     TOO_ENTANGLED,
     build_questions,
     constraint_findings,
-    findings_of,
     preserved_by_reductions,
+    reduction_findings,
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
@@ -55,7 +55,7 @@ from spacelang.targets._relations import (
     RelationsOption,
     lower_by_relations,
     refuse_other_relations,
-    report_of_original,
+    translate_report_to_original,
     with_quantile_verdicts,
 )
 from spacelang.targets._text_and_dot import digraph, quote_dot
@@ -131,29 +131,29 @@ class Irace:
         return lower_by_relations(self, structures, self._lower, self._lower)
 
     def _lower(self, reduction: QuantileReduction) -> LoweringResult["IraceParameters", Values]:
-        structures = reduction.reduced
+        structures = reduction.reduced_structures
         form = None if self.relations == "cases" else self._with_forbidden(reduction)
         if form is None and self.relations == "native":
             refuse_other_relations(structures.space, (), self.preserves, TOO_RARE)
         if form is None:
             form = IraceParameters(build_questions(structures, accepts, self.preserves), (), reduction)
         named, space = form.questions, structures.space
-        found = [*findings_of(named, self.preserves), *unfolded_condition_findings(named, UNFOLDED)]
+        found = [*reduction_findings(named, self.preserves), *unfolded_condition_findings(named, UNFOLDED)]
         if not form.constraints:
             found += constraint_findings(space.constraints, NESTED)
-        report = report_of_original(reduction, make_report(space, self.preserves, found))
+        report = translate_report_to_original(reduction, make_report(space, self.preserves, found))
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
     def _with_forbidden(self, reduction: QuantileReduction) -> "IraceParameters | None":
         """Return the parameters with constraints as forbidden combinations, or None if irace could not draw them."""
-        structures = reduction.reduced
+        structures = reduction.reduced_structures
         space = structures.space
-        if not all(r.can_be_written(rule.expression, space) for rule in space.constraints):
+        if not all(r.can_be_tested_in_r(rule.expression, space) for rule in space.constraints):
             return None
         free = Structures(replace(space, constraints=())) if space.constraints else structures
 
-        def unfolded(_: Structures) -> Parts:
-            return unfold_with_guards(free, r.can_be_written, tests_unfolded=False)
+        def unfolded(_: Structures) -> UnfoldedParts:
+            return unfold_with_condition_guards(free, r.can_be_tested_in_r, tests_unfolded=False)
 
         questions = build_questions(structures, accepts, self.preserves, unfolded=unfolded)
         form = IraceParameters(questions, space.constraints, reduction)
@@ -326,8 +326,8 @@ class IraceParameters(ReadableForm):
         return f"{self.questions.space.name}: {', '.join(counts)}"
 
     @cached_property
-    def _writer(self) -> ParameterWriter:
-        return ParameterWriter(self.questions)
+    def _writer(self) -> IraceParameterWriter:
+        return IraceParameterWriter(self.questions)
 
 
 def _is_missing(value: Any) -> bool:

@@ -132,7 +132,7 @@ class StructuralTree(ReadableForm):
         """Make the tree over compiled structures; the cost does not depend on their number."""
         self.structures = structures
         self.space: Space = structures.space
-        self.decisions: tuple[Choice, ...] = tree_order(self.space)
+        self.decisions: tuple[Choice, ...] = decisions_in_tree_order(self.space)
         self._keys = {choice.address: choice.key for choice in self.decisions}
         inner = (self.space.variables[choice.address].owners for choice in self.decisions)
         self._branches_with_decisions = frozenset(owner for owners in inner for owner in owners)
@@ -356,7 +356,7 @@ def _encoding_of(domain: Domain) -> DomainEncoding:
     return exact_encoding(domain, has_part=not isinstance(domain, Categorical) and contains(domain, int(INACTIVE)))
 
 
-def tree_order(space: Space) -> tuple[Choice, ...]:
+def decisions_in_tree_order(space: Space) -> tuple[Choice, ...]:
     """Return the decisions marked `@first` or else the last step, then the others, each with those inside it."""
     leading = [choice for choice in space.stages if choice.first] or [*_last_decisions(space.root)]
     first = {choice.address for choice in leading}

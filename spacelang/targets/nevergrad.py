@@ -21,10 +21,10 @@ from spacelang.targets._exports.flat_parameters import (
     FlatParameter,
     FlatParameters,
     Values,
-    clipped,
+    clip_to_range,
+    is_within_rounding,
     lower_to_flat_parameters,
-    nearest_member,
-    within,
+    nearest_member_code,
 )
 from spacelang.targets._lowering import (
     OVERSIZED,
@@ -142,14 +142,14 @@ class Parametrization(FlatParameters):
             ]
         )
 
-    def make_set(self, part: Categorical) -> py.Code:
+    def make_set_parameter(self, part: Categorical) -> py.Code:
         """Return the code of a choice; an ordered set has transitions between neighbours."""
         name = "ng.p.TransitionChoice" if isinstance(part, Ordinal) else "ng.p.Choice"
         return py.call(name, py.literal_list(part.values))
 
-    def make_number(self, name: str, part: Grid | Real) -> FlatParameter:
+    def make_number_parameter(self, name: str, part: Grid | Real) -> FlatParameter:
         """Return the parameter that draws from a range."""
-        value = self.value_of(name)
+        value = self.parameter_value_code(name)
         if isinstance(part, Real):
             return self._make_float(name, part)
         if not part.log and part.size < MIN_CAST:
@@ -158,23 +158,23 @@ class Parametrization(FlatParameters):
         half = part.step / 2
         if not part.log:
             code = py.call("ng.p.Scalar", lower=part.lower - half, upper=part.greatest + half)
-            answer = value if _is_exact(part) else clipped(value, part)
+            answer = value if _is_exact(part) else clip_to_range(value, part)
             return FlatParameter(name, py.MethodNode(code, "set_integer_casting"), answer, partial(contains, part))
         ends = part.lower - min(half, part.lower / 2), part.greatest + half
         code = py.call("ng.p.Log", lower=ends[0], upper=ends[1])
         if part.step != 1:
-            return FlatParameter(name, code, nearest_member(value, part), partial(within, *ends))
-        answer = value if _is_exact(part) else clipped(value, part)
+            return FlatParameter(name, code, nearest_member_code(value, part), partial(is_within_rounding, *ends))
+        answer = value if _is_exact(part) else clip_to_range(value, part)
         return FlatParameter(name, py.MethodNode(code, "set_integer_casting"), answer, partial(contains, part))
 
     def _make_float(self, name: str, part: Real) -> FlatParameter:
-        value, exponent = self.value_of(name), _exponent(part)
+        value, exponent = self.parameter_value_code(name), _exponent(part)
         lower, upper = (math.ldexp(end, exponent) for end in (part.lower, part.upper))
         is_log = part.log and upper / lower > NARROW
         code = py.call("ng.p.Log" if is_log else "ng.p.Scalar", lower=lower, upper=upper)
         scaled = py.infix(value, "*", math.ldexp(1.0, -exponent)) if exponent else value
-        answer = clipped(scaled, part) if is_log or exponent else value
-        return FlatParameter(name, code, answer, partial(within, lower, upper), exponent)
+        answer = clip_to_range(scaled, part) if is_log or exponent else value
+        return FlatParameter(name, code, answer, partial(is_within_rounding, lower, upper), exponent)
 
 
 DECODE_SUMMARY: Final = "Return the configuration of a candidate: `decode(optimizer.provide_recommendation().value)`."

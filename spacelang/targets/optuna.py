@@ -20,20 +20,19 @@ from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.domain_properties import has_distinct_scalars
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.plugins import option
-from spacelang.reductions.domains import split_into_simple
-from spacelang.reductions.guarded_unfolding import unfold_with_guards
-from spacelang.reductions.quantile_relations import QuantileReduction
-from spacelang.reductions.relation_groups import without_constraints
-from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
-from spacelang.reductions.unfolding import (
-    Fork,
+from spacelang.reductions.case_splits import (
+    CaseSplit,
     FreeHyperparameter,
 )
+from spacelang.reductions.domain_reductions import split_into_simple
+from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
+from spacelang.reductions.quantile_reduction import QuantileReduction
+from spacelang.reductions.relation_groups import without_constraints
+from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.varying_bounds import VaryingRange
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
 from spacelang.targets._exports.optuna_calls import (
     EXACT_SOURCE,
@@ -41,10 +40,11 @@ from spacelang.targets._exports.optuna_calls import (
     describe_suggest_call,
     suggest_call_code,
 )
-from spacelang.targets._exports.rejected_relations import (
+from spacelang.targets._exports.question_functions import QuestionFunctionWriter, case_labels
+from spacelang.targets._exports.rejection_constraints import (
     PRUNING,
     RejectionConstraints,
-    can_be_written,
+    can_be_tested,
     violations_source,
 )
 from spacelang.targets._exports.value_tests import is_testable
@@ -53,7 +53,7 @@ from spacelang.targets._random_draws import (
     CONNECTED_IN_TURN,
     Deviation,
     RandomDraws,
-    keys_with,
+    keys_of_hyperparameters_with,
 )
 from spacelang.targets._reduction_chain import (
     BELOW_CHOICES,
@@ -63,9 +63,9 @@ from spacelang.targets._reduction_chain import (
     build_questions,
     build_report,
     constraint_findings,
-    even_draws_entries,
-    names_entry,
+    name_count_entry,
     preserved_by_reductions,
+    uneven_choice_entries,
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
@@ -77,10 +77,10 @@ from spacelang.targets._relations import (
     RelationsOption,
     is_relation,
     lower_by_relations,
-    quantile_source,
+    quantile_decoder_source,
     refuse_other_relations,
-    relations_entry,
-    report_of_original,
+    relations_report_entry,
+    translate_report_to_original,
     with_quantile_verdicts,
 )
 
@@ -138,7 +138,8 @@ class Optuna:
             EVENLY,
             CONNECTED_IN_TURN,
             Deviation(
-                "steps on a log scale are rounded", lambda form: keys_with(form.questions.space, _is_stepped_log)
+                "steps on a log scale are rounded",
+                lambda form: keys_of_hyperparameters_with(form.questions.space, _is_stepped_log),
             ),
         ),
     )
@@ -176,8 +177,8 @@ class Optuna:
     def _lower(
         self, reduction: QuantileReduction, *, can_vary: Callable[[VaryingRange], bool] | None = None
     ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
-        unfolded = partial(unfold_with_guards, is_testable=is_testable)
-        structures = reduction.reduced
+        unfolded = partial(unfold_with_condition_guards, is_testable=is_testable)
+        structures = reduction.reduced_structures
         named = build_questions(
             structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True, can_vary=can_vary
         )
@@ -185,25 +186,25 @@ class Optuna:
         if self.relations == "native":
             refuse_other_relations(structures.space, bounded, self.preserves)
         how = "expressed by bounds that depend on earlier values"
-        entries = [relations_entry("native", bounded, how)] if bounded else []
+        entries = [relations_report_entry("native", bounded, how)] if bounded else []
         return self._result(OptunaFunction(named, reduction), constraint_findings(bounded, BOUNDED), entries)
 
     def _reject(self, reduction: QuantileReduction) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function that prunes trials that violate a relation."""
         space = reduction.structures.space
         rejected = RejectionConstraints(space, tuple(filter(is_relation, space.constraints)))
-        untestable = [rule for rule in rejected.constraints if not can_be_written(rule, space)]
+        untestable = [rule for rule in rejected.constraints if not can_be_tested(rule, space)]
         if untestable:
             _lowering.make_report(space, self.preserves, constraint_findings(untestable, NOT_IN_PYTHON))
         free = without_constraints(reduction.structures, rejected.constraints)
-        unfolded = unfold_with_guards(free, is_testable)
+        unfolded = unfold_with_condition_guards(free, is_testable)
         named = build_questions(
             reduction.structures, accepts, self.preserves, unfolded=lambda _: unfolded, varying_bounds=True
         )
         share = rejected.member_share(named)
         if not share:
             _lowering.make_report(space, self.preserves, constraint_findings(rejected.constraints, TOO_RARE))
-        entry = relations_entry(
+        entry = relations_report_entry(
             "rejection",
             rejected.constraints,
             f"tested after each draw; a share of {share:.2g} of the draws satisfies them",
@@ -216,8 +217,8 @@ class Optuna:
     ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         named = form.questions
         found = build_report(named, self.preserves, (*unfolded_condition_findings(named, BELOW_CHOICES), *findings))
-        report = (*found, names_entry(named), *even_draws_entries(named), *entries)
-        whole = report_of_original(form.reduction, report)
+        report = (*found, name_count_entry(named), *uneven_choice_entries(named), *entries)
+        whole = translate_report_to_original(form.reduction, report)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, whole)
 
 
@@ -233,7 +234,7 @@ class OptunaFunction(LibraryFunctionForm):
         self._question_codes: dict[int, py.Code] = {}
         draws = (each for draw in named.draws.values() for each in draw.questions.values())
         self._own_questions = {*named.forks, *map(id, draws)}
-        self._labels = {n: labels_of(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
+        self._labels = {n: case_labels(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
 
     def native(self, trial: Any) -> dict[str, Value]:
         """Ask a trial for a configuration and return it as a dictionary; to be called by an objective.
@@ -314,15 +315,15 @@ class OptunaFunction(LibraryFunctionForm):
     def _functions(self) -> list[str]:
         result = "values_of(found)" if self.reduction.groups else "found"
         name = "suggest" if self._rejected is None else "ask"
-        writer = FunctionWriter(self.questions, name, "trial", self._question_code, self._bounded_code)
-        return writer.functions("Ask a trial of optuna for a configuration.", result)
+        writer = QuestionFunctionWriter(self.questions, name, "trial", self._question_code, self._bounded_code)
+        return writer.function_sources("Ask a trial of optuna for a configuration.", result)
 
     def to_python(self) -> str:
         """Return a module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs optuna only."""
         head = f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for optuna."""'
         advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
         default = advice + py.assignment_source("default", py.literal_dict(self.default))
-        restored, written, decode = quantile_source(self.reduction), [*self._functions], DECODE
+        restored, written, decode = quantile_decoder_source(self.reduction), [*self._functions], DECODE
         if self._rejected is not None:
             written += [violations_source(self._rejected, self.questions.names), PRUNING]
             decode = decode.replace("suggest(", "ask(")
@@ -339,9 +340,9 @@ class OptunaFunction(LibraryFunctionForm):
             self._question_codes[id(question)] = suggest_call_code(name, question)
         return self._question_codes[id(question)]
 
-    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
         """Return the names of the trial methods that suggest a part."""
-        if isinstance(part, Fork):
+        if isinstance(part, CaseSplit):
             return "suggest_categorical"
         asked = self.questions.draws[id(part)].questions
         return ", ".join(dict.fromkeys(describe_suggest_call(self._question_code(*each)) for each in asked.items()))

@@ -67,11 +67,11 @@ class Random:
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(lambda _: True),
-        Construct.DECISIONS: (exact("the index of the alternative"),),
-        Construct.NESTED: (exact("the index of the alternative, NaN where the decision is not reached"),),
-        Construct.ORDERS: (exact("the index of the order of the steps"),),
-        Construct.UNIONS: (exact("the index of the part, and the value within it"),),
-        Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
+        Construct.DECISIONS: (exact("a column with the index of the alternative"),),
+        Construct.NESTED: (exact("a column with the index of the alternative, NaN where the decision is not reached"),),
+        Construct.ORDERS: (exact("a column with the index of the order of the steps"),),
+        Construct.UNIONS: (exact("columns with the index of the part, and with the value within the part"),),
+        Construct.CONDITIONS: (exact("the column is NaN where the hyperparameter is not active"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("every row satisfies the constraints"), RARELY_SATISFIED)),
         Construct.TESTED: (exact("every row is tested with the constraint"),),
         Construct.DEFAULTS: (exact("the row of the default configuration is included"),),
@@ -206,7 +206,7 @@ class RandomArrays(ReadableForm):
 
     @cached_property
     def _matrix_columns(self) -> tuple[MatrixColumn, ...]:
-        return columns_of(self.space)
+        return describe_matrix_columns(self.space)
 
     def _column_to_json(self, column: MatrixColumn) -> dict[str, object]:
         node = self.space.variables[column.address].node
@@ -236,7 +236,7 @@ def _range_text(column: MatrixColumn) -> str:
     return f"[{column.lower:g}, {column.upper:g}]{' log' if column.log else ''}"
 
 
-def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
+def describe_matrix_columns(space: Space) -> tuple[MatrixColumn, ...]:
     """Return a description of each column of `exact_encoding`, in the order in which the space declares variables."""
     names = VariableNames(space)
     return tuple(column for v in space.variables.values() for column in _columns(v, names.name_of(v.node)))

@@ -22,10 +22,10 @@ from spacelang.targets._exports.flat_parameters import (
     FlatParameter,
     FlatParameters,
     Values,
-    clipped,
+    clip_to_range,
+    is_within_rounding,
     lower_to_flat_parameters,
-    nearest_member,
-    within,
+    nearest_member_code,
 )
 from spacelang.targets._lowering import (
     OVERSIZED,
@@ -125,13 +125,13 @@ class TuneSpace(FlatParameters):
             ]
         )
 
-    def make_set(self, part: Categorical) -> py.Code:
+    def make_set_parameter(self, part: Categorical) -> py.Code:
         """Return the code of a choice."""
         return py.call("tune.choice", py.literal_list(part.values))
 
-    def make_number(self, name: str, part: Grid | Real) -> FlatParameter:
+    def make_number_parameter(self, name: str, part: Grid | Real) -> FlatParameter:
         """Return the parameter that draws from a range."""
-        value = self.value_of(name)
+        value = self.parameter_value_code(name)
         match part:
             case Grid(log=True):
                 return self._make_log_number(name, part)
@@ -142,16 +142,19 @@ class TuneSpace(FlatParameters):
                 code = py.call("tune.loguniform" if part.log else "tune.uniform", lower, upper)
                 is_safe = not part.log and lower + (upper - lower) <= upper
                 return FlatParameter(
-                    name, code, value if is_safe else clipped(value, part), partial(within, lower, upper)
+                    name,
+                    code,
+                    value if is_safe else clip_to_range(value, part),
+                    partial(is_within_rounding, lower, upper),
                 )
 
     def _make_log_number(self, name: str, part: Grid) -> FlatParameter:
-        value = self.value_of(name)
+        value = self.parameter_value_code(name)
         lower, upper = part.lower - WIDER * min(part.step, part.lower), part.greatest + WIDER * part.step
         code = py.call("tune.loguniform", lower, upper)
         is_exact = part.step == 1 and part.greatest < MAX_EXACT_LOG
-        answer = py.call("round", value) if is_exact else nearest_member(value, part)
-        return FlatParameter(name, code, answer, partial(within, lower, upper))
+        answer = py.call("round", value) if is_exact else nearest_member_code(value, part)
+        return FlatParameter(name, code, answer, partial(is_within_rounding, lower, upper))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from spacelang.ir.prior import Normal
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key, to_python_scalar
 from spacelang.plugins import OptionError, option
-from spacelang.reductions.domains import spaced_members
-from spacelang.reductions.quantile_relations import QuantileReduction
+from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter
+from spacelang.reductions.domain_reductions import evenly_spaced_members
+from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Piece, Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import library_function_forms
@@ -36,16 +36,16 @@ from spacelang.targets._random_draws import Deviation, RandomDraws
 from spacelang.targets._reduction_chain import (
     UNIFORM,
     build_questions,
-    findings_of,
     preserved_by_reductions,
+    reduction_findings,
 )
 from spacelang.targets._relations import (
     RELATIONS_DOC,
     Lowering,
     RelationsOption,
     lower_by_relations,
-    quantile_source,
-    report_of_original,
+    quantile_decoder_source,
+    translate_report_to_original,
     with_quantile_verdicts,
 )
 from spacelang.text import count_with_noun
@@ -146,7 +146,7 @@ class Sklearn:
         return lower_by_relations(self, structures, self._lower)
 
     def _lower(self, reduction: QuantileReduction) -> _lowering.LoweringResult["SearchDictionaries", Parameters]:
-        structures = reduction.reduced
+        structures = reduction.reduced_structures
         named = build_questions(structures, accepts, self.preserves)
         needed = library_function_forms.count_dictionaries(named.parts)
         if self.search == "grid" and needed > self.most:
@@ -157,7 +157,7 @@ class Sklearn:
         points = self.points if self.search == "grid" else None
         form = SearchDictionaries(named, reduction, points, needed, self.most)
         found = _lowering.make_report(structures.space, self.preserves, self._findings(form))
-        report = report_of_original(reduction, found)
+        report = translate_report_to_original(reduction, found)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
     @staticmethod
@@ -168,7 +168,7 @@ class Sklearn:
             yield from (Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ()))
             yield from (Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
         if form.points is None:
-            yield from findings_of(form.questions, Sklearn.preserves)
+            yield from reduction_findings(form.questions, Sklearn.preserves)
             normal = filter(_normal_of, space.hyperparameters)
             yield from (Finding(Construct.PRIORS, NORMAL, node.span) for node in normal)
             return
@@ -230,7 +230,7 @@ class SearchDictionaries(LibraryFunctionForm):
             found.extend(ParameterSampler(self.native, wanted, random_state=int(rng.integers(2**31 - 1))))
         return found
 
-    def extra_json(self) -> dict[str, object]:
+    def additional_json_keys(self) -> dict[str, object]:
         """Return the kind of search, the number of dictionaries, and the default configuration."""
         search, count = "random" if self.points is None else "grid", 1 if self.is_joint else self.dictionary_count
         return {"search": search, "dictionaries": count, "default": self.questions.default.to_dict()}
@@ -247,7 +247,7 @@ class SearchDictionaries(LibraryFunctionForm):
     def to_python(self) -> str:
         """Return a module with `iter_dictionaries` and `decode(parameters)` that needs nothing but scikit-learn."""
         used = py.names_used(self._code)
-        restored = [f"\n{block}" for block in quantile_source(self.reduction)]
+        restored = [f"\n{block}" for block in quantile_decoder_source(self.reduction)]
         decode = DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters")
         blocks = [
             _HEAD.format(name=py.docstring_safe_line(self.questions.space.name)),
@@ -311,9 +311,9 @@ class SearchDictionaries(LibraryFunctionForm):
         pieces = [_piece_code(piece, normal) for piece in draw.pieces]
         return py.call("OneOf", py.ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
-    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
         """Return the names of the distributions of a part, or `list` if its values are listed."""
-        if isinstance(part, Fork):
+        if isinstance(part, CaseSplit):
             return "one of"
         return ", ".join(sorted(py.names_used(self._values_code(part))) or ["list"])
 
@@ -361,7 +361,7 @@ def _grid_values(piece: Piece, points: int) -> list[Value]:
         case Grid() | Real() as part if _has_all_members(piece, points):
             return [*members(part)]
         case Grid() | Real() as part:
-            return spaced_members(part, points)
+            return evenly_spaced_members(part, points)
 
 
 def _distributions() -> ModuleType:

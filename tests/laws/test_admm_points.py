@@ -60,7 +60,7 @@ def test_what_is_moved_is_all_that_z_chooses_and_nothing_else(space: Space, seed
     rng = np.random.default_rng(seed)
     for form in forms(space):
         for point in moved(form, 3, rng):
-            owned, active, other = form.variables_of_selected_alternatives(point), form.active(point), form.default
+            owned, active, other = form.variables_of_selected_alternatives(point), form.active_mask(point), form.default
             assert (owned.theta_c >= active.theta_c).all()
             assert (owned.theta_d >= active.theta_d).all()
             assert all(mine >= counts for mine, counts in zip(owned.orders, active.orders, strict=True))

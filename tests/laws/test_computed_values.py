@@ -21,7 +21,7 @@ from spacelang.ir.expr import INACTIVE, Arithmetic, Call, Constant, Expr, Refere
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, computed_parameters
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.report.computed_parameter_code import ComputedParameterCodeWriter
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.space_text import space_to_text
@@ -72,7 +72,7 @@ def _truth(draw: st.DrawFn, depth: int) -> Written:
     if kind == 0:
         left, right = _number(draw, depth - 1 if depth else 0), _number(draw, 0)
         sign = draw_one(draw, ("==", "!=", "<", "<=", ">", ">="))
-        python = f"is_true_if_defined(lambda: {left.python} {sign} {right.python})"
+        python = f"holds(lambda: {left.python} {sign} {right.python})"
         return Written(f"{left.text} {sign} {right.text}", python)
     if kind == 1:
         return Written("e is other", "(e == 'other')")

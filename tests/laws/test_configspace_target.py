@@ -23,7 +23,7 @@ from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.targets._configspace import planning as _configspace_planning
+from spacelang.targets._configspace import space_planner as _configspace_planning
 from spacelang.targets._configspace.encoded_domains import DECIMALS, round_like_configspace
 from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
@@ -123,7 +123,9 @@ def test_groups_that_are_unfolded_have_the_same_members(space: Space) -> None:
     """Every group that something ties together, as if ConfigSpace could say nothing of it."""
     if Structures(space).count:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_configspace_planning.Planner, "_is_worth_trying", lambda _, group: not group.factors)
+            patch.setattr(
+                _configspace_planning.ConfigSpacePlanner, "_is_worth_trying", lambda _, group: not group.factors
+            )
             check_members_accepted(space)
 
 

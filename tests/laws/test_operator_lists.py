@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import spacelang as sl
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.space_text import space_to_text
 from spacelang.syntax.printer import format_text

@@ -17,7 +17,7 @@ from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Not, Or, 
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Constraint, Hyperparameter, Operator, Space
 from spacelang.ir.walk import structure_of
-from spacelang.reductions.unfolding import unfold
+from spacelang.reductions.case_splits import unfold_into_case_splits
 from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
@@ -171,7 +171,7 @@ def test_few_members_far_out_are_those_of_brute_force(space: Space, seed: int) -
     found = [numbers.configuration_at(number) for number in range(numbers.count)]
     assert {brute.text(dict(each)) for each in found} == members
     assert [numbers.number_of(each) for each in found] == list(range(numbers.count))
-    assert {brute.text(document) for document in said(unfold(structures))} == members
+    assert {brute.text(document) for document in said(unfold_into_case_splits(structures))} == members
     columns = BatchBuilder(space).build(found)
     assert columns.configurations() == found
     assert {brute.text(dict(each)) for each in drawn(structures, seed, 20)} <= members
@@ -246,7 +246,7 @@ def test_giant_numbers_of_configurations_lead_there_and_back(space: Space, data:
     try:
         structures = Structures(space)
         numbers = ConfigurationNumbers(structures)
-        unfold(structures)
+        unfold_into_case_splits(structures)
     except (UndecidableError, TooManyConnectedVariablesError, ValueError):
         return
     assert numbers.count == structures.configuration_count

@@ -8,7 +8,7 @@ from spacelang.diagnostics.diagnostic import Severity
 from spacelang.ir.domain import Categorical, Grid, Real, contains
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.constraint_network import UndecidableError
 from spacelang.solver.counting import Structures

@@ -15,18 +15,18 @@ from spacelang.ir.domain_properties import is_finite
 from spacelang.ir.expr import Compare, Constant, Not, Or, Reference, is_true
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
-from spacelang.reductions.guarded_unfolding import unfold_with_guards
-from spacelang.reductions.unfolding import (
-    Fork,
+from spacelang.reductions.case_splits import (
+    CaseSplit,
     FreeHyperparameter,
-    Guard,
-    Parts,
+    GuardedParts,
     RangeComparison,
+    UnfoldedParts,
     all_parts,
     count_combinations,
     parts_on_path,
-    unfold,
+    unfold_into_case_splits,
 )
+from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
@@ -40,7 +40,7 @@ from .spaces import domains, finite_spaces, general_spaces
 pytestmark = pytest.mark.usefixtures("branches")
 
 
-def said(parts: Parts) -> Iterator[dict[str, Any]]:
+def said(parts: UnfoldedParts) -> Iterator[dict[str, Any]]:
     """Every combination of cases with every combination of values."""
     if not parts:
         yield {}
@@ -52,10 +52,10 @@ def said(parts: Parts) -> Iterator[dict[str, Any]]:
             yield {**document, **own}
 
 
-def said_by(part: Fork | FreeHyperparameter | RangeComparison) -> Iterator[dict[str, Any]]:
+def said_by(part: CaseSplit | FreeHyperparameter | RangeComparison) -> Iterator[dict[str, Any]]:
     if isinstance(part, FreeHyperparameter):
         yield from ({part.node.key: value} for value in brute.members(part.domain))
-    elif isinstance(part, Fork):
+    elif isinstance(part, CaseSplit):
         for case in part.cases:
             taken = {part.node.key: case.branch} if isinstance(part.node, Choice) and case.branch is not None else {}
             yield from ({**taken, **document} for document in said(case.parts))
@@ -69,7 +69,7 @@ def test_the_parts_say_every_configuration_once(space: Space) -> None:
     structures = Structures(space)
     if not structures.count:
         return
-    parts = unfold(structures)
+    parts = unfold_into_case_splits(structures)
     found = [brute.text(document) for document in said(parts)]
     assert len(found) == len(set(found))
     assert set(found) == brute.configurations(space)
@@ -81,7 +81,7 @@ def test_the_parts_say_every_configuration_once(space: Space) -> None:
 def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
     try:
         structures = Structures(space)
-        parts = unfold(structures) if structures.count else ()
+        parts = unfold_into_case_splits(structures) if structures.count else ()
     except (UndecidableError, TooManyConnectedVariablesError):
         return
     if not structures.count:
@@ -104,7 +104,7 @@ def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
         branches = {
             part.node.key
             for part, place in taken
-            if isinstance(part, Fork) and isinstance(part.node, Choice) and part.cases[place].branch is not None
+            if isinstance(part, CaseSplit) and isinstance(part.node, Choice) and part.cases[place].branch is not None
         }
         assert keys | branches == set(configuration)
 
@@ -117,8 +117,8 @@ def test_comparisons_on_the_route_hold_where_either_of_two_suffices(values: list
     either = Or(tuple(Compare("<", Reference(one), Reference(other)) for one, other in pairs))
     space = make_space("either", choice("e", branch("f", v, w, x, y)), constraints=(forbid(Not(either)),))
     configuration = Configuration({"e": "f", **dict(zip("vwxy", values, strict=True))})
-    assignment, parts = Assignment.from_configuration(space, configuration), unfold(Structures(space))
-    assert any(isinstance(part, Fork) and part.node is None for part in all_parts(parts))
+    assignment, parts = Assignment.from_configuration(space, configuration), unfold_into_case_splits(Structures(space))
+    assert any(isinstance(part, CaseSplit) and part.node is None for part in all_parts(parts))
     if not is_true(either, assignment):
         with pytest.raises(LookupError):
             [*parts_on_path(parts, assignment)]
@@ -135,7 +135,7 @@ def test_what_a_condition_asks_for_is_told_before_what_it_switches() -> None:
         hyperparameter("y", Grid(0, 1), 0, when=Compare("==", Reference("x"), Constant(1))),
         hyperparameter("z", Grid(0, 1), 0, when=Compare("==", Reference("y"), Constant(1))),
     )
-    parts = unfold(Structures(make_space("chain", *nodes)))
+    parts = unfold_into_case_splits(Structures(make_space("chain", *nodes)))
     assert outline(parts) == {"x": {"0": {"x": {}}, "1": {"x": {}, "y": {"0": {"y": {}}, "1": {"y": {}, "z": {}}}}}}
 
 
@@ -143,15 +143,15 @@ def test_a_branch_below_which_nothing_is_left_is_no_case() -> None:
     x = hyperparameter("e.f.x", Grid(0, 1), 0)
     nothing = forbid(Compare(">=", Reference("e.f.x"), Constant(0)))
     space = make_space("dead", choice("e", branch("f", x), "g"), constraints=(nothing,))
-    assert outline(unfold(Structures(space))) == {"e": {"g": {}}}
+    assert outline(unfold_into_case_splits(Structures(space))) == {"e": {"g": {}}}
 
 
-def outline(parts: Parts) -> dict[str, Any]:
+def outline(parts: UnfoldedParts) -> dict[str, Any]:
     """What is told where: the cases of forks by what they say, and what they leave."""
     found: dict[str, Any] = {}
     for part in parts:
         match part:
-            case Fork(node=node) if node is not None:
+            case CaseSplit(node=node) if node is not None:
                 cases = {
                     case.branch or str(case.domain and case.domain.representative): outline(case.parts)
                     for case in part.cases
@@ -182,9 +182,9 @@ def test_cells_put_together_again_are_the_domain(domain: Domain, data: st.DataOb
 @given(finite_spaces())
 def test_without_constraints_each_hyperparameter_is_chosen_once_from_its_whole_domain(space: Space) -> None:
     free = replace(space, constraints=())
-    parts = [*all_parts(unfold_with_guards(Structures(free), lambda *_: True))]
+    parts = [*all_parts(unfold_with_condition_guards(Structures(free), lambda *_: True))]
     chosen = [part for part in parts if isinstance(part, FreeHyperparameter)]
     assert sorted(part.node.address for part in chosen) == sorted(node.address for node in space.hyperparameters)
     assert all(part.domain == part.node.domain for part in chosen)
-    assert all(isinstance(part, FreeHyperparameter | Guard | Fork) for part in parts)
-    assert all(isinstance(part.node, Choice) for part in parts if isinstance(part, Fork))
+    assert all(isinstance(part, FreeHyperparameter | GuardedParts | CaseSplit) for part in parts)
+    assert all(isinstance(part.node, Choice) for part in parts if isinstance(part, CaseSplit))

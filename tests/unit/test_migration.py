@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine
 
 import spacelang as sl
 from spacelang.api.migration import Renames, migrate_run, migrate_trials
-from spacelang.api.stored_runs import reopen_run
+from spacelang.api.reopened_runs import reopen_run
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store
 
@@ -64,7 +64,7 @@ def test_what_it_writes_begins_a_run(store: Path, tmp_path: Path) -> None:
     (tmp_path / "new.space").write_text(NEW, encoding="utf-8")
     said = spacelang("migrate", "old.db", "new.space", "-o", "seeds.json", folder=tmp_path)
     assert said.returncode == 0
-    assert "6 of them are members of the space, with e.p = 2, scaler = none" in said.stdout
+    assert "6 of these are members of the space, with e.p = 2, scaler = none" in said.stdout
     seeds = json.loads((tmp_path / "seeds.json").read_text(encoding="utf-8"))
     assert seeds[0] == {"scaler": "none", "e": "KNeighborsClassifier", "e.n_neighbors": 1, "e.p": 2}
     again = sl.search(sl.parse(NEW), objective=loss, optimizer="random", trials=6, workers=0, initial=seeds)

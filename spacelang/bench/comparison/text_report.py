@@ -347,9 +347,9 @@ def _failure_lines(results: ComparisonResults) -> list[Text]:
     )
     for run in results.runs:
         if run.winner_score is not None and run.winner_score.score.loss is None:
-            why = run.winner_score.score.reason
+            reason = run.winner_score.score.reason
             lines.append(
-                Text(replace_unprintable(f"{run.key}: the winner has no loss on rows that no trial saw: {why}"))
+                Text(replace_unprintable(f"{run.key}: the winner has no loss on rows that no trial saw: {reason}"))
             )
     runs = count_with_noun(len(results.seeds), "run")
     lines += [

@@ -138,8 +138,8 @@ def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
         raise DataError(f"`{path}` cannot be read: {os_error_text(error)}") from error
     except (ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError) as error:
         pickled = "allow_pickle" in str(error)
-        what = "it contains pickled objects, which are never loaded" if pickled else "its arrays cannot be read"
-        raise DataError(f"`{path}` is not a loss table: {what}", REMAKE_HELP) from error
+        problem = "it contains pickled objects, which are never loaded" if pickled else "its arrays cannot be read"
+        raise DataError(f"`{path}` is not a loss table: {problem}", REMAKE_HELP) from error
     if not is_whole:
         raise DataError(f"`{path}` is damaged", REMAKE_HELP)
     return found

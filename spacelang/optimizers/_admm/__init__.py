@@ -25,7 +25,7 @@ from spacelang.plugins import OptionError
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import Preservation, RefusedError
-from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaCoordinates
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints, ThetaCoordinates, VariableMask
 from spacelang.targets.blds import Pipeline
 
 PenaltyUnits: TypeAlias = Literal["unit", "raw"]
@@ -86,7 +86,7 @@ class AdmmUpdateSteps:
         """Return rho / 2 times the squared distance of theta~ (..., D) from b over the owned variables, shape (...)."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
-    def with_theta(self, state: AdmmState, found: AdmmPoint, owned: Mask) -> AdmmState:
+    def with_theta(self, state: AdmmState, found: AdmmPoint, owned: VariableMask) -> AdmmState:
         """Return the state after theta-min: the owned variables have the values of `found`.
 
         All other variables of theta~ become b, where their penalty is 0, and those of theta_c stay as they are. theta~
@@ -101,7 +101,7 @@ class AdmmUpdateSteps:
         wanted = state.relaxed_integers + state.multipliers * self.widths / self.rho
         return replace(state, delta=self.box.nearest(wanted))
 
-    def restart_at(self, state: AdmmState, found: AdmmPoint, owned: Mask) -> AdmmState:
+    def restart_at(self, state: AdmmState, found: AdmmPoint, owned: VariableMask) -> AdmmState:
         """Return the state restarted at a point.
 
         z, the orders and the owned variables of theta_c and theta~ are those of `found`. The owned variables of delta
@@ -251,7 +251,7 @@ class ThetaCube:
     theta_d: ThetaCoordinates
 
     @classmethod
-    def from_mask(cls, form: AdmmForm, owned: Mask) -> "ThetaCube":
+    def from_mask(cls, form: AdmmForm, owned: VariableMask) -> "ThetaCube":
         """Return the cube of the variables in a mask, such as `AdmmForm.variables_of_selected_alternatives`."""
         numbers, integers = np.flatnonzero(owned.theta_c), np.flatnonzero(owned.theta_d)
         return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))
@@ -391,6 +391,6 @@ def lower_for_admm(target: Admm, structures: Structures) -> AdmmForm:
         return target.lower(structures).form
     except RefusedError as error:
         refused = (each for each in error.report if each.status is Preservation.REFUSED)
-        why = "; ".join(f"{each.construct}{each.lines_text}: {each.message}" for each in refused)
-        message = f"this optimizer cannot search `{structures.space.name}`: {why}"
+        reason = "; ".join(f"{each.construct}{each.lines_text}: {each.message}" for each in refused)
+        message = f"this optimizer cannot search `{structures.space.name}`: {reason}"
         raise OptionError(message, "try another optimizer; `random` can search any space") from error

@@ -33,7 +33,7 @@ from spacelang.optimizers._selection import SelectionProblem, zero_penalty
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.surrogates import Dimension
-from spacelang.targets.admm import AdmmForm, AdmmPoint, Block, StepOrder
+from spacelang.targets.admm import AdmmForm, AdmmPoint, OneHotBlock, StepOrder
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -213,11 +213,11 @@ class PipelineChoiceTree:
         matrices = tuple(order.matrices[orders[order.address]] for order in self._form.orders)
         return AdmmPoint(z, base.theta_c, base.theta_d, matrices)
 
-    def _stage_choice(self, block: Block) -> Choice:
+    def _stage_choice(self, block: OneHotBlock) -> Choice:
         usual = next(iter(block.alternatives_by_branch.get(self._form.choices[block.address].default, (0,))))
         return Choice(block.stage, block.address, block.stage, tuple(self._branches(block)), usual)
 
-    def _branches(self, block: Block) -> Iterator[Branch]:
+    def _branches(self, block: OneHotBlock) -> Iterator[Branch]:
         weights = self._form.weights_of(block)
         for place, way in enumerate(block.alternatives):
             inside = {

@@ -244,8 +244,8 @@ class ArchiveSuggestions:
     def non_member_message(self) -> str:
         """A message with the number of configurations that are not members of the space. There must be at least one."""
         count, first = len(self.non_members), " ".join(self.non_members[0].reason.split())
-        what, most = ("1 configuration", "") if count == 1 else (f"{count} configurations", "the first one: ")
-        return f"skipped {what} of `{self.archive}`: not in the space for this data ({most}{first})"
+        configurations, most = ("1 configuration", "") if count == 1 else (f"{count} configurations", "the first one: ")
+        return f"skipped {configurations} of `{self.archive}`: not in the space for this data ({most}{first})"
 
 
 def suggest_from_archive(
@@ -276,8 +276,8 @@ def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
         raise ArchiveError(f"the archive `{archive.name}` has no rows", remedy)
     if not same:
         names = _most_common(row.space.name for row in archive.rows)
-        what = f"its configurations are for {names}, whose decisions differ from those of `{target.space.name}`"
-        raise ArchiveError(f"`{archive.name}` is an archive for another space: {what}", remedy)
+        reason = f"its configurations are for {names}, whose decisions differ from those of `{target.space.name}`"
+        raise ArchiveError(f"`{archive.name}` is an archive for another space: {reason}", remedy)
     judged = [row for row in same if row.metric == target.metric]
     if not judged:
         names = _most_common(row.metric for row in same)

@@ -147,8 +147,8 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
     with Store.read(path) as run:
         header, best = run.header, run.best
         if not header.meta_features:
-            why = "the run had no data, or was made by an earlier version of spacelang"
-            return _UnusableRun(f"`{path.name}` has no meta-features: {why}")
+            reason = "the run had no data, or was made by an earlier version of spacelang"
+            return _UnusableRun(f"`{path.name}` has no meta-features: {reason}")
         if best is None or not best[2]:
             return _UnusableRun(f"`{path.name}` has no successful trial" + (" within all bounds" if best else ""))
         number, loss, _ = best

@@ -214,16 +214,16 @@ def _goal_numbers(given: Any, goals: Sequence[FunctionGoal]) -> dict[str, float]
     return {name: parse_number(value, name) for name, value in zip(names, values, strict=True)}
 
 
-def parse_number(given: Any, what: str) -> float:
-    """Return a number, or an array of one, as a float; else raise InvalidFunctionResultError that names `what`."""
+def parse_number(given: Any, quantity: str) -> float:
+    """Return a number, or an array of one, as a float; else raise InvalidFunctionResultError that names `quantity`."""
     if isinstance(given, str | bytes):  # `float` would parse it
-        raise InvalidFunctionResultError(f"the {what} must be a number, not {_shorten(given)}")
+        raise InvalidFunctionResultError(f"the {quantity} must be a number, not {_shorten(given)}")
     try:
         return float(given)
     except OverflowError:
         return float("inf")
     except Exception as error:
-        raise InvalidFunctionResultError(f"the {what} must be a number, not {_shorten(given)}") from error
+        raise InvalidFunctionResultError(f"the {quantity} must be a number, not {_shorten(given)}") from error
 
 
 def _check_constraints(constraints: Mapping[str, Any] | None, bounds: Sequence[AnyBound]) -> Mapping[str, float]:

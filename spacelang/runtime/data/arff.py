@@ -230,8 +230,8 @@ def _dense(attributes: list[Attribute], lines: Lines, name: str) -> pd.DataFrame
 def _row(line: str, width: int) -> list[ArffValue]:
     values = _values(line)
     if len(values) != width:
-        held = "1 value" if len(values) == 1 else f"{len(values)} values"
-        raise LineError(f"has {held}, but the number of declared attributes is {width}", TRUNCATED_REMEDY)
+        found_values = "1 value" if len(values) == 1 else f"{len(values)} values"
+        raise LineError(f"has {found_values}, but the number of declared attributes is {width}", TRUNCATED_REMEDY)
     return values
 
 

@@ -215,8 +215,8 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         remedy = "drop the class, merge it with another, or give more rows"
         if rows > 1:
             remedy = f"drop the class, merge it with another, give more rows, or use at most {rows} folds"
-        held = f"{rows} row{'s' if rows > 1 else ''}, but the split needs at least {folds}"
-        what = f"the class `{label}` in the column `{column}` has {held}"
+        rows_found = f"{rows} row{'s' if rows > 1 else ''}, but the split needs at least {folds}"
+        what = f"the class `{label}` in the column `{column}` has {rows_found}"
         raise DataError(what, remedy)
 
 

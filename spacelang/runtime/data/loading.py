@@ -146,7 +146,8 @@ def _load_sklearn(name: str) -> pd.DataFrame:
     if name not in SKLEARN_DATA_SETS:
         known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_DATA_SETS)
         help_text = (
-            format_suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
+            format_suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1)
+            or f"the data sets of scikit-learn are {known}"
         )
         raise DataError(f"scikit-learn has no data set `{name}`", help_text)
     loader: Callable[..., Any] = getattr(import_module("sklearn.datasets"), f"load_{name}")
@@ -235,7 +236,7 @@ def _one_or_several(columns: "Sequence[pd.Series[Any]]") -> TargetColumns:
 def _missing_column(name: str, column: str, columns: list[str]) -> DataError:
     shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
     return DataError(
-        f"`{name}` has no column `{column}`", format_suggestion(column, columns) or f"its columns are {shown}"
+        f"`{name}` has no column `{column}`", format_suggestion(column, columns) or f"the columns are {shown}"
     )
 
 
@@ -262,18 +263,18 @@ def default_column_names(count: int) -> list[str]:
     return [f"x{place}" for place in range(count)]
 
 
-def _array(given: Any, what: str) -> npt.NDArray[Any]:
+def _array(given: Any, part: str) -> npt.NDArray[Any]:
     """Return the values as an array; raise DataError if that is impossible or if some values are masked."""
     if np.ma.is_masked(given):
         # A conversion to an array would expose the numbers below the mask.
         raise DataError(
-            f"the {what} are a masked array, and masked values would be used like the others", MASKED_REMEDIES[what]
+            f"the {part} are a masked array, and masked values would be used like the others", MASKED_REMEDIES[part]
         )
     try:
         return np.asarray(given)
     except ValueError as error:
-        why = str(error).splitlines()[0]
-        raise DataError(f"the {what} cannot be made an array: {why}", "give rows of equal length") from error
+        reason = str(error).splitlines()[0]
+        raise DataError(f"the {part} cannot be made an array: {reason}", "give rows of equal length") from error
 
 
 def _check_scalars(column: "pd.Series[Any]", remedy: str = SCALAR_COLUMNS_REMEDY) -> "pd.Series[Any]":

@@ -295,11 +295,11 @@ def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
 
 def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
     holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
-    what, drop = (
+    finding, drop = (
         f"{format_names(names)} {holds} {content}",
         f"--drop-columns {quote(format_drop_columns_option(names))}",
     )
-    return f"{what}, with which no run can start: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
+    return f"{finding}, with which no run can start: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:

@@ -181,8 +181,8 @@ def parse_data_options(texts: Mapping[str, str]) -> DataOptions:
     return DataOptions(target, share, read, texts.get("reference"), texts.get("test_file"))
 
 
-def _unreadable(why: str) -> DataError:
-    return DataError(f"the store has invalid data options: {why}", REPEAT_OPTIONS)
+def _unreadable(reason: str) -> DataError:
+    return DataError(f"the store has invalid data options: {reason}", REPEAT_OPTIONS)
 
 
 REPEAT_OPTIONS: Final = (

@@ -160,16 +160,18 @@ def _column(table: Table, name: str, option: str) -> "pd.Series[Any]":
         known = [str(column) for column in features.columns]
         shown = ", ".join(f"`{column}`" for column in known[:12]) + (", ..." if len(known) > 12 else "")
         what = f"`{table.name}` has no column `{name}`, which `{option}={name}` names"
-        raise DataError(what, format_suggestion(name, known) or f"its columns are {shown}")
+        raise DataError(what, format_suggestion(name, known) or f"the columns are {shown}")
     return features[name]
 
 
-def _check_no_missing(missing: Any, what: str, lacking: str) -> None:
+def _check_no_missing(missing: Any, column: str, lacking: str) -> None:
     if (row := first_true_row_number(missing)) is not None:
         count = int(missing.sum())
-        have = f"row {row:,} has" if count == 1 else f"{count:,} rows have"
+        rows_have = f"row {row:,} has" if count == 1 else f"{count:,} rows have"
         where = "" if count == 1 else f" (first in row {row:,})"
-        raise DataError(f"{what} is incomplete: {have} no value{where}", f"give each row {lacking}, or drop such rows")
+        raise DataError(
+            f"{column} is incomplete: {rows_have} no value{where}", f"give each row {lacking}, or drop such rows"
+        )
 
 
 def _as_times(values: "pd.Series[Any]", what: str) -> "pd.Series[Any]":
@@ -182,17 +184,17 @@ def _as_times(values: "pd.Series[Any]", what: str) -> "pd.Series[Any]":
     return _parse_dates(values.astype(str).str.strip(), what).astype(np.int64)
 
 
-def _parse_dates(texts: "pd.Series[Any]", what: str) -> "pd.Series[Any]":
+def _parse_dates(texts: "pd.Series[Any]", column: str) -> "pd.Series[Any]":
     if bool(texts.str.match(YEAR_FIRST).all()):
         for options in ({"format": "ISO8601"}, {"dayfirst": False}):
             if (read := _to_dates(texts, **options)) is not None:
                 return read
     first, second = _to_dates(texts, dayfirst=False), _to_dates(texts, dayfirst=True)
     if first is None and second is None:
-        raise DataError(f"{what} cannot be ordered: it holds texts such as `{texts.iloc[0]}`", ISO_HELP)
+        raise DataError(f"{column} cannot be ordered: it holds texts such as `{texts.iloc[0]}`", ISO_HELP)
     if first is not None and second is not None and not first.equals(second):
         differing = texts[(first != second).to_numpy()].iloc[0]
-        raise DataError(f"{what} is ambiguous: in `{differing}` the day or the month may come first", ISO_HELP)
+        raise DataError(f"{column} is ambiguous: in `{differing}` the day or the month may come first", ISO_HELP)
     found = first if first is not None else second
     assert found is not None
     return found
@@ -404,5 +406,5 @@ def _read(texts: Mapping[str, str], name: str, default: object) -> object:
         raise _unreadable() from None
 
 
-def _unreadable(what: str = "splits") -> DataError:
-    return DataError(f"the store has invalid {what}", REPEAT_OPTIONS)
+def _unreadable(setting: str = "splits") -> DataError:
+    return DataError(f"the store has invalid {setting}", REPEAT_OPTIONS)

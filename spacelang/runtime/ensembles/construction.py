@@ -65,7 +65,7 @@ class EnsembleError(InputError):
 
 
 class NoEligibleTrialError(EnsembleError):
-    """No trial can be a member: none succeeded within all bounds on all training rows."""
+    """An error of a run without a possible member: no trial succeeded within all bounds on all training rows."""
 
 
 class BestPredictionsStorage(NullTrialStorage):
@@ -164,8 +164,8 @@ def select_members(
     records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
         within = " within all bounds" if outcome.infeasible else ""
-        what = f"no trial{within} was trained on all {objective.training_size} rows"
-        raise NoEligibleTrialError(f"an ensemble cannot be built: {what}", "give the search more time")
+        reason = f"no trial{within} was trained on all {objective.training_size} rows"
+        raise NoEligibleTrialError(f"an ensemble cannot be built: {reason}", "give the search more time")
     held_out = objective.held_out_rows
     shape = (len(held_out.target), len(held_out.classes)) if held_out.classes else (len(held_out.target),)
     known: dict[int, Predictions] = {}

@@ -240,19 +240,24 @@ def _smallest_removable(order: Rows, counts: npt.NDArray[np.float64]) -> int:
     return int(order[-1])
 
 
-def check_groups(relations: RowRelations, codes: Rows, classes: tuple[object, ...], folds: int, what: str) -> None:
+def check_groups(
+    relations: RowRelations, codes: Rows, classes: tuple[object, ...], folds: int, group_column: str
+) -> None:
     """Raise DataError for fewer groups than `folds`, and for a class that a single group has.
 
-    `what` names the groups in messages, in the singular. `classes` are the labels of the codes, empty for a regression.
+    `group_column` names the groups in messages, in the singular. `classes` are the labels of the codes, empty for a
+    regression.
     """
     assert relations.groups is not None
     count = len(np.unique(relations.groups))
     if count < folds:
-        have = "1 group" if count == 1 else f"{count} groups"
-        raise DataError(f"{what} forms {have}, but the split needs at least {folds}", OTHER_GROUPS_HELP)
+        found_groups = "1 group" if count == 1 else f"{count} groups"
+        raise DataError(f"{group_column} forms {found_groups}, but the split needs at least {folds}", OTHER_GROUPS_HELP)
     for code, label in enumerate(classes):
         if len(np.unique(relations.groups[codes == code])) == 1:
-            problem = f"only one group of {what} has the class `{label}`, so it cannot be trained on and held out"
+            problem = (
+                f"only one group of {group_column} has the class `{label}`, so it cannot be trained on and held out"
+            )
             raise DataError(problem, "drop the class, merge it with another, or choose another validation")
 
 
@@ -275,14 +280,16 @@ def time_holdout(times: Rows, share: float, what: str) -> tuple[Rows, Rows]:
     return order[:cut], order[cut:]
 
 
-def _cut(times: Rows, shares: list[float], what: str) -> tuple[Rows, list[int]]:
+def _cut(times: Rows, shares: list[float], time_column: str) -> tuple[Rows, list[int]]:
     """Return the rows in the order of time, and positions near these shares at which the time changes."""
     order = np.argsort(times, kind="stable")
     changes = np.flatnonzero(np.diff(times[order])) + 1
     if len(changes) < len(shares):
         distinct = "a single time" if not len(changes) else f"{len(changes) + 1} different times"
         needed = f"the split needs at least {len(shares) + 1}"
-        raise DataError(f"{what} has {distinct}, but {needed}", "choose another column, fewer folds, or a holdout")
+        raise DataError(
+            f"{time_column} has {distinct}, but {needed}", "choose another column, fewer folds, or a holdout"
+        )
     cuts: list[int] = []
     first = 0
     for number, share in enumerate(shares, start=1):

@@ -135,14 +135,13 @@ def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
     """Return the test rows with the columns, types and class codes of the other rows; raise DataError if impossible."""
     features = align_features(tested, table)
     if describe_target_count(tested.target) != describe_target_count(table.target):
-        what = f"`{tested.name}` has {describe_target_count(tested.target)}, but `{table.name}` has "
-        raise DataError(
-            f"{what}{describe_target_count(table.target)}", "test rows need the same targets as the other rows"
-        )
+        theirs, ours = describe_target_count(tested.target), describe_target_count(table.target)
+        what = f"`{tested.name}` has {theirs}, but `{table.name}` has {ours}"
+        raise DataError(what, "test rows need the same targets as the other rows")
     lacking = int(tested.target.isna().to_numpy().reshape(len(tested.target), -1).any(axis=1).sum())
     if lacking:
-        have = "1 row has" if lacking == 1 else f"{lacking} rows have"
-        raise DataError(f"in `{tested.name}`, {have} no label in {describe_targets(tested.target)}")
+        rows_have = "1 row has" if lacking == 1 else f"{lacking} rows have"
+        raise DataError(f"in `{tested.name}`, {rows_have} no label in {describe_targets(tested.target)}")
     if len(tested.target) < MIN_ROWS:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
     target = encode_test_labels(tested, dataset)

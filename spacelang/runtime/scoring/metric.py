@@ -88,10 +88,10 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
     try:
         constant_prediction_loss(metric, dataset, dataset)
     except (ValueError, TypeError, AttributeError) as error:
-        what = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
-        what = f"{what} of several targets" if dataset.has_several_targets else what
+        targets = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
+        targets = f"{targets} of several targets" if dataset.has_several_targets else targets
         reason = str(error).strip().splitlines()[0]
-        raise MetricError(f"the metric `{metric.name}` cannot be computed for {what}", reason) from error
+        raise MetricError(f"the metric `{metric.name}` cannot be computed for {targets}", reason) from error
 
 
 def positive_class_scorers(names: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
@@ -123,10 +123,9 @@ def check_metric_on_splits(metric: Metric, dataset: Dataset, held_out: Sequence[
         if not dataset.is_stratified or len(found) == len(dataset.classes):
             continue
         if math.isnan(_constant_loss_or_nan(metric, target, target[rows])):
-            held = f"`{dataset.classes[int(found[0])]}` alone" if len(found) == 1 else f"only {len(found)} classes"
-            what = (
-                f"the metric `{metric.name}` is undefined on split {place} of {len(held_out)}, which holds out {held}"
-            )
+            classes = f"`{dataset.classes[int(found[0])]}` alone" if len(found) == 1 else f"only {len(found)} classes"
+            split = f"split {place} of {len(held_out)}, which holds out {classes}"
+            what = f"the metric `{metric.name}` is undefined on {split}"
             raise MetricError(what, "use a metric such as `--metric accuracy`, fewer folds, or another validation")
 
 

@@ -73,17 +73,17 @@ def stored_scorer(header: RunHeader, allowed: Collection[str] = ()) -> Scorer | 
     return scorer
 
 
-def _check_package(module: str, what: str, allowed: Collection[str]) -> None:
+def _check_package(module: str, scorer_is: str, allowed: Collection[str]) -> None:
     """Raise InputError unless the package of a module is allowed and can be imported."""
     package = module.partition(".")[0]
     if package not in allowed:
         remedy = f"if you trust this package, add `--allow {package}`; in Python, `metric=` takes the scorer itself"
-        raise InputError(f"{what}, but you have not allowed the package `{package}`", remedy)
+        raise InputError(f"{scorer_is}, but you have not allowed the package `{package}`", remedy)
     try:
         if not is_importable(package, Path.cwd()):
-            raise InputError(f"{what}, but the package `{package}` is not installed", "install this package")
+            raise InputError(f"{scorer_is}, but the package `{package}` is not installed", "install this package")
     except UnreadablePackageError as error:
-        raise InputError(f"{what}, but {error.reason}", "pass the scorer in Python: `metric=…`") from error
+        raise InputError(f"{scorer_is}, but {error.reason}", "pass the scorer in Python: `metric=…`") from error
 
 
 def _import_name(function: Any) -> str | None:

@@ -159,7 +159,7 @@ def load_time_note(connection: sqlite3.Connection) -> str:
 def load_changed_limits(connection: sqlite3.Connection) -> dict[str, str] | None:
     """Return the limits as the last session that changed them set them; None if none did. Raises ValueError."""
     for row in LIMITS_TABLE.fetch(connection, "SELECT * FROM limits ORDER BY session DESC LIMIT 1"):
-        _, text = records.verify_and_strip_digest(row, records.LIMITS_TYPES, "the limits of the run")
+        _, text = records.verify_and_strip_digest(row, records.LIMITS_TYPES, "the record of the limits of the run")
         found = json.loads(text)
         if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
             raise TypeError("the limits must map options to texts")

@@ -219,10 +219,10 @@ def with_digest(row: Row) -> Row:
     return (*row, row_digest(b"", row))
 
 
-def verify_and_strip_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str) -> Row:
+def verify_and_strip_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], record_name: str) -> Row:
     """Return a row without its digest; raise ValueError if it differs, and TypeError as `check_column_types`."""
     if with_digest(row[:-1]) != row:
-        raise ValueError(f"{what} does not match its checksum")
+        raise ValueError(f"{record_name} does not match its checksum")
     check_column_types(row[:-1], kinds)
     return row[:-1]
 

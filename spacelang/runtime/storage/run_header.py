@@ -320,9 +320,9 @@ def _split_option(text: str | None) -> tuple[str, Mapping[str, str]]:
             return text or "nothing", {}
 
 
-def _difference_lines(what: str, stored: str, new: str) -> Iterator[str]:
+def _difference_lines(setting: str, stored: str, new: str) -> Iterator[str]:
     if stored != new:
-        yield f"{what}: {stored} in the store, {new} now"
+        yield f"{setting}: {stored} in the store, {new} now"
 
 
 def _format_value(value: object) -> str:
@@ -343,8 +343,8 @@ def _space_differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
         spaces = []  # written by a version with another format of definitions
     found = list_differing_facts(*spaces) if spaces else ()
     for each in found[:MAX_SHOWN_DIFFERENCES]:
-        what = f"{each.aspect.value} of `{each.address}`" if each.address else each.aspect.value
-        yield f"space: {what}: {_quote_or_nothing(each.first)} in the store, {_quote_or_nothing(each.second)} now"
+        part = f"{each.aspect.value} of `{each.address}`" if each.address else each.aspect.value
+        yield f"space: {part}: {_quote_or_nothing(each.first)} in the store, {_quote_or_nothing(each.second)} now"
     if len(found) > MAX_SHOWN_DIFFERENCES:
         yield f"space: {len(found) - MAX_SHOWN_DIFFERENCES} more differences"
     if not found:

@@ -160,8 +160,8 @@ def _candidate_files(place: Path) -> Iterable[Path]:
         return [place] if place.is_file() else [path for path in sorted(place.iterdir()) if not is_unrelated_file(path)]
     except OSError as error:
         why = f"cannot be listed: {os_error_text(error)}"
-        what = "is neither a regular file nor a folder" if isinstance(error, NotADirectoryError) else why
-        raise StoreError(f"`{place}` {what}", "give files with stored runs, or folders with such files") from error
+        problem = "is neither a regular file nor a folder" if isinstance(error, NotADirectoryError) else why
+        raise StoreError(f"`{place}` {problem}", "give files with stored runs, or folders with such files") from error
 
 
 SUFFIXES: Final = (".csv", ".csv.gz", ".parquet", ".jsonl")

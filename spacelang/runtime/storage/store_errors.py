@@ -33,15 +33,15 @@ def convert_store_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def convert_damage_errors(path: Path, what: str = "") -> Iterator[None]:
+def convert_damage_errors(path: Path, record_name: str = "") -> Iterator[None]:
     """Convert errors about invalid stored values in the block to a StoreError that reports damage.
 
-    `what` is the beginning of the reason in its message.
+    `record_name` is the beginning of the reason in its message.
     """
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise damaged_store_error(path, f"{what}{str(error) or type(error).__name__}") from error
+        raise damaged_store_error(path, f"{record_name}{str(error) or type(error).__name__}") from error
 
 
 def explain_sqlite_error(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 - one for each kind
@@ -83,10 +83,10 @@ def store_in_use_error(path: Path, process: int | None = None) -> StoreError:
     return StoreError(f"`{path}` is in use by {who}", f"wait until that run ends, or {OTHER_PATH_HELP}")
 
 
-def damaged_store_error(path: Path, what: str) -> StoreError:
+def damaged_store_error(path: Path, problem: str) -> StoreError:
     """Return the error for a damaged store."""
     return StoreError(
-        f"`{path}` is damaged: {what}",
+        f"`{path}` is damaged: {problem}",
         "restore a copy from a backup, or start again with another `--store`; "
         "a damaged store is not used at all, so that no trial is lost unnoticed",
     )
@@ -158,4 +158,6 @@ def _check_regular_file(path: Path, found: os.stat_result) -> None:
 def _open_error(path: Path) -> StoreError:
     if not is_writable(path.parent):
         return StoreError(f"the folder `{path.parent}` is read-only", f"make the folder writable, or {OTHER_PATH_HELP}")
-    return StoreError(f"`{path}` cannot be opened", f"make sure that you may read and write it, or {OTHER_PATH_HELP}")
+    return StoreError(
+        f"`{path}` cannot be opened", f"make sure that you may read and write the file, or {OTHER_PATH_HELP}"
+    )

@@ -30,8 +30,8 @@ from spacelang.sampling.batch_builder import (
     join_column_pieces,
 )
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
-from spacelang.targets._admm.layout import Block, Indicator, StepOrder, ThetaColumns, VariableLayout
-from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
+from spacelang.targets._admm.layout import IndicatorVariable, OneHotBlock, StepOrder, ThetaColumns, VariableLayout
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, VariableMask
 
 ValueKey: TypeAlias = tuple[int, object] | int | None
 """A key that distinguishes the values of a variable: (part, code) of a value, the index of a branch, or None."""
@@ -176,7 +176,7 @@ class ConfigurationConverter:
 
     def __init__(self, space: Space, layout: VariableLayout) -> None:
         self.space, self.layout = space, layout
-        self.blocks: tuple[Block, ...] = layout.blocks
+        self.blocks: tuple[OneHotBlock, ...] = layout.blocks
         self.orders: tuple[StepOrder, ...] = layout.orders
         self.theta_c, self.theta_d = layout.theta_c, layout.theta_d
         self.choices = {choice.address: choice for choice in space.decisions}
@@ -210,7 +210,9 @@ class ConfigurationConverter:
         orders = tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders)
         return AdmmPoints(np.zeros((count, self.layout.width), np.int8), theta_c, theta_d, orders)
 
-    def _alternative_indices(self, block: Block, columns: ConfigurationBatch, decisions: Mapping[str, Array]) -> Array:
+    def _alternative_indices(
+        self, block: OneHotBlock, columns: ConfigurationBatch, decisions: Mapping[str, Array]
+    ) -> Array:
         places = decisions[block.address]
         found = np.zeros(len(places), np.int64)
         for place, numbers in block.alternatives_by_branch.items():
@@ -222,7 +224,7 @@ class ConfigurationConverter:
         return found
 
     def _is_taken(
-        self, way: Indicator, rows: Array, columns: ConfigurationBatch, decisions: Mapping[str, Array]
+        self, way: IndicatorVariable, rows: Array, columns: ConfigurationBatch, decisions: Mapping[str, Array]
     ) -> Array:
         """Return True for each of the rows that takes an alternative; all rows must have its branch."""
         taken: Array = np.ones(len(rows), bool)
@@ -272,21 +274,21 @@ class ConfigurationConverter:
 
     def to_batch(self, points: AdmmPoints | Sequence[AdmmPoint]) -> ConfigurationBatch:
         """Return the configurations of points as a batch; see `decode`."""
-        return self.evaluate(self._with_nearest_theta(self.to_points(points))).batch
+        return self.evaluate_constraints(self._with_nearest_theta(self.to_points(points))).batch
 
     def _with_nearest_theta(self, points: AdmmPoints) -> AdmmPoints:
         nearest = self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d)
         return AdmmPoints(points.z, *nearest, points.orders)
 
-    def active(self, point: AdmmPoint) -> Mask:
+    def active_mask(self, point: AdmmPoint) -> VariableMask:
         """Return the mask of the active variables of a point, with z and orders of 0 and 1; shapes (C,) and (D,)."""
         found = self.active_masks(AdmmPoints.stack([point]))
-        return Mask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
+        return VariableMask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
 
-    def active_masks(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Mask:
+    def active_masks(self, points: AdmmPoints | Sequence[AdmmPoint]) -> VariableMask:
         """Return the mask of the active variables of many points: shapes (n, C), (n, D), and (n,) for each order."""
         points = self._with_nearest_theta(self.to_points(points))
-        truths, count = self.evaluate(points), len(points)
+        truths, count = self.evaluate_constraints(points), len(points)
         theta_c, theta_d = np.zeros((count, len(self.theta_c)), bool), np.zeros((count, len(self.theta_d)), bool)
         for slot, taken in self._columns_with_rows(points):
             active = truths.is_active(slot.address) & taken
@@ -296,15 +298,15 @@ class ConfigurationConverter:
             theta_d[:, slot.integer_column] = active
             for piece, column in zip(slot.coding.continuous_pieces, slot.number_columns, strict=True):
                 theta_c[:, column] = active & (points.theta_d[:, slot.integer_column] == piece.first).astype(bool)
-        return Mask(theta_c, theta_d, tuple(truths.is_active(order.address) for order in self.orders))
+        return VariableMask(theta_c, theta_d, tuple(truths.is_active(order.address) for order in self.orders))
 
-    def variables_of_selected_alternatives(self, point: AdmmPoint) -> Mask:
+    def variables_of_selected_alternatives(self, point: AdmmPoint) -> VariableMask:
         """Return the mask of what a search of theta may move for this z: also what is not `active` at the moment."""
         ways = [(block.stage, block.alternatives[int(point.z[block.columns].argmax())]) for block in self.blocks]
         names = {None, *((stage, way.name) for stage, way in ways)}
         branches = {None, *((stage, way.branch) for stage, way in ways)}
         theta_c, theta_d = (np.array([o in names for o in box.owners], bool) for box in (self.theta_c, self.theta_d))
-        return Mask(theta_c, theta_d, tuple(np.array(order.owner in branches) for order in self.orders))
+        return VariableMask(theta_c, theta_d, tuple(np.array(order.owner in branches) for order in self.orders))
 
     def _columns_with_rows(self, points: AdmmPoints) -> Iterator[tuple[ThetaColumns, Array]]:
         always: Array = np.ones(len(points), bool)
@@ -314,7 +316,7 @@ class ConfigurationConverter:
                 taken = points.z[:, block.start + number] == 1
                 yield from ((slot, taken) for slot in alternative.columns)
 
-    def evaluate(self, points: AdmmPoints) -> BatchConstraints:
+    def evaluate_constraints(self, points: AdmmPoints) -> BatchConstraints:
         """Return the truths of points in one batch; z and orders must contain only 0 and 1, theta must be in D."""
         decisions: dict[str, Array] = {}
         pieces: ValuePieces = {}
@@ -334,7 +336,7 @@ class ConfigurationConverter:
         return BatchConstraints(self.space, len(points), reached, given)
 
     def _apply_case(
-        self, alternative: Indicator, rows: Array, count: int, decisions: dict[str, Array], pieces: ValuePieces
+        self, alternative: IndicatorVariable, rows: Array, count: int, decisions: dict[str, Array], pieces: ValuePieces
     ) -> None:
         for address, branch in alternative.case.branches.items():
             if branch is not None:

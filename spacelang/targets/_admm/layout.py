@@ -15,13 +15,13 @@ from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
 from spacelang.ir.expr import ActivityTest, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, name_of_step_order
 from spacelang.ir.value import identity_key
-from spacelang.reductions.flattening import BranchCase
+from spacelang.reductions.branch_flattening import BranchCase
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import Array
 from spacelang.serialization.syntax_nodes import expression_speller, format_expression
-from spacelang.targets._admm.points import Coordinate, Owner, ThetaCoordinates
+from spacelang.targets._admm.points import Owner, ThetaCoordinate, ThetaCoordinates
 
 MAX_ENUMERATED_MEMBERS: Final = 4_096
 """The maximum size of a domain part from which members that a constraint excludes are removed from D."""
@@ -46,7 +46,7 @@ class StepOrder:
     @cached_property
     def matrices(self) -> Array:
         """The permutation matrix of each branch: shape (branches, T, T), entries 0 and 1."""
-        by_name = {order_name(labels): labels for labels in permutations(self.labels)}
+        by_name = {name_of_step_order(labels): labels for labels in permutations(self.labels)}
         return np.stack([self.matrix_of(by_name[name]) for name in self.branches])
 
     def matrix_of(self, order: Sequence[str]) -> Array:
@@ -65,7 +65,7 @@ class StepOrder:
     def missing_orders(self) -> tuple[tuple[str, ...], ...]:
         """The orders of the steps that are not allowed."""
         known = set(self.branches)
-        return tuple(order for order in permutations(self.labels) if order_name(order) not in known)
+        return tuple(order for order in permutations(self.labels) if name_of_step_order(order) not in known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ThetaColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Indicator:
+class IndicatorVariable:
     """One variable of a block of z; `case` is what flattening fixes in addition to its branch."""
 
     name: str
@@ -92,13 +92,13 @@ class Indicator:
 
 
 @dataclass(frozen=True)
-class Block:
+class OneHotBlock:
     """A stage: the columns of z from `start` on, of which exactly one is 1."""
 
     stage: str
     address: str
     start: int
-    alternatives: tuple[Indicator, ...]
+    alternatives: tuple[IndicatorVariable, ...]
 
     @property
     def columns(self) -> slice:
@@ -118,7 +118,7 @@ class Block:
 class VariableLayout:
     """All variables of a space: blocks of z, orders, theta_c and theta_d; `always` belong to every pipeline."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[OneHotBlock, ...]
     orders: tuple[StepOrder, ...]
     always: tuple[ThetaColumns, ...]
     theta_c: ThetaCoordinates
@@ -139,10 +139,10 @@ def make_layout(space: Space, variants: Mapping[tuple[str, str], tuple[BranchCas
     products = space.permutations
     writer = _LayoutBuilder(space, frozenset(products))
     always = writer.add_columns((), None, BranchCase())
-    blocks: list[Block] = []
+    blocks: list[OneHotBlock] = []
     for stage in (stage for stage in space.stages if stage.address not in products):
         start = blocks[-1].columns.stop if blocks else 0
-        blocks.append(Block(stage.key, stage.address, start, tuple(writer.alternatives(stage, variants))))
+        blocks.append(OneHotBlock(stage.key, stage.address, start, tuple(writer.alternatives(stage, variants))))
     orders: list[StepOrder] = []
     for choice in (choice for choice in space.decisions if choice.address in products):
         outer = space.variables[choice.address].owners[:1]
@@ -162,12 +162,12 @@ class _LayoutBuilder:
         variables = space.variables.values()
         self._variables_by_context = group_by_key((v.owners[0] if v.owners else None, v) for v in variables)
         self._excluded = dict(_excluded_values(space))
-        self.numbers: list[Coordinate] = []
-        self.integers: list[Coordinate] = []
+        self.numbers: list[ThetaCoordinate] = []
+        self.integers: list[ThetaCoordinate] = []
 
     def alternatives(
         self, stage: Choice, variants: Mapping[tuple[str, str], tuple[BranchCase, ...]]
-    ) -> Iterator[Indicator]:
+    ) -> Iterator[IndicatorVariable]:
         for place, branch in enumerate(stage.branches):
             context = (stage.address, branch.name)
             for settled in variants.get(context, (BranchCase(),)):
@@ -177,7 +177,7 @@ class _LayoutBuilder:
                 kept = (
                     (a, None if d is None else MixedIntegerEncoding(d, whole[a])) for a, d in settled.domains.items()
                 )
-                yield Indicator(name, branch.name, place, settled, slots, tuple(kept))
+                yield IndicatorVariable(name, branch.name, place, settled, slots, tuple(kept))
 
     def add_columns(
         self, context: tuple[str, str] | tuple[()], owner: Owner, settled: BranchCase
@@ -197,7 +197,7 @@ class _LayoutBuilder:
     def _add_decision(self, choice: Choice, owner: Owner, condition: str) -> ThetaColumns:
         domain = Categorical(tuple(choice.branch_indices))
         coding = MixedIntegerEncoding(domain, domain)
-        found = Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
+        found = ThetaCoordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
         self.integers.append(found)
         return ThetaColumns(choice.address, coding, len(self.integers) - 1, ())
 
@@ -209,13 +209,15 @@ class _LayoutBuilder:
         if coding.needs_integer:
             integer, code = len(self.integers), int(whole[0])
             excluded = self._excluded_codes(node.address, coding)
-            self.integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
+            self.integers.append(
+                ThetaCoordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition)
+            )
         first = len(self.numbers)
         for place, (piece, (given,)) in enumerate(zip(coding.continuous_pieces, numbers, strict=True)):
             name = node.key if len(coding.continuous_pieces) == 1 else f"{node.key} ({place + 1})"
             start = piece.part.representative if np.isnan(given) else float(given)
             assert isinstance(start, float)
-            self.numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
+            self.numbers.append(ThetaCoordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
         return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self.numbers))))
 
     def _condition_text(self, variable: Variable, settled: BranchCase) -> str:

@@ -25,7 +25,7 @@ from spacelang.solver.bucket_elimination import (
 )
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
-from spacelang.targets._admm.layout import Block, Indicator, VariableLayout
+from spacelang.targets._admm.layout import IndicatorVariable, OneHotBlock, VariableLayout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
 """The address of a stage or an order, and the indices of some of its alternatives or orders."""
@@ -85,7 +85,7 @@ def _decision_factors(structures: Structures, network: ConstraintNetwork, settle
 
 
 def _constraint_on_block(
-    block: Block, context: Sequence[tuple[str, str]], network: ConstraintNetwork, graph: FactorGraph
+    block: OneHotBlock, context: Sequence[tuple[str, str]], network: ConstraintNetwork, graph: FactorGraph
 ) -> Iterator[LinearConstraint]:
     """Yield a constraint that excludes the alternatives of a block for which a network has no member in `context`."""
     dead = []
@@ -99,7 +99,9 @@ def _constraint_on_block(
         yield LinearConstraint(((block.address, tuple(dead)),))
 
 
-def _possible_states(name: str, network: ConstraintNetwork, alternative: Indicator, block: Block) -> Sequence[State]:
+def _possible_states(
+    name: str, network: ConstraintNetwork, alternative: IndicatorVariable, block: OneHotBlock
+) -> Sequence[State]:
     states, settled = network.states[name], alternative.case
     if name == block.address:
         return [alternative.branch_index]
@@ -116,7 +118,7 @@ def _possible_states(name: str, network: ConstraintNetwork, alternative: Indicat
 
 
 def _block_factors(
-    structures: Structures, blocks: Mapping[str, Block], network: ConstraintNetwork, graph: FactorGraph
+    structures: Structures, blocks: Mapping[str, OneHotBlock], network: ConstraintNetwork, graph: FactorGraph
 ) -> tuple[tuple[Factor, ...], dict[str, Axis]]:
     """Return the factors over z and orders alone, and the alternatives that their states stand for.
 

@@ -24,7 +24,7 @@ Owner: TypeAlias = tuple[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinate:
+class ThetaCoordinate:
     """One variable of theta: `name` is its key in configurations, and `default` is the code of its default.
 
     `excluded` are the codes between the bounds that are not in D. `condition` is the text of the condition under which
@@ -91,7 +91,7 @@ class ThetaCoordinates:
     The bounds of all coordinates together are a box.
     """
 
-    def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
+    def __init__(self, coordinates: tuple[ThetaCoordinate, ...], *, integral: bool) -> None:
         """Create the arrays; integral coordinates are integers in D, stored as floats."""
         self.coordinates, self.integral = coordinates, integral
         self.names: tuple[str, ...] = tuple(each.name for each in coordinates)
@@ -196,7 +196,7 @@ class ThetaCoordinates:
         return np.asarray(members[np.searchsorted((members[1:] + members[:-1]) / 2, values, "right")])
 
 
-def _bounds_of(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
+def _bounds_of(coordinate: ThetaCoordinate, *, integral: bool) -> tuple[float, float]:
     if integral:
         return coordinate.pieces[0].first, coordinate.pieces[-1].last_integer
     part = coordinate.pieces[0].part
@@ -204,7 +204,7 @@ def _bounds_of(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]
     return part.least, part.greatest
 
 
-def piece_text(piece: EncodedDomainPart) -> str:
+def describe_piece_values(piece: EncodedDomainPart) -> str:
     """Return the values that the codes of a piece stand for, as text."""
     part = piece.part
     match part:
@@ -281,7 +281,7 @@ class AdmmPoints:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mask:
+class VariableMask:
     """A mask of the variables, of one point or of many: entries of theta_c and theta_d, and each order as a whole."""
 
     theta_c: Array

@@ -14,7 +14,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets._admm.configuration_converter import ConfigurationConverter
 from spacelang.targets._admm.layout import VariableLayout
 from spacelang.targets._admm.linear_constraints import LinearConstraint, derive_linear_constraints
-from spacelang.targets._admm.points import Coordinate, piece_text
+from spacelang.targets._admm.points import ThetaCoordinate, describe_piece_values
 from spacelang.targets._text_and_dot import quote_dot, wrap_words
 from spacelang.text import NO_SPAN, count_with_noun
 
@@ -190,8 +190,8 @@ def _theta_lines(form: AdmmVariables) -> Iterator[str]:
             yield f"      {mark}  {each.name.removeprefix(prefix):<34} {_range_text(mark, each)}{condition}"
 
 
-def _range_text(mark: str, each: Coordinate) -> str:
-    pieces = " | ".join(map(piece_text, each.pieces))
+def _range_text(mark: str, each: ThetaCoordinate) -> str:
+    pieces = " | ".join(map(describe_piece_values, each.pieces))
     excluded = f"  without {', '.join(map(str, sorted(each.excluded)))}" if each.excluded else ""
     lower, upper = each.pieces[0].first, each.pieces[-1].last_integer
     alone = len(each.pieces) == 1
@@ -241,7 +241,7 @@ def dot_graph(form: AdmmVariables) -> str:
     return "\n".join([*lines, "}"])
 
 
-def _record_label(name: str, coordinates: Sequence[Coordinate], prefix: str) -> str:
+def _record_label(name: str, coordinates: Sequence[ThetaCoordinate], prefix: str) -> str:
     inner = "\\l".join(_escape_record(each.name.removeprefix(prefix)) for each in coordinates)
     return f'"{{{_escape_record(name)}{"|" + inner + chr(92) + "l" if inner else ""}}}"'
 

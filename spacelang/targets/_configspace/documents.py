@@ -5,11 +5,17 @@ from typing import Any, Final
 
 from spacelang.ir.domain import Grid
 from spacelang.ir.value import identity_key
-from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
+from spacelang.reductions.domain_reductions import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.space_questions import FixedPiece
 from spacelang.targets._configspace import encoded_domains as cs
-from spacelang.targets._configspace.normal_form import MembershipTest, NormalForm, PairRelation, Test, ThresholdTest
-from spacelang.targets._configspace.plan import Plan
+from spacelang.targets._configspace.disjunctive_normal_form import (
+    MembershipTest,
+    NormalForm,
+    PairRelation,
+    Test,
+    ThresholdTest,
+)
+from spacelang.targets._configspace.space_plan import ConfigSpacePlan
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._text_and_dot import quote_dot
 
@@ -24,7 +30,7 @@ _CLASS_WORDS: Final = {
 """The part of the ConfigSpace class name for each suffix of a type name."""
 
 
-def to_document(plan: Plan, name: str, defaults: Mapping[str, cs.FlatValue]) -> Document:
+def to_configspace_document(plan: ConfigSpacePlan, name: str, defaults: Mapping[str, cs.FlatValue]) -> Document:
     """Return the JSON document of a plan; `defaults` are the values of its default configuration by name."""
     conditions = {child: _ordered_conjunctions(plan, ways) for child, ways in plan.conditions.items()}
     conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
@@ -63,7 +69,9 @@ def _hyperparameter(parameter: cs.FlatHyperparameter, default: cs.FlatValue) -> 
     return {**found, "meta": None}
 
 
-def _condition(plan: Plan, child: str, ways: Sequence[Sequence[Test]], conjunctions: set[frozenset[Test]]) -> Document:
+def _condition(
+    plan: ConfigSpacePlan, child: str, ways: Sequence[Sequence[Test]], conjunctions: set[frozenset[Test]]
+) -> Document:
     terms = [_conjunction(plan, child, way) for way in ways]
     if len(terms) == 1:
         return terms[0]
@@ -74,7 +82,7 @@ def _condition(plan: Plan, child: str, ways: Sequence[Sequence[Test]], conjuncti
     return {"type": "OR", "child": child, "conditions": terms}
 
 
-def _conjunction(plan: Plan, child: str, way: Sequence[Test]) -> Document:
+def _conjunction(plan: ConfigSpacePlan, child: str, way: Sequence[Test]) -> Document:
     terms = []
     for test in way:
         assert not isinstance(test, PairRelation)
@@ -86,7 +94,7 @@ def _conjunction(plan: Plan, child: str, way: Sequence[Test]) -> Document:
     return terms[0] if len(terms) == 1 else {"type": "AND", "child": child, "conditions": terms}
 
 
-def _forbidden(plan: Plan, test: Test) -> Document:
+def _forbidden(plan: ConfigSpacePlan, test: Test) -> Document:
     match test:
         case PairRelation():
             return {"type": f"RELATION_{TYPE_SUFFIXES[test.sign]}", "left": test.left, "right": test.right}
@@ -97,25 +105,25 @@ def _forbidden(plan: Plan, test: Test) -> Document:
             return _membership_document(plan, test, "EQUALS", {"name": test.name})
 
 
-def _membership_document(plan: Plan, test: MembershipTest, equal: str, given: Document) -> Document:
+def _membership_document(plan: ConfigSpacePlan, test: MembershipTest, equal: str, given: Document) -> Document:
     values = _values(plan, test)
     many = len(values) > 1
     return {"type": "IN", **given, "values": values} if many else {"type": equal, **given, "value": values[0]}
 
 
-def _values(plan: Plan, test: MembershipTest) -> list[cs.FlatValue]:
+def _values(plan: ConfigSpacePlan, test: MembershipTest) -> list[cs.FlatValue]:
     return [choice for choice in plan.parameters[test.name].choices if choice in test.values]
 
 
-def _ordered_conjunctions(plan: Plan, ways: NormalForm) -> list[list[Test]]:
+def _ordered_conjunctions(plan: ConfigSpacePlan, ways: NormalForm) -> list[list[Test]]:
     return sorted((_ordered_tests(plan, w) for w in ways), key=lambda way: [_sort_key(plan, test) for test in way])
 
 
-def _ordered_tests(plan: Plan, way: Iterable[Test]) -> list[Test]:
+def _ordered_tests(plan: ConfigSpacePlan, way: Iterable[Test]) -> list[Test]:
     return sorted(way, key=lambda test: _sort_key(plan, test))
 
 
-def _sort_key(plan: Plan, test: Test) -> tuple[Any, ...]:
+def _sort_key(plan: ConfigSpacePlan, test: Test) -> tuple[Any, ...]:
     names = plan.indices
     match test:
         case MembershipTest():
@@ -188,7 +196,7 @@ def decode(configuration):
     found = {}'''
 
 
-def decoder_source(plan: Plan) -> str:
+def decoder_source(plan: ConfigSpacePlan) -> str:
     """Return the source of `decode`, which does what the readers of a plan do."""
     same: list[str] = []
     lines: list[str] = []
@@ -229,21 +237,23 @@ def _match_lines(name: str, key: str, cases: Iterable[tuple[cs.FlatValue, py.Cod
 
 def _is_unchanged(piece: cs.Piece) -> bool:
     code = _piece_code(piece)
-    return isinstance(code, py.ItemNode) and isinstance(code.container, py.NameNode) and code.container.text == GIVEN
+    return (
+        isinstance(code, py.SubscriptNode) and isinstance(code.container, py.NameNode) and code.container.text == GIVEN
+    )
 
 
 def _piece_code(piece: cs.Piece) -> py.Code:
     if isinstance(piece, FixedPiece):
         return py.LiteralNode(piece.value)
     assert isinstance(piece, cs.HyperparameterPiece)
-    given = py.ItemNode(py.NameNode(GIVEN), py.LiteralNode(piece.parameter.name))
+    given = py.SubscriptNode(py.NameNode(GIVEN), py.LiteralNode(piece.parameter.name))
     match piece.reduction:
         case MemberRenamingReduction() as reduction:
             values = [(choice, reduction.decode(choice)) for choice in piece.parameter.choices]
             if all(identity_key(choice) == identity_key(value) for choice, value in values):
                 return given
             table = ", ".join(f"{py.literal_source(choice)}: {py.literal_source(value)}" for choice, value in values)
-            return py.ItemNode(py.NameNode(f"{{{table}}}"), given)
+            return py.SubscriptNode(py.NameNode(f"{{{table}}}"), given)
         case cs.UnchangedIntegerReduction():
             return given
         case ScaledRangeReduction(part=part, exponent=exponent):

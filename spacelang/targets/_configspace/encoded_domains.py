@@ -12,7 +12,7 @@ from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, is_number
-from spacelang.reductions.domains import (
+from spacelang.reductions.domain_reductions import (
     IdentityReduction,
     MemberIndexReduction,
     MemberRenamingReduction,
@@ -47,7 +47,7 @@ class FlatHyperparameter:
     default: FlatValue = 0
 
 
-def finite_hyperparameter(
+def make_finite_hyperparameter(
     name: str,
     choices: Iterable[FlatValue],
     default: FlatValue,
@@ -150,7 +150,7 @@ def encode_domain(
     if len(several) == 1:
         return EncodedDomain(domain, (_encode_part(several[0], name(preferred_name), normal),))
     labels = tuple(map(domains.describe, several))
-    selector = finite_hyperparameter(name(f"{preferred_name}:part"), labels, labels[0], weights)
+    selector = make_finite_hyperparameter(name(f"{preferred_name}:part"), labels, labels[0], weights)
     pieces: list[Piece] = []
     for part, label in zip(several, labels, strict=True):
         is_fixed = part.size == 1
@@ -165,7 +165,7 @@ def make_enumerated_piece(
 ) -> HyperparameterPiece:
     """Return a hyperparameter that lists the members one by one (see `distinguishable_choices`)."""
     choices = distinguishable_choices([*domains.members(part)])
-    parameter = finite_hyperparameter(name, choices, choices[0], weights, ordered=ordered)
+    parameter = make_finite_hyperparameter(name, choices, choices[0], weights, ordered=ordered)
     return HyperparameterPiece(name, MemberRenamingReduction(part, Categorical(choices)), parameter)
 
 

@@ -9,10 +9,10 @@ from spacelang.ir.expr import And, BranchTest, mentioned_addresses
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble_configuration, structure_of
+from spacelang.reductions.case_splits import FreeHyperparameter, GuardedParts
 from spacelang.reductions.space_questions import Questions
-from spacelang.reductions.unfolding import FreeHyperparameter, Guard
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.python_conditions import ALWAYS, NEVER, FoundValueTests
+from spacelang.targets._exports.python_conditions import ALWAYS, NEVER, PythonConditionWriter
 
 
 class ConditionalEntries:
@@ -48,19 +48,19 @@ class ConditionalEntries:
         return "\n".join([*head, *lines, f"    return {result}"])
 
     @cached_property
-    def _guards_in_order(self) -> list[Guard]:
+    def _guards_in_order(self) -> list[GuardedParts]:
         """The guards, each after those of the hyperparameters that its condition mentions."""
         guards = self._questions.guards
         needed = {address: mentioned_addresses(guard.condition) for address, guard in guards.items()}
         inside = {address: [each for each in several if each in guards] for address, several in needed.items()}
         return [*{id(guards[each]): guards[each] for each in TopologicalSorter(inside).static_order()}.values()]
 
-    def _lines(self, guard: Guard) -> list[str]:
+    def _lines(self, guard: GuardedParts) -> list[str]:
         """Return the lines that drop the hyperparameters inside a guard if its condition is false."""
         space, names = self._questions.space, self.names
         owners = [each for each in guard.context if len(space.variables[each[0]].choice.branches) > 1]
         tests = (BranchTest(owner, (branch,)) for owner, branch in owners)
-        test = FoundValueTests(space, self._questions.names).condition(
+        test = PythonConditionWriter(space, self._questions.names).condition(
             And((*tests, guard.condition)), self._known_within(guard), truth=False
         )
         nodes = [free.node for free in guard.parts if isinstance(free, FreeHyperparameter)]
@@ -74,7 +74,7 @@ class ConditionalEntries:
         branches = [(f"if {py.expression_source(test, 4, 4)}", dropped), *([("else", renamed)] if renamed else [])]
         return [line for head, body in branches for line in (f"    {head}:", *(f"        {each}" for each in body))]
 
-    def _known_within(self, guard: Guard) -> frozenset[str]:
+    def _known_within(self, guard: GuardedParts) -> frozenset[str]:
         """Return the addresses of the variables that always have a value in the context of a guard."""
         around = {*guard.context}
         variables = self._questions.space.variables.values()

@@ -14,14 +14,14 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.space import Choice
 from spacelang.ir.value import is_number, to_python_scalar
-from spacelang.reductions.guarded_unfolding import unfold_with_guards
-from spacelang.reductions.quantile_relations import QuantileReduction
+from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter
+from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
+from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
+from spacelang.targets._exports.question_functions import QuestionFunctionWriter, case_labels
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import LoweringResult, rewritten
 from spacelang.targets._reduction_chain import (
@@ -29,11 +29,16 @@ from spacelang.targets._reduction_chain import (
     TOO_ENTANGLED,
     build_questions,
     build_report,
-    even_draws_entries,
-    names_entry,
+    name_count_entry,
+    uneven_choice_entries,
     unfolded_condition_findings,
 )
-from spacelang.targets._relations import RelationsTarget, lower_by_relations, quantile_source, report_of_original
+from spacelang.targets._relations import (
+    RelationsTarget,
+    lower_by_relations,
+    quantile_decoder_source,
+    translate_report_to_original,
+)
 from spacelang.text import unique_name
 
 if TYPE_CHECKING:
@@ -74,14 +79,16 @@ def lower_to_flat_parameters(
     make_form: Callable[[Questions, QuantileReduction], F],
 ) -> LoweringResult[F, Values]:
     """Return the flat parameters of a space for a library that accepts the given domains."""
-    unfolded = partial(unfold_with_guards, is_testable=is_testable)
+    unfolded = partial(unfold_with_condition_guards, is_testable=is_testable)
     keeps = target.preserves
 
     def lower(reduction: QuantileReduction) -> LoweringResult[F, Values]:
-        named = build_questions(reduction.reduced, accepts, keeps, unfolded=unfolded)
+        named = build_questions(reduction.reduced_structures, accepts, keeps, unfolded=unfolded)
         report = build_report(named, keeps, unfolded_condition_findings(named, BELOW_CHOICES))
         form = make_form(named, reduction)
-        entries = report_of_original(reduction, (*report, names_entry(named), *even_draws_entries(named)))
+        entries = translate_report_to_original(
+            reduction, (*report, name_count_entry(named), *uneven_choice_entries(named))
+        )
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, entries)
 
     return lower_by_relations(target, structures, lower)
@@ -94,11 +101,11 @@ class FlatParameters(LibraryFunctionForm):
     reserved: ClassVar[frozenset[str]] = frozenset()  # Names that the library reads in another way
 
     @abstractmethod
-    def make_set(self, part: Categorical) -> py.Code:
+    def make_set_parameter(self, part: Categorical) -> py.Code:
         """Return the code of a parameter whose values are those of a set."""
 
     @abstractmethod
-    def make_number(self, name: str, part: Grid | Real) -> FlatParameter:
+    def make_number_parameter(self, name: str, part: Grid | Real) -> FlatParameter:
         """Return the parameter with which the library draws the numbers of a range."""
 
     @abstractmethod
@@ -123,9 +130,9 @@ class FlatParameters(LibraryFunctionForm):
         """The code of a dictionary of all parameters by name."""
         return py.DictNode(tuple((each.name, each.code) for each in self.parameters.values()))
 
-    def value_of(self, name: str) -> py.Code:
+    def parameter_value_code(self, name: str) -> py.Code:
         """Return the code of the value of a parameter in generated modules."""
-        return py.ItemNode(py.NameNode(self.argument), py.LiteralNode(name))
+        return py.SubscriptNode(py.NameNode(self.argument), py.LiteralNode(name))
 
     def encode(self, configuration: Configuration) -> Values:
         """Return the values of all parameters for a member; parameters that are not active have their defaults."""
@@ -133,7 +140,7 @@ class FlatParameters(LibraryFunctionForm):
         found: Values = {}
         for question, each in self.parameters.items():
             asked, answer = self.questions.by_name[question], answers[question]
-            label = answer if isinstance(asked, DrawnPiece) else labels_of(asked)[answer]
+            label = answer if isinstance(asked, DrawnPiece) else case_labels(asked)[answer]
             found[each.name] = math.ldexp(label, each.exponent) if each.exponent else label
         return found
 
@@ -146,7 +153,7 @@ class FlatParameters(LibraryFunctionForm):
             if each.name not in values:
                 raise ValueError(f"`{each.name}` has no value")
             found = to_python_scalar(py.evaluate(each.answer, names))
-            return found if isinstance(asked, DrawnPiece) else labels_of(asked).index(found)
+            return found if isinstance(asked, DrawnPiece) else case_labels(asked).index(found)
 
         return self.reduction.decode(Configuration(self.questions.ask_values(answer)))
 
@@ -157,13 +164,19 @@ class FlatParameters(LibraryFunctionForm):
 
     def decode_functions(self, summary: str) -> list[str]:
         """Return the source of `decode` and of the functions that it calls."""
-        writer = FunctionWriter(self.questions, "decode", self.argument, lambda name, _: self.parameters[name].answer)
-        restored = quantile_source(self.reduction)
-        return [*restored, *writer.functions(summary, "values_of(found)" if restored else "found")]
+        writer = QuestionFunctionWriter(
+            self.questions, "decode", self.argument, lambda name, _: self.parameters[name].answer
+        )
+        restored = quantile_decoder_source(self.reduction)
+        return [*restored, *writer.function_sources(summary, "values_of(found)" if restored else "found")]
 
-    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
         """Return the names of the library functions that make the parameters of a part."""
-        asked = [self.questions.forks[id(part)]] if isinstance(part, Fork) else self.questions.draws[id(part)].questions
+        asked = (
+            [self.questions.forks[id(part)]]
+            if isinstance(part, CaseSplit)
+            else self.questions.draws[id(part)].questions
+        )
         used = (name for question in asked for name in sorted(py.names_used(self.parameters[question].code)))
         return ", ".join(dict.fromkeys(used))
 
@@ -174,7 +187,7 @@ class FlatParameters(LibraryFunctionForm):
         These are the values of parameters that are not active in an encoded configuration.
         """
         found: dict[str, Any] = {}
-        for part in self.questions.every_part:
+        for part in self.questions.every_unfolded_part:
             if isinstance(part, FreeHyperparameter):
                 draw, default = self.questions.draws[id(part)], part.node.default
                 if draw.choice:
@@ -185,7 +198,7 @@ class FlatParameters(LibraryFunctionForm):
                     if isinstance(piece, DrawnPiece):
                         inside = default if contains(piece.part, default) else piece.part.representative
                         found[piece.name] = piece.reduction.encode(inside)
-            elif isinstance(part, Fork) and id(part) in self.questions.forks:
+            elif isinstance(part, CaseSplit) and id(part) in self.questions.forks:
                 node = part.node
                 wanted = node.branches[node.default].name if isinstance(node, Choice) else None
                 branches = [case.branch for case in part.cases]
@@ -193,24 +206,26 @@ class FlatParameters(LibraryFunctionForm):
         return found
 
     def _make_parameter(self, name: str, asked: Question) -> FlatParameter:
-        domain = asked.domain if isinstance(asked, DrawnPiece) else Categorical(labels_of(asked))
+        domain = asked.domain if isinstance(asked, DrawnPiece) else Categorical(case_labels(asked))
         if isinstance(domain, Categorical):
-            return FlatParameter(name, self.make_set(domain), self.value_of(name), partial(contains, domain))
-        return self.make_number(name, domain)
+            return FlatParameter(
+                name, self.make_set_parameter(domain), self.parameter_value_code(name), partial(contains, domain)
+            )
+        return self.make_number_parameter(name, domain)
 
 
-def clipped(number: py.Code, part: Grid | Real) -> py.Code:
+def clip_to_range(number: py.Code, part: Grid | Real) -> py.Code:
     """Return the code of a number, or of the end of its range that is nearest."""
     return py.call("min", py.call("max", number, part.least), part.greatest)
 
 
-def nearest_member(number: py.Code, part: Grid) -> py.Code:
+def nearest_member_code(number: py.Code, part: Grid) -> py.Code:
     """Return the code of the member of a grid that is nearest to a number."""
     place = py.call("round", py.infix(py.infix(number, "-", part.lower), "/", part.step))
     return py.grid_member_code(part, py.call("min", py.call("max", place, 0), part.last_index))
 
 
-def within(lower: float, upper: float, value: Any) -> bool:
+def is_within_rounding(lower: float, upper: float, value: Any) -> bool:
     """Return True if a number lies between two ends, up to rounding errors."""
     ends = (lower, upper)
     return is_number(value) and (

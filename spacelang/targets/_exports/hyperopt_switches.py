@@ -5,8 +5,8 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, contains, parts
 from spacelang.ir.value import Value
+from spacelang.reductions.case_splits import FreeHyperparameter, UnfoldedParts, ValueSwitch, inner_parts
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, Questions
-from spacelang.reductions.unfolding import FreeHyperparameter, Parts, ValueSwitch, inner_parts
 from spacelang.targets._exports import python_nodes as py
 
 MAX_LISTED: Final = 1_000  # The maximum size of a range of integers whose indices are listed in a table
@@ -15,7 +15,7 @@ Subsets: TypeAlias = Sequence[Domain | None]
 """Disjoint subsets of a domain; the index of a value is that of the subset that contains it."""
 
 
-class SwitchIndices:
+class SwitchIndexWriter:
     """A writer of the indices of switches: `indices` has their codes by the id of the part.
 
     `number_code` returns the code of the number that is drawn for a piece, which the value of the piece uses, too.
@@ -26,14 +26,17 @@ class SwitchIndices:
         self._questions, self._number_code = questions, number_code
         self._indices: dict[str, py.Code] = {}
         self.indices: dict[int, py.Code] = {}
-        for several in (questions.parts, *(each for part in questions.every_part for each in inner_parts(part))):
+        for several in (
+            questions.parts,
+            *(each for part in questions.every_unfolded_part for each in inner_parts(part)),
+        ):
             self._add_indices(several)
 
     def drawn_index_if_used(self, name: str) -> py.Code | None:
         """Return the code that draws the index of a choice if a switch uses the index, else None."""
         return self._indices.get(name)
 
-    def _add_indices(self, several: Parts) -> None:
+    def _add_indices(self, several: UnfoldedParts) -> None:
         values = {part.node.address: part for part in several if isinstance(part, FreeHyperparameter)}
         for part in several:
             if isinstance(part, ValueSwitch):

@@ -10,19 +10,19 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import describe
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value
-from spacelang.reductions import unfolding
-from spacelang.reductions.quantile_relations import QuantileReduction
-from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Questions
-from spacelang.reductions.unfolding import (
+from spacelang.reductions import case_splits
+from spacelang.reductions.case_splits import (
     Case,
-    Fork,
+    CaseSplit,
     FreeHyperparameter,
-    Guard,
-    Parts,
+    GuardedParts,
     RangeComparison,
     UnfoldedPart,
+    UnfoldedParts,
     ValueSwitch,
 )
+from spacelang.reductions.quantile_reduction import QuantileReduction
+from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Questions
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.python_conditions import ReadableConditionWriter
 from spacelang.targets._lowering import ReadableForm
@@ -46,7 +46,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
         """Return the source of a module that needs nothing but the library."""
 
     @abstractmethod
-    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
         """Return the names of the library functions that draw a part."""
 
     @cached_property
@@ -56,16 +56,16 @@ class LibraryFunctionForm(ReadableForm, ABC):
 
     def to_json(self) -> dict[str, object]:
         """Return the numbered parts, the part numbers of the root and of each case, and the module."""
-        numbers = {id(part): number for number, part in enumerate(self.questions.every_part)}
+        numbers = {id(part): number for number, part in enumerate(self.questions.every_unfolded_part)}
         return {
             "products": self.questions.product_count,
             "root": [numbers[id(part)] for part in self.questions.parts],
-            "parts": [self._part_to_json(part, numbers) for part in self.questions.every_part],
-            **self.extra_json(),
+            "parts": [self._part_to_json(part, numbers) for part in self.questions.every_unfolded_part],
+            **self.additional_json_keys(),
             "python": self.to_python(),
         }
 
-    def extra_json(self) -> dict[str, object]:
+    def additional_json_keys(self) -> dict[str, object]:
         """Return the additional keys of the JSON document, such as the default."""
         return {"default": self.default}
 
@@ -75,10 +75,10 @@ class LibraryFunctionForm(ReadableForm, ABC):
 
     def to_dot(self) -> str:
         """Return a DOT graph with a node for each part and an edge for each case that leads to it."""
-        numbers = {id(part): f"p{number}" for number, part in enumerate(self.questions.every_part)}
+        numbers = {id(part): f"p{number}" for number, part in enumerate(self.questions.every_unfolded_part)}
         edges = [f"root -> {numbers[id(part)]}" for part in self.questions.parts]
         nodes = ['root [label="", shape=point]']
-        for part in self.questions.every_part:
+        for part in self.questions.every_unfolded_part:
             shape = ", shape=plaintext" if isinstance(part, FreeHyperparameter) else ""
             own = numbers[id(part)]
             nodes.append(f"{own} [label={quote_dot(self._part_title(part))}{shape}]")
@@ -102,7 +102,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
         return f"{self.questions.space.name}: {forks}, {drawn}, {products} of independent hyperparameters"
 
     def _part_to_json(self, part: UnfoldedPart, numbers: Mapping[int, int]) -> dict[str, object]:
-        node = None if isinstance(part, Guard | RangeComparison) else part.node
+        node = None if isinstance(part, GuardedParts | RangeComparison) else part.node
         address = {} if node is None else {"address": node.address, "key": node.key}
         if isinstance(part, FreeHyperparameter):
             asked = [*self.questions.draws[id(part)].questions]
@@ -112,19 +112,19 @@ class LibraryFunctionForm(ReadableForm, ABC):
         cases = [{"case": label, "parts": [numbers[id(inner)] for inner in inside]} for label, inside in labelled]
         return {"kind": _kind(part), **address, "name": self.questions.forks.get(id(part)), "cases": cases}
 
-    def _labelled_cases(self, part: UnfoldedPart) -> list[tuple[str, Parts]]:
+    def _labelled_cases(self, part: UnfoldedPart) -> list[tuple[str, UnfoldedParts]]:
         """Return the label and the parts of each case of a part."""
         match part:
-            case Fork():
+            case CaseSplit():
                 return [(case_label(part, case), case.parts) for case in part.cases]
             case ValueSwitch():
                 return [(describe(case.domain), case.parts) for case in part.cases if case.domain is not None]
-            case Guard():
+            case GuardedParts():
                 return [("true", part.parts)]
             case _:
                 return []
 
-    def _part_lines(self, several: Parts, indent: str, seen: set[int]) -> Iterator[str]:
+    def _part_lines(self, several: UnfoldedParts, indent: str, seen: set[int]) -> Iterator[str]:
         for part in several:
             mark, deeper = ("└─ ", "   ") if part is several[-1] else ("├─ ", "│  ")
             is_again = id(part) in seen and any(inside for _, inside in self._labelled_cases(part))
@@ -135,7 +135,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
 
     def _case_lines(self, part: UnfoldedPart, indent: str, seen: set[int]) -> Iterator[str]:
         labelled = self._labelled_cases(part)
-        if isinstance(part, Guard) or len(labelled) == 1:
+        if isinstance(part, GuardedParts) or len(labelled) == 1:
             yield from self._part_lines(labelled[0][1], indent, seen)
             return
         plain: list[str] = []
@@ -147,11 +147,13 @@ class LibraryFunctionForm(ReadableForm, ABC):
             plain = []
             yield f"{indent}• {label}"
             # Do not repeat a value that the label of the case already shows.
-            shown = (inner for inner in inside if not (isinstance(part, Fork) and self._is_implied(inner, part, place)))
+            shown = (
+                inner for inner in inside if not (isinstance(part, CaseSplit) and self._is_implied(inner, part, place))
+            )
             yield from self._part_lines(tuple(shown), indent + "  ", seen)
         yield from wrap_words(plain, indent, indent)
 
-    def _is_implied(self, part: UnfoldedPart, fork: Fork, place: int) -> bool:
+    def _is_implied(self, part: UnfoldedPart, fork: CaseSplit, place: int) -> bool:
         """Return True if the label of a case shows the only value of a part."""
         if not isinstance(part, FreeHyperparameter) or part.domain != fork.cases[place].domain:
             return False
@@ -159,15 +161,15 @@ class LibraryFunctionForm(ReadableForm, ABC):
 
     def _part_title(self, part: UnfoldedPart) -> str:
         match part:
-            case Guard():
+            case GuardedParts():
                 return f"if {self._condition_text.text(part.condition)}"
             case ValueSwitch():
                 return f"by {self.questions.names.name_of(part.node)}"
             case RangeComparison():
                 raise TypeError("comparisons of ranges must be replaced before a form is shown")
-            case Fork() | FreeHyperparameter():
+            case CaseSplit() | FreeHyperparameter():
                 name = self.questions.forks.get(id(part), self.questions.base_name(part))
-        if isinstance(part, Fork):
+        if isinstance(part, CaseSplit):
             if len(part.cases) == 1:
                 return f"{name} = {case_label(part, part.cases[0])}"
             return f"{name}: {self.sampling_function_names(part)}"
@@ -177,14 +179,14 @@ class LibraryFunctionForm(ReadableForm, ABC):
 
 def _kind(part: UnfoldedPart) -> str:
     """Return the kind of a part in JSON documents: `guard`, `switch`, `decision` or `case`."""
-    if isinstance(part, Guard | ValueSwitch):
-        return "guard" if isinstance(part, Guard) else "switch"
-    is_decision = isinstance(part, Fork) and part.node is not None and not isinstance(part.node, Hyperparameter)
+    if isinstance(part, GuardedParts | ValueSwitch):
+        return "guard" if isinstance(part, GuardedParts) else "switch"
+    is_decision = isinstance(part, CaseSplit) and part.node is not None and not isinstance(part.node, Hyperparameter)
     return "decision" if is_decision else "case"
 
 
-def case_label(fork: Fork, case: Case) -> str:
-    """Return the label of a case of a fork."""
+def case_label(fork: CaseSplit, case: Case) -> str:
+    """Return the label of a case of a case split."""
     if case.branch is not None:
         return case.branch
     if case.domain is not None:
@@ -232,7 +234,7 @@ class NestedCodeGenerator:
         self._entry_names = {} if entry_names is None else entry_names
         self._known: dict[int, py.Code] = {}
 
-    def entries(self, several: Parts, first: Sequence[tuple[str, py.Code]] = ()) -> py.DictNode:
+    def entries(self, several: UnfoldedParts, first: Sequence[tuple[str, py.Code]] = ()) -> py.DictNode:
         """Return a dictionary of the entries that sibling parts add to a sample; `first` are entries to put first."""
         settled, open_parts = _split_settled(_without_guards(several))
         found: dict[str, py.Code] = {**dict(first), **dict(settled)}
@@ -256,7 +258,7 @@ class NestedCodeGenerator:
 
     def _key(self, part: UnfoldedPart) -> str | None:
         """Return the key that the entry of a part must have, or None if any key will do."""
-        if not isinstance(part, Fork | FreeHyperparameter):
+        if not isinstance(part, CaseSplit | FreeHyperparameter):
             return None
         if isinstance(part, FreeHyperparameter):
             return self._entry_names.get(part.node.address, part.node.key)
@@ -271,16 +273,18 @@ class NestedCodeGenerator:
         match part:
             case FreeHyperparameter():
                 return self._draw(part)
-            case Fork():
+            case CaseSplit():
                 options = [self._option_code(part, case) for case in part.cases]
-                return self._choice(self._named.forks[id(part)], options, self._named.case_weights.shares(part))
+                return self._choice(
+                    self._named.forks[id(part)], options, self._named.case_weights.case_probabilities(part)
+                )
             case ValueSwitch():
                 assert self._switch is not None
                 return self._switch(part, [self.entries(case.parts) for case in part.cases])
-            case RangeComparison() | Guard():
+            case RangeComparison() | GuardedParts():
                 raise TypeError("comparisons of ranges and guards must be replaced before code is written")
 
-    def _option_code(self, fork: Fork, case: Case) -> py.Code:
+    def _option_code(self, fork: CaseSplit, case: Case) -> py.Code:
         option = self.entries(case.parts, _branch(fork, case))
         match option.items:
             case ((key, value),) if key == self._key(fork):
@@ -289,17 +293,17 @@ class NestedCodeGenerator:
                 return option
 
 
-def _without_guards(several: Parts) -> Parts:
+def _without_guards(several: UnfoldedParts) -> UnfoldedParts:
     """Return sibling parts with the contents of guards in place of the guards."""
-    return tuple(inner for part in several for inner in (part.parts if isinstance(part, Guard) else (part,)))
+    return tuple(inner for part in several for inner in (part.parts if isinstance(part, GuardedParts) else (part,)))
 
 
-def _split_settled(several: Parts) -> tuple[list[tuple[str, py.Code]], list[UnfoldedPart]]:
+def _split_settled(several: UnfoldedParts) -> tuple[list[tuple[str, py.Code]], list[UnfoldedPart]]:
     """Return the entries of sibling parts that involve no choice, and the parts that involve one."""
     said: list[tuple[str, py.Code]] = []
     left: list[UnfoldedPart] = []
     for part in several:
-        if isinstance(part, Fork) and len(part.cases) == 1:
+        if isinstance(part, CaseSplit) and len(part.cases) == 1:
             inner, others = _split_settled(_without_guards(part.cases[0].parts))
             said += [*_branch(part, part.cases[0]), *inner]
             left += others
@@ -308,7 +312,7 @@ def _split_settled(several: Parts) -> tuple[list[tuple[str, py.Code]], list[Unfo
     return said, left
 
 
-def _branch(fork: Fork, case: Case) -> list[tuple[str, py.Code]]:
+def _branch(fork: CaseSplit, case: Case) -> list[tuple[str, py.Code]]:
     if not isinstance(fork.node, Choice) or case.branch is None:
         return []
     return [(fork.node.key, py.LiteralNode(case.branch))]
@@ -319,10 +323,12 @@ Entry: TypeAlias = tuple[str, FreeHyperparameter | tuple[str, ...]]
 Dictionary: TypeAlias = tuple[Entry, ...]
 
 
-def group_cases(fork: Fork) -> list[tuple[tuple[Entry, ...], Parts]]:
-    """Return entries and parts of the cases of a fork, one for all branches that leave the same parts."""
-    others: list[tuple[tuple[Entry, ...], Parts]] = [((), case.parts) for case in fork.cases if case.branch is None]
-    together: dict[tuple[int, ...], tuple[list[str], Parts]] = {}
+def group_cases(fork: CaseSplit) -> list[tuple[tuple[Entry, ...], UnfoldedParts]]:
+    """Return entries and parts of the cases of a case split, one for all branches that leave the same parts."""
+    others: list[tuple[tuple[Entry, ...], UnfoldedParts]] = [
+        ((), case.parts) for case in fork.cases if case.branch is None
+    ]
+    together: dict[tuple[int, ...], tuple[list[str], UnfoldedParts]] = {}
     for case in fork.cases:
         if case.branch is not None:
             branches, _ = together.setdefault(tuple(map(id, case.parts)), ([], case.parts))
@@ -331,12 +337,12 @@ def group_cases(fork: Fork) -> list[tuple[tuple[Entry, ...], Parts]]:
     return [*others, *((((key, tuple(names)),), parts) for names, parts in together.values())]
 
 
-def count_dictionaries(parts: Parts) -> int:
+def count_dictionaries(parts: UnfoldedParts) -> int:
     """Return the number of parameter dictionaries that parts stand for, without listing them."""
-    return unfolding.count_combinations(parts, lambda fork: (inner for _, inner in group_cases(fork)))
+    return case_splits.count_combinations(parts, lambda fork: (inner for _, inner in group_cases(fork)))
 
 
-def iter_dictionaries(parts: Parts) -> Iterator[Dictionary]:
+def iter_dictionaries(parts: UnfoldedParts) -> Iterator[Dictionary]:
     """Yield the entries of each parameter dictionary that parts stand for, in the order of the cases."""
     for ways in product(*(_part_dictionaries(part) for part in parts)):
         yield tuple(entry for way in ways for entry in way)
@@ -346,7 +352,7 @@ def _part_dictionaries(part: UnfoldedPart) -> list[Dictionary]:
     match part:
         case FreeHyperparameter():
             return [((part.node.key, part),)]
-        case Fork():
+        case CaseSplit():
             return [(*own, *inner) for own, parts in group_cases(part) for inner in iter_dictionaries(parts)]
-        case RangeComparison() | Guard() | ValueSwitch():
-            raise TypeError("only forks and hyperparameters can be entries of a parameter dictionary")
+        case RangeComparison() | GuardedParts() | ValueSwitch():
+            raise TypeError("only case splits and hyperparameters can be entries of a parameter dictionary")

@@ -12,10 +12,10 @@ from spacelang.ir.expr import INACTIVE
 from spacelang.ir.space import Space
 from spacelang.ir.value import to_fraction
 from spacelang.reductions.space_questions import DrawnPiece, Question
-from spacelang.reductions.varying_bounds import Limit, VaryingRange, least_and_greatest
+from spacelang.reductions.varying_bounds import LinearLimit, VaryingRange, ends_of_range
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.found_functions import labels_of
 from spacelang.targets._exports.python_conditions import FOUND
+from spacelang.targets._exports.question_functions import case_labels
 
 EXACT_SOURCE: Final = '''\
 from fractions import Fraction
@@ -42,7 +42,7 @@ def suggest_call_code(name: str, question: Question) -> py.Code:
     """Return the code that asks a question."""
     if isinstance(question, DrawnPiece):
         return _suggest_code(name, question.domain)
-    return py.call("trial.suggest_categorical", name, py.literal_list(labels_of(question)))
+    return py.call("trial.suggest_categorical", name, py.literal_list(case_labels(question)))
 
 
 def _suggest_code(name: str, domain: SimpleDomain) -> py.Code:
@@ -116,7 +116,7 @@ class BoundedSuggestion:
     def _end(self, *, is_upper: bool) -> py.Code:
         """Return the code of one end of the range: its own end, or the tightest of its limits."""
         limits = self.varying.upper if is_upper else self.varying.lower
-        whole = self.varying.limited(lambda _: INACTIVE)
+        whole = self.varying.range_within_limits(lambda _: INACTIVE)
         fixed = whole.greatest if is_upper else whole.least
         codes: list[py.Code] = []
         is_needed = True
@@ -127,13 +127,13 @@ class BoundedSuggestion:
             codes.insert(0, py.LiteralNode(fixed))
         return codes[0] if len(codes) == 1 else py.CallNode("min" if is_upper else "max", tuple(codes))
 
-    def _may_exceed(self, limit: Limit, fixed: float, *, is_upper: bool) -> bool:
+    def _may_exceed(self, limit: LinearLimit, fixed: float, *, is_upper: bool) -> bool:
         """Return True if a limit may lie outside of the range for some values of the ranges in it."""
-        boxes = {address: least_and_greatest(self.space.variables[address]) for address in limit.factors}
+        boxes = {address: ends_of_range(self.space.variables[address]) for address in limit.factors}
         extreme = limit.constant + sum(f * boxes[a][(f > 0) is is_upper] for a, f in limit.factors.items())
         return extreme > to_fraction(fixed) if is_upper else extreme < to_fraction(fixed)
 
-    def _limit(self, limit: Limit, fixed: float, *, is_upper: bool) -> py.Code:
+    def _limit(self, limit: LinearLimit, fixed: float, *, is_upper: bool) -> py.Code:
         if isinstance(self.varying.domain, Grid):
             return self._limit_of_grid(limit, fixed)
         if limit.is_bare_reference:
@@ -147,23 +147,25 @@ class BoundedSuggestion:
         direction = py.NameNode("-inf" if is_upper else "inf")
         return py.call("nextafter", found, direction) if limit.strict else found
 
-    def _limit_of_grid(self, limit: Limit, fixed: float) -> py.Code:
+    def _limit_of_grid(self, limit: LinearLimit, fixed: float) -> py.Code:
         if limit.is_bare_reference:
             return self._value(next(iter(limit.factors)), fixed)
         grid = self.varying.domain
         assert isinstance(grid, Grid)
         if not grid.is_integral:
             terms = [(self._value(a, fixed), factor) for a, factor in limit.factors.items()]
-            return py.call("round", sum_code(terms, limit.constant, plain_number), decimals_of(grid))
+            return py.call("round", sum_code(terms, limit.constant, plain_number_code), decimals_of(grid))
         below = lcm(*(each.denominator for each in (*limit.factors.values(), limit.constant)))
         terms = [(self._value(a, fixed), factor * below) for a, factor in limit.factors.items()]
-        total = sum_code(terms, limit.constant * below, plain_number)
+        total = sum_code(terms, limit.constant * below, plain_number_code)
         return total if below == 1 else py.infix(total, "//", below)
 
     def _value(self, address: str, otherwise: float) -> py.Code:
         key = self.space.variables[address].key
         return (
-            py.ItemNode(FOUND, py.LiteralNode(key)) if address in self.known else py.call("found.get", key, otherwise)
+            py.SubscriptNode(FOUND, py.LiteralNode(key))
+            if address in self.known
+            else py.call("found.get", key, otherwise)
         )
 
 
@@ -188,7 +190,7 @@ def exact_decimal_code(number: py.Code) -> py.Code:
     return py.call("_exactly", number)
 
 
-def plain_number(number: Fraction) -> py.Code:
+def plain_number_code(number: Fraction) -> py.Code:
     """Return the code of a number as an integer or float."""
     return py.LiteralNode(int(number) if number.denominator == 1 else float(number))
 

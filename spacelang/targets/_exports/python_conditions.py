@@ -11,7 +11,12 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, identity_key
 from spacelang.reductions.space_questions import VariableNames
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.value_tests import TruePart, compares_two_hyperparameters, parts_within, true_parts
+from spacelang.targets._exports.value_tests import (
+    SatisfyingPieces,
+    compares_two_hyperparameters,
+    satisfying_pieces_by_part,
+    subset_pieces_by_part,
+)
 
 FOUND: Final = py.NameNode("found")
 ALWAYS: Final = py.LiteralNode(True)
@@ -19,7 +24,7 @@ NEVER: Final = py.LiteralNode(False)
 MAX_TEXT: Final = 10_000  # The maximum length of a condition as text on one line
 
 
-class FoundValueTests:
+class PythonConditionWriter:
     """A writer of conditions; `known` are the addresses of variables that always have a value in `found`."""
 
     def __init__(self, space: Space, names: VariableNames) -> None:
@@ -27,7 +32,7 @@ class FoundValueTests:
 
     def value(self, node: Choice | Hyperparameter) -> py.Code:
         """Return the code of a chosen value."""
-        return py.ItemNode(FOUND, py.LiteralNode(node.key))
+        return py.SubscriptNode(FOUND, py.LiteralNode(node.key))
 
     def condition(self, condition: Expr, known: frozenset[str], *, truth: bool = True) -> py.Code:
         """Return the code of a test that a condition has a truth value; its atoms must be testable."""
@@ -40,7 +45,7 @@ class FoundValueTests:
                     several.append(self.condition(term, known, truth=truth))
                     if not isinstance(term, expr.And | expr.Or | expr.Not) and isinstance(condition, expr.And):
                         known |= {*expr.mentioned_addresses(term)}  # what follows is evaluated only if this is true
-                return combined("and" if isinstance(condition, expr.And) is truth else "or", several)
+                return join_tests("and" if isinstance(condition, expr.And) is truth else "or", several)
             case expr.BranchTest():
                 return self._branch_test(condition, known, truth=truth)
             case expr.ActivityTest():
@@ -48,9 +53,9 @@ class FoundValueTests:
             case _:
                 return self._atom(condition, known, truth=truth)
 
-    def value_within(self, node: Hyperparameter, subset: Domain) -> py.Code:
+    def is_within_code(self, node: Hyperparameter, subset: Domain) -> py.Code:
         """Return the code of a test that a chosen value lies in a subset of the domain."""
-        return _membership(self.value(node), parts_within(node.domain, subset))
+        return _membership(self.value(node), subset_pieces_by_part(node.domain, subset))
 
     def _atom(self, atom: Expr, known: frozenset[str], *, truth: bool) -> py.Code:
         addresses = expr.references(atom)
@@ -63,9 +68,9 @@ class FoundValueTests:
             left, right = (self._space.variables[side.address].hyperparameter for side in (atom.left, atom.right))  # type: ignore[union-attr]
             test: py.Code = py.infix(self.value(left), sign, self.value(right))
         else:
-            test = _membership(self.value(nodes[0]), true_parts(nodes[0].domain, atom, truth))
+            test = _membership(self.value(nodes[0]), satisfying_pieces_by_part(nodes[0].domain, atom, truth))
         there = [self._activity(address, known, truth=truth) for address in addresses]
-        return combined("and" if truth else "or", [*there, test])
+        return join_tests("and" if truth else "or", [*there, test])
 
     def _branch_test(self, test: expr.BranchTest, known: frozenset[str], *, truth: bool) -> py.Code:
         node = self._space.variables[test.address].choice
@@ -78,7 +83,7 @@ class FoundValueTests:
             found = py.infix(value, "in" if truth else "not in", py.literal_list(test.branches))
         if is_known or self._names.has_own_key(node):
             return found
-        return combined("and" if truth else "or", [*self._owners(test.address, known, truth=truth), found])
+        return join_tests("and" if truth else "or", [*self._owners(test.address, known, truth=truth), found])
 
     def _activity(self, address: str, known: frozenset[str], *, truth: bool) -> py.Code:
         if address in known:
@@ -89,14 +94,14 @@ class FoundValueTests:
         several = self._owners(address, known, truth=truth)
         if variable.condition is not None:
             several.append(self.condition(variable.condition, known, truth=truth))
-        return combined("and" if truth else "or", several)
+        return join_tests("and" if truth else "or", several)
 
     def _owners(self, address: str, known: frozenset[str], *, truth: bool) -> list[py.Code]:
         owners = self._space.variables[address].owners
         return [self._branch_test(expr.BranchTest(a, (b,)), known, truth=truth) for a, b in owners]
 
 
-class ReadableConditionWriter(FoundValueTests):
+class ReadableConditionWriter(PythonConditionWriter):
     """A writer of conditions for readers, with the keys of values in place of code."""
 
     def value(self, node: Choice | Hyperparameter) -> py.Code:
@@ -108,7 +113,7 @@ class ReadableConditionWriter(FoundValueTests):
         return py.expression_source(self.condition(condition, frozenset(self._space.variables)), -MAX_TEXT)
 
 
-def combined(sign: str, several: Iterable[py.Code]) -> py.Code:
+def join_tests(sign: str, several: Iterable[py.Code]) -> py.Code:
     """Return the conjunction or disjunction of tests, without constant ones."""
     neutral, decisive = (ALWAYS, NEVER) if sign == "and" else (NEVER, ALWAYS)
     kept = [inner for each in several if each is not neutral for inner in py.operands(each, sign)]
@@ -117,7 +122,7 @@ def combined(sign: str, several: Iterable[py.Code]) -> py.Code:
     return py.join_operands(sign, kept) if kept else neutral
 
 
-def _membership(value: py.Code, several: Sequence[TruePart]) -> py.Code:
+def _membership(value: py.Code, several: Sequence[SatisfyingPieces]) -> py.Code:
     """Return the code of a test that a value lies in the wanted pieces of its domain."""
     sets = [each for each in several if isinstance(each.part, Categorical)]
     ranges = [each for each in several if not isinstance(each.part, Categorical)]
@@ -129,8 +134,8 @@ def _membership(value: py.Code, several: Sequence[TruePart]) -> py.Code:
     if len(wanted) == len(listed.values) or within is ALWAYS:
         if within is ALWAYS:
             return listed.membership_or_number_test(wanted)
-        return combined("or", [listed.membership_test(wanted), within])
-    return combined("or", [listed.membership_test(wanted), combined("and", [listed.test_number(), within])])
+        return join_tests("or", [listed.membership_test(wanted), within])
+    return join_tests("or", [listed.membership_test(wanted), join_tests("and", [listed.test_number(), within])])
 
 
 @dataclass(frozen=True)
@@ -185,13 +190,13 @@ class _ListedValues:
         return len({*self.values}) == len(self.values) and not (self.with_numbers and are_numbers)
 
 
-def _within_ranges(value: py.Code, ranges: Sequence[TruePart]) -> py.Code:
+def _within_ranges(value: py.Code, ranges: Sequence[SatisfyingPieces]) -> py.Code:
     """Return the code of a test that a number lies in the wanted pieces of ranges."""
     if all(each.is_all for each in ranges):
         return ALWAYS
     is_alone = len(ranges) == 1
     tests = [_run_test(value, each.part if is_alone else None, run) for each in ranges for run in each.pieces]
-    return combined("or", tests)
+    return join_tests("or", tests)
 
 
 def _run_test(value: py.Code, whole: SimpleDomain | None, run: SimpleDomain) -> py.Code:
@@ -206,4 +211,4 @@ def _run_test(value: py.Code, whole: SimpleDomain | None, run: SimpleDomain) -> 
     if whole is None or run.greatest != whole.greatest:  # type: ignore[union-attr]
         is_open = isinstance(run, Real) and run.upper_open
         tests.append(py.infix(value, "<" if is_open else "<=", run.upper if is_open else run.greatest))
-    return combined("and", tests)
+    return join_tests("and", tests)

@@ -78,14 +78,16 @@ class DictNode:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ItemNode:
+class SubscriptNode:
     """A subscript: the element of a list or dictionary at an index or key."""
 
     container: "Code"
     key: "Code"
 
 
-Code: TypeAlias = LiteralNode | NameNode | CallNode | MethodNode | InfixNode | NotNode | ListNode | DictNode | ItemNode
+Code: TypeAlias = (
+    LiteralNode | NameNode | CallNode | MethodNode | InfixNode | NotNode | ListNode | DictNode | SubscriptNode
+)
 
 _DIVIDE: Final = {"*": operator.mul, "/": operator.truediv}
 _COMPARE: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -150,7 +152,7 @@ def children(code: Code) -> tuple[Code, ...]:
             return (code.operand,)
         case MethodNode():
             return (code.owner,)
-        case ItemNode():
+        case SubscriptNode():
             return (code.container, code.key)
         case CallNode() | ListNode() | DictNode():
             return tuple(item for _, item in _bracket_parts(code)[1])
@@ -198,7 +200,7 @@ def _evaluate_node(part: Code, value: Callable[[Code], Any], names: Mapping[str,
             return (tuple if part.is_tuple else list)(map(value, part.items))
         case DictNode():
             return {key: value(item) for key, item in part.items}
-        case ItemNode():
+        case SubscriptNode():
             return value(part.container)[value(part.key)]
 
 
@@ -313,7 +315,7 @@ def _format_flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> 
             return f"not {_format_flat(code.operand, names)}"
         case MethodNode():
             return f"{_format_flat(code.owner, names)}.{code.method}()"
-        case ItemNode():
+        case SubscriptNode():
             return f"{_format_flat(code.container, names)}[{_format_flat(code.key, names)}]"
         case CallNode() | ListNode() | DictNode():
             opening, items, closing = _bracket_parts(code)

@@ -26,15 +26,22 @@ from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Constraint, Space
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import (
+from spacelang.reductions.case_splits import (
+    CaseSplit,
+    FreeHyperparameter,
+    GuardedParts,
+    UnfoldedPart,
+    ValueSwitch,
+    inner_parts,
+)
+from spacelang.reductions.domain_reductions import (
     MemberIndexReduction,
     ScaledRangeReduction,
     scaling_exponent,
     split_into_simple,
 )
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, UnfoldedPart, ValueSwitch, inner_parts
-from spacelang.targets._exports.value_tests import compares_two_hyperparameters, is_testable, true_parts
+from spacelang.targets._exports.value_tests import compares_two_hyperparameters, is_testable, satisfying_pieces_by_part
 
 ALWAYS: Final = ""  # The condition of a parameter that is always active
 NEVER: Final = "FALSE"
@@ -43,7 +50,7 @@ NUMBER_LIMIT: Final = 2**31 - 1
 """The largest integer of R; larger ones are written as real numbers and rounded."""
 
 
-def can_be_written(condition: Expr, space: Space) -> bool:
+def can_be_tested_in_r(condition: Expr, space: Space) -> bool:
     """Return True if R can test a condition: its atoms are about one variable, or compare two plain numbers."""
     if not is_testable(condition, space):
         return False
@@ -69,19 +76,21 @@ def _is_plain(domain: Domain) -> bool:
             return False
 
 
-class RConditions:
+class RConditionWriter:
     """A writer of conditions in R over the parameters of irace, one for each question."""
 
     def __init__(self, questions: Questions, names: Mapping[str, str], labels: Mapping[str, Sequence[str]]) -> None:
         """Take the questions, the names of their parameters, and the labels of those that are choices."""
         self._questions, self._names, self._labels = questions, names, labels
-        every_part = questions.every_part
-        self._frees = group_by_key((p.node.address, p) for p in every_part if isinstance(p, FreeHyperparameter))
-        forks = (part for part in every_part if isinstance(part, Fork))
+        every_unfolded_part = questions.every_unfolded_part
+        self._frees = group_by_key(
+            (p.node.address, p) for p in every_unfolded_part if isinstance(p, FreeHyperparameter)
+        )
+        forks = (part for part in every_unfolded_part if isinstance(part, CaseSplit))
         self._forks = group_by_key((p.node.address, p) for p in forks if isinstance(p.node, Choice))
         self._edges = group_by_key(
             (id(inner), (part, place))
-            for part in every_part
+            for part in every_unfolded_part
             for place, parts in enumerate(inner_parts(part))
             for inner in parts
         )
@@ -96,8 +105,8 @@ class RConditions:
     def conditions_by_question(self) -> dict[str, str]:
         """Return the condition under which each question is asked, by its name."""
         found: dict[str, str] = {}
-        for part in self._questions.every_part:
-            if isinstance(part, Fork) and (name := self._questions.forks.get(id(part))) is not None:
+        for part in self._questions.every_unfolded_part:
+            if isinstance(part, CaseSplit) and (name := self._questions.forks.get(id(part))) is not None:
                 found[name] = self.condition_of_part(part)
             elif isinstance(part, FreeHyperparameter):
                 draw = self._questions.draws[id(part)]
@@ -113,21 +122,24 @@ class RConditions:
         if id(part) not in self._part_conditions:
             edges = () if id(part) in self._outermost else self._edges[id(part)]
             tests = [self._condition_of_cases(outer, places) for outer, places in group_by_key(edges).items()]
-            self._part_conditions[id(part)] = any_of(tests) if tests else ALWAYS
+            self._part_conditions[id(part)] = r_disjunction(tests) if tests else ALWAYS
         return self._part_conditions[id(part)]
 
     def _condition_of_cases(self, part: UnfoldedPart, places: Sequence[int]) -> str:
         """Return the condition under which a part is chosen in one of the cases at `places`."""
         match part:
-            case Fork() if (name := self._questions.forks.get(id(part))) is not None:
+            case CaseSplit() if (name := self._questions.forks.get(id(part))) is not None:
                 return self._chosen(name, places, self.condition_of_part(part))
-            case Guard():
-                return all_of([self.condition_of_part(part), self.condition(part.condition)])
+            case GuardedParts():
+                return r_conjunction([self.condition_of_part(part), self.condition(part.condition)])
             case ValueSwitch():
                 free = self._sibling(part)
                 domains = [part.cases[place].domain for place in places]
-                return all_of(
-                    [self.condition_of_part(part), any_of(self._value_within(free, each) for each in domains if each)]
+                return r_conjunction(
+                    [
+                        self.condition_of_part(part),
+                        r_disjunction(self._value_within(free, each) for each in domains if each),
+                    ]
                 )
             case _:
                 return self.condition_of_part(part)
@@ -147,7 +159,7 @@ class RConditions:
                 return self.condition(condition.term, known, truth=not truth)
             case expr.And() | expr.Or():
                 several = [self.condition(term, known, truth=truth) for term in condition.terms]
-                return all_of(several) if isinstance(condition, expr.And) is truth else any_of(several)
+                return r_conjunction(several) if isinstance(condition, expr.And) is truth else r_disjunction(several)
             case expr.Compare() if (
                 not truth and compares_two_hyperparameters(condition) and self._are_active(condition, known)
             ):
@@ -162,7 +174,7 @@ class RConditions:
         broken = self.condition(expression, scope, truth=constraint.forbidden)
         if compares_two_hyperparameters(expression):
             return broken  # NA if one of them is inactive, which is not forbidden
-        return all_of([*map(self._activity, scope), broken])
+        return r_conjunction([*map(self._activity, scope), broken])
 
     def _value_within(self, free: FreeHyperparameter, subset: Domain) -> str:
         """Return a test that the value of a hyperparameter lies in a subset of its domain."""
@@ -181,7 +193,7 @@ class RConditions:
                 tests.append(self._piece_condition(free, place))
             elif runs and isinstance(piece, DrawnPiece):
                 tests.append(self._piece_test(piece, runs))
-        return any_of(tests)
+        return r_disjunction(tests)
 
     def _chosen(self, question: str, places: Sequence[int], otherwise: str) -> str:
         """Return a test that the answer to a choice is one of those at `places`, or `otherwise` if these are all."""
@@ -206,9 +218,9 @@ class RConditions:
             left, right = (self._number(self._frees[address][0]) for address in addresses)
             # A parameter that is inactive is NA, but a hyperparameter of one value is no parameter.
             fixed = (each for each in addresses if not self._questions.draws[id(self._frees[each][0])].questions)
-            return all_of([*map(self._activity, fixed), f"{left} {atom.relation} {right}"])
+            return r_conjunction([*map(self._activity, fixed), f"{left} {atom.relation} {right}"])
         (free,) = self._frees[addresses[0]]
-        return self._value_test(free, lambda piece: true_parts(piece.part, atom, truth=True)[0].pieces)
+        return self._value_test(free, lambda piece: satisfying_pieces_by_part(piece.part, atom, truth=True)[0].pieces)
 
     def _branch_test(self, test: expr.BranchTest) -> str:
         if test.address not in self._forks:
@@ -246,11 +258,11 @@ class RConditions:
         if isinstance(piece.part, Categorical):
             places = [piece.part.index_of(value) for run in runs for value in members(run)]
             return self._chosen(piece.name, places, ALWAYS)
-        return any_of(map(partial(_run_test, piece, self._drawn_number(piece)), runs))
+        return r_disjunction(map(partial(_run_test, piece, self._drawn_number(piece)), runs))
 
     def _drawn_number(self, piece: DrawnPiece) -> str:
         name = self._names[piece.name]
-        return f"round({name})" if is_rounded(piece) else name
+        return f"round({name})" if is_drawn_as_rounded_real(piece) else name
 
     def _number(self, free: FreeHyperparameter) -> str:
         """Return the value of a hyperparameter of one numeric piece."""
@@ -267,7 +279,7 @@ class RConditions:
                 return f"{name} * 2^{-exponent}" if exponent else name
 
 
-def is_rounded(piece: DrawnPiece) -> bool:
+def is_drawn_as_rounded_real(piece: DrawnPiece) -> bool:
     """Return True if the integers of a piece are too large for R, so that they are drawn as reals and rounded."""
     domain = piece.domain
     return isinstance(domain, Grid) and max(abs(domain.least), abs(domain.greatest)) > NUMBER_LIMIT
@@ -295,12 +307,12 @@ def quoted(word: str) -> str:
     return f'"{word}"'
 
 
-def all_of(tests: Iterable[str]) -> str:
+def r_conjunction(tests: Iterable[str]) -> str:
     """Return the conjunction of tests."""
     return _combined(" & ", " | ", tests, ALWAYS, NEVER)
 
 
-def any_of(tests: Iterable[str]) -> str:
+def r_disjunction(tests: Iterable[str]) -> str:
     """Return the disjunction of tests."""
     return _combined(" | ", " & ", tests, NEVER, ALWAYS)
 
@@ -323,7 +335,7 @@ def _run_test(piece: DrawnPiece, number: str, run: SimpleDomain) -> str:
     whole = piece.part
     if isinstance(run, Categorical):
         values = [number_text(encode_number(piece, piece.reduction.encode(value))) for value in members(run)]
-        return any_of(f"{number} == {value}" for value in values)
+        return r_disjunction(f"{number} == {value}" for value in values)
     assert not isinstance(whole, Categorical)
     least, greatest = (
         number_text(encode_number(piece, piece.reduction.encode(end))) for end in (run.least, run.greatest)
@@ -332,4 +344,4 @@ def _run_test(piece: DrawnPiece, number: str, run: SimpleDomain) -> str:
         return f"{number} == {least}"
     above = [f"{number} >= {least}"] if run.least > whole.least else []
     below = [f"{number} <= {greatest}"] if run.greatest < whole.greatest else []
-    return all_of([*above, *below])
+    return r_conjunction([*above, *below])

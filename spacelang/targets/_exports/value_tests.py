@@ -37,7 +37,7 @@ def compares_two_hyperparameters(atom: Expr) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class TruePart:
+class SatisfyingPieces:
     """A simple part of a domain, and the pieces of it that make an atom true."""
 
     part: SimpleDomain
@@ -54,7 +54,7 @@ class TruePart:
         return tuple(value for piece in self.pieces for value in members(piece))
 
 
-def true_parts(domain: Domain, atom: Expr, truth: bool) -> tuple[TruePart, ...]:
+def satisfying_pieces_by_part(domain: Domain, atom: Expr, truth: bool) -> tuple[SatisfyingPieces, ...]:
     """Return, for each part of a domain, the pieces for which an atom over this hyperparameter has the given truth."""
 
     def is_wanted(value: Value) -> bool:
@@ -64,14 +64,14 @@ def true_parts(domain: Domain, atom: Expr, truth: bool) -> tuple[TruePart, ...]:
     for part in parts(domain):
         cells = cut_at_atoms(part, (atom,))
         wanted = [cell for cell in cells if is_wanted(cell.representative)]
-        found.append(TruePart(part, parts(join_cells(part, wanted)) if wanted else ()))
+        found.append(SatisfyingPieces(part, parts(join_cells(part, wanted)) if wanted else ()))
     return tuple(found)
 
 
-def parts_within(domain: Domain, subset: Domain) -> tuple[TruePart, ...]:
+def subset_pieces_by_part(domain: Domain, subset: Domain) -> tuple[SatisfyingPieces, ...]:
     """Return for each part of a domain the pieces of it that lie in a subset."""
     pieces = parts(subset)
     return tuple(
-        TruePart(part, tuple(piece for piece in pieces if contains(part, piece.representative)))
+        SatisfyingPieces(part, tuple(piece for piece in pieces if contains(part, piece.representative)))
         for part in parts(domain)
     )

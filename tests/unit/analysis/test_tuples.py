@@ -10,12 +10,12 @@ from sklearn.neural_network import MLPClassifier
 import spacelang as sl
 from spacelang.api.initial_configurations import (
     InitialConfigurationError,
-    read_initial,
+    read_initial_configurations,
     validate_initial_configurations,
 )
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.space import Operator, TupleParameter, operators
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.report.pipeline_module import builder_code
 from spacelang.serialization.difference import list_differing_facts
 from spacelang.serialization.space_text import space_to_text
@@ -184,11 +184,11 @@ def test_initial_configurations_may_have_whole_tuples(tmp_path: Path) -> None:
     ):
         file.write_text(f'{{"e": "MLPClassifier", "e.hidden_layer_sizes": {value}}}')
         if not wrong:
-            (found,) = validate_initial_configurations(space, read_initial(file))
+            (found,) = validate_initial_configurations(space, read_initial_configurations(file))
             assert (found["e.hidden_layer_sizes.length"], found["e.hidden_layer_sizes[2]"]) == (2, 4)
             continue
         with pytest.raises(InitialConfigurationError) as caught:
-            validate_initial_configurations(space, read_initial(file))
+            validate_initial_configurations(space, read_initial_configurations(file))
         (diagnostic,) = caught.value.diagnostics
         assert wrong in diagnostic.message
         assert diagnostic.primary.text == value

@@ -21,7 +21,7 @@ from spacelang.ir.task import FunctionBound
 from spacelang.optimizers._admm import AdmmState, AdmmUpdateSteps, ConstraintResiduals, ThetaCube, nearest_members
 from spacelang.optimizers._admm.iterations import CallSchedule
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaCoordinates
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, ThetaCoordinates, VariableMask
 from spacelang.testing.small_spaces import branch, choice, hyperparameter, make_space
 
 PLACES = 1001 if IS_FULL else 201
@@ -49,7 +49,7 @@ def state(delta: float, multiplier: float, relaxed: float = 0.0) -> AdmmState:
 
 def iterated(splitting: AdmmUpdateSteps, before: AdmmState, found: float | None) -> AdmmState:
     """The algebra of an iteration in which theta-min finds a number, or does not own the variable."""
-    owned = Mask(np.zeros(0, bool), np.array([found is not None]))
+    owned = VariableMask(np.zeros(0, bool), np.array([found is not None]))
     given = replace(before.point, theta_d=np.array([np.nan if found is None else found]))
     return splitting.with_multipliers(splitting.with_delta(splitting.with_theta(before, given, owned)))
 
@@ -122,7 +122,7 @@ def test_the_dual_identity_holds(
     box = box_of(*(Grid(lower, lower + more) for lower, more in drawn))
     splitting, count = AdmmUpdateSteps.from_box(box, rho, weighed), len(box)
     before = splitting.initial_state(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), box.default))
-    counts = Mask(np.zeros(0, bool), np.array(owned[:count]))
+    counts = VariableMask(np.zeros(0, bool), np.array(owned[:count]))
     for shares in found:
         b = splitting.theta_with_least_penalty(before)
         theta = box.from_unit(np.array(shares[:count]))
@@ -207,14 +207,14 @@ def names(box: ThetaCoordinates, mask: Any) -> set[str]:
 def test_owned_is_what_conditions_switch_off_too() -> None:
     form = conditioned()
     point = form.default
-    assert names(form.theta_d, form.active(point).theta_d) == {"e.f.depth", "seed"}
+    assert names(form.theta_d, form.active_mask(point).theta_d) == {"e.f.depth", "seed"}
     assert names(form.theta_d, form.variables_of_selected_alternatives(point).theta_d) == {
         "e.f.depth",
         "e.f.leaves",
         "seed",
     }
     other = replace(point, z=np.array([1, 0, 0, 1], np.int8))
-    assert names(form.theta_d, form.active(other).theta_d) == {"e.in", "e.in.n", "seed"}
+    assert names(form.theta_d, form.active_mask(other).theta_d) == {"e.in", "e.in.n", "seed"}
     assert names(form.theta_d, form.variables_of_selected_alternatives(other).theta_d) == {"e.in", "e.in.n", "seed"}
 
 

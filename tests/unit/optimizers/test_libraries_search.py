@@ -159,7 +159,7 @@ def test_brute_force_tries_all_of_a_finite_space_and_says_where_there_is_no_end(
 
 
 def test_a_sampler_that_is_not_there_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(OptionError, match="`CmaESampler` is not a value of `sampler`") as error:
+    with pytest.raises(OptionError, match="`CmaESampler` is not a value of the option `sampler`") as error:
         PluginRegistry.configure(Optuna, {"sampler": "CmaESampler"})
     assert "did you mean `CmaEsSampler`?" in error.value.help
     assert "`TPESampler`" in error.value.help
@@ -176,7 +176,7 @@ def test_what_a_sampler_draws_at_random_is_said() -> None:
 
 def test_a_sampler_that_finds_nothing_to_search_is_refused() -> None:
     with pytest.raises(
-        InputError, match="only numbers that are active in every trial, and `continuous` has none"
+        InputError, match="only numbers that are active in every trial, but `continuous` has none"
     ) as error:
         make_search_coverage(Optuna("CmaEsSampler"), continuous_space())
     assert error.value.help == "use `sampler=TPESampler`, which searches the whole space"

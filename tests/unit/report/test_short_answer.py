@@ -79,10 +79,10 @@ def points(count: int) -> tuple[Configuration, ...]:
 @pytest.mark.parametrize(
     ("tried", "further", "budget", "processors", "advice"),
     [
-        (6, 0, Budget(answer_seconds=60.0), 4, "6 of 7 @ were evaluated: allow `--time 5m` or `--workers 4`."),
-        (1, 0, Budget(answer_seconds=20.0), 1, "1 of 7 @ was evaluated: allow `--time 10m`."),
-        (7, 0, Budget(seconds=60.0), 1, "All 7 @ were evaluated, but nothing else: allow `--time 5m`."),
-        (7, 1, Budget(trials=8), 4, "All 7 @ were evaluated, but only 1 other configuration: allow `--trials 21`."),
+        (6, 0, Budget(answer_seconds=60.0), 4, "6 of 7 @ were evaluated: run with `--time 5m` or `--workers 4`."),
+        (1, 0, Budget(answer_seconds=20.0), 1, "1 of 7 @ was evaluated: run with `--time 10m`."),
+        (7, 0, Budget(seconds=60.0), 1, "All 7 @ were evaluated, but nothing else: run with `--time 5m`."),
+        (7, 1, Budget(trials=8), 4, "All 7 @ were evaluated, but only 1 other configuration: run with `--trials 21`."),
         (7, 7, Budget(trials=14), 4, ""),
         (2, 9, Budget(trials=11), 4, ""),
     ],

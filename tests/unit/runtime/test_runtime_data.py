@@ -70,7 +70,11 @@ def test_a_missing_file_names_the_nearest_one(tmp_path):
         ("nowhere/x.csv", "the file `nowhere/x.csv` does not exist", "the folder `nowhere` does not exist either"),
         ("iris", "the file `iris` does not exist", "did you mean `sklearn:iris`?"),
         ("sklearn:irsi", "scikit-learn has no data set `irsi`", "did you mean `sklearn:iris`?"),
-        ("sklearn:zzz", "scikit-learn has no data set `zzz`", "its data sets are `sklearn:breast_cancer`"),
+        (
+            "sklearn:zzz",
+            "scikit-learn has no data set `zzz`",
+            "the data sets of scikit-learn are `sklearn:breast_cancer`",
+        ),
         ("openml:iris", "`openml:iris` is not an OpenML ID", "give a number, as in `openml:31`"),
         ("openml-task:", "`openml-task:` is not an OpenML ID", "give a number, as in `openml-task:31`"),
         ("openml:0", "is not an OpenML ID", "give a number"),
@@ -146,7 +150,7 @@ def test_an_unreadable_file(tmp_path, monkeypatch):
 def test_a_missing_label_column(tmp_path):
     path = written(tmp_path, "d.csv", TEXT)
     assert refused(path, "lable").help == "did you mean `label`?"
-    assert refused(path, "zzz").help == "its columns are `a`, `b`, `label`"
+    assert refused(path, "zzz").help == "the columns are `a`, `b`, `label`"
     assert refused(path, "zzz").message == "`d.csv` has no column `zzz`"
 
 

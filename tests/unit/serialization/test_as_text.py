@@ -20,7 +20,7 @@ from spacelang.ir.space import (
     ProductKind,
     Space,
 )
-from spacelang.reductions.restriction import restrict_space
+from spacelang.reductions.space_restriction import restrict_space
 from spacelang.serialization.space_text import UnwritableSpaceError, space_to_text
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration as default_of

@@ -160,8 +160,8 @@ def test_a_union_with_a_range_is_an_integer_and_a_number() -> None:
     word, range_, integer = (form.encode(Configuration({"x": value})) for value in ("auto", 0.75, 6))
     assert (word.theta_d.tolist(), range_.theta_d.tolist(), integer.theta_d.tolist()) == ([1], [2], [4])
     assert range_.theta_c.tolist() == [0.75]
-    assert form.active(word).theta_c.tolist() == [False]
-    assert form.active(range_).theta_c.tolist() == [True]
+    assert form.active_mask(word).theta_c.tolist() == [False]
+    assert form.active_mask(range_).theta_c.tolist() == [True]
     assert form.decode(range_) == Configuration({"x": 0.75})
     assert "range" in form.to_json()["theta_d"][0]["parts"][1]  # type: ignore[index]
 
@@ -274,10 +274,10 @@ def test_masks_are_shown_with_their_conditions() -> None:
     assert shown["estimator.shrinking"] == "scaler is none"
     taken = {"scaler": "StandardScaler", "estimator": "SVC", "estimator.kernel": "linear", "estimator.C": 2.0}
     point = form.encode(Configuration(taken))
-    active = form.active(point)
+    active = form.active_mask(point)
     assert [form.theta_c.names[place] for place in np.flatnonzero(active.theta_c)] == ["estimator.C"]
     assert [form.theta_d.names[place] for place in np.flatnonzero(active.theta_d)] == ["estimator.kernel"]
-    gaussian = form.active(form.encode(Configuration({"scaler": "none", "estimator": "GaussianNB"})))
+    gaussian = form.active_mask(form.encode(Configuration({"scaler": "none", "estimator": "GaussianNB"})))
     assert not gaussian.theta_c.any()
     assert not gaussian.theta_d.any()
 

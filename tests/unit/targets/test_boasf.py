@@ -167,7 +167,7 @@ require e.RandomForestClassifier.max_depth + e.RandomForestClassifier.min_sample
     [
         (
             Boasf("subspaces"),
-            "this makes 77,568,150 arms, more than the maximum of 1,024 (`cap`)",
+            "the space would have 77,568,150 arms, more than the maximum of 1,024 (`cap`)",
             "`--set k=1` cuts only where `@split(n)` is given, `@split(1)` keeps one of the 92 hyperparameters whole, "
             "or allow more arms with `--set cap=…`",
         ),
@@ -178,7 +178,7 @@ require e.RandomForestClassifier.max_depth + e.RandomForestClassifier.min_sample
         ),
         (
             Boasf(cap=4),
-            "this makes 11 arms, more than the maximum of 4 (`cap`)",
+            "the space would have 11 arms, more than the maximum of 4 (`cap`)",
             "choose another stage with `--set stage=…`, or allow more arms with `--set cap=…`",
         ),
     ],
@@ -206,7 +206,7 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, object], messa
 
 def test_a_huge_k_is_refused_before_anything_is_cut() -> None:
     started = time.process_time()
-    with pytest.raises(OptionError, match=r"this makes 1,000,000,000 arms"):
+    with pytest.raises(OptionError, match=r"the space would have 1,000,000,000 arms"):
         Boasf("subspaces", k=10**9).lower(bundled("boasf_random_forest"))
     assert time.process_time() - started < 5
 

@@ -7,8 +7,8 @@ import pytest
 
 import spacelang as sl
 from spacelang.api.compilation import verify
+from spacelang.reductions.case_splits import CaseSplit, all_parts, unfold_into_case_splits
 from spacelang.reductions.case_weights import CaseWeights
-from spacelang.reductions.unfolding import Fork, all_parts, unfold
 from spacelang.targets.sklearn import Sklearn
 
 UNEVEN = sl.parse(
@@ -31,15 +31,23 @@ require e.M.a + e.M.b <= 10
 
 
 def test_weights_are_numbers_of_structures() -> None:
-    forks = {part.node.key: part for part in all_parts(unfold(UNEVEN.counted)) if isinstance(part, Fork) and part.node}
-    shares = CaseWeights(UNEVEN.counted).shares(forks["scaler"])
+    forks = {
+        part.node.key: part
+        for part in all_parts(unfold_into_case_splits(UNEVEN.counted))
+        if isinstance(part, CaseSplit) and part.node
+    }
+    shares = CaseWeights(UNEVEN.counted).case_probabilities(forks["scaler"])
     assert sorted(shares or ()) == pytest.approx([3 / 7, 4 / 7])
-    assert CaseWeights(UNEVEN.counted).shares(forks["e.estimator"]) is None
+    assert CaseWeights(UNEVEN.counted).case_probabilities(forks["e.estimator"]) is None
 
 
 def test_values_that_constraints_connect_are_weighted_by_their_number() -> None:
-    (fork,) = (part for part in all_parts(unfold(RELATED.counted)) if isinstance(part, Fork) and len(part.cases) > 1)
-    assert sorted(CaseWeights(RELATED.counted).shares(fork) or ()) == pytest.approx([14 / 34, 20 / 34])
+    (fork,) = (
+        part
+        for part in all_parts(unfold_into_case_splits(RELATED.counted))
+        if isinstance(part, CaseSplit) and len(part.cases) > 1
+    )
+    assert sorted(CaseWeights(RELATED.counted).case_probabilities(fork) or ()) == pytest.approx([14 / 34, 20 / 34])
 
 
 @pytest.mark.parametrize("target", ["hyperopt", "configspace", "random"])
@@ -69,7 +77,7 @@ def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_wrong_weights_break_the_law_where_no_reason_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CaseWeights, "shares", lambda *_: None)
+    monkeypatch.setattr(CaseWeights, "case_probabilities", lambda *_: None)
     found: Any = UNEVEN.verify("hyperopt", count=20)
     assert not found.holds
     assert not found.distances.declared_reasons
@@ -78,7 +86,7 @@ def test_wrong_weights_break_the_law_where_no_reason_is_declared(monkeypatch: py
 @pytest.mark.parametrize("target", ["optuna", "hyperopt", "configspace"])
 def test_a_reason_is_declared_only_for_the_variables_that_it_concerns(target: str) -> None:
     form: Any = CONNECTED.compile(target, **({"relations": "cases"} if target == "hyperopt" else {}))
-    declared = form.origin[0].random_draws.reasons(form.form)
+    declared = form.origin[0].random_draws.deviation_reasons(form.form)
     assert {"e.a", "e.b"} <= declared.keys()
     assert not declared.keys() & {"scaler", "scaler.clip", "e.c"}
 

@@ -13,9 +13,16 @@ from spacelang.ir.value import Value
 from spacelang.reductions.space_questions import VariableNames
 from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.counting import Structures
+from spacelang.targets._configspace import disjunctive_normal_form as dnf
 from spacelang.targets._configspace import encoded_domains as cs
-from spacelang.targets._configspace import normal_form as dnf
-from spacelang.targets._configspace.normal_form import ALWAYS, NEVER, Conjunction, NormalForm, conjunction, disjunction
+from spacelang.targets._configspace.disjunctive_normal_form import (
+    ALWAYS,
+    NEVER,
+    Conjunction,
+    NormalForm,
+    conjunction,
+    disjunction,
+)
 
 MAX_CELLS: Final = 12  # The maximum number of parts into which a range is cut
 MAX_CLAUSES: Final = 400
@@ -29,7 +36,7 @@ Writer = Callable[[expr.Lookup, Values], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConfigSpacePlan:
     """The ConfigSpace hyperparameters, conditions and clauses of a space, with converters of configurations.
 
     `parameters` has the hyperparameters by name, owners first. `conditions` has the conditions of hyperparameters that
@@ -81,7 +88,7 @@ class PlanBuilder:
         held = {name: value.copy() for name, value in vars(self).items() if name not in {"structures", "suffix"}}
         return PlanBuilder(self.structures, self.suffix, **held)
 
-    def build(self) -> Plan:
+    def build(self) -> ConfigSpacePlan:
         """Return the finished plan, without hyperparameters that are never active."""
         active = self.activity.items()
         conditions = {name: self.make_order_independent(ways) if ways != ALWAYS else ways for name, ways in active}
@@ -93,7 +100,7 @@ class PlanBuilder:
         needed = {name: ways for name, ways in conditions.items() if ways != ALWAYS}
         kept = tuple(way for way in clauses if dnf.tested_names(way) <= conditions.keys())
         lists = (tuple(self.writers), tuple(self.coded), tuple(self.unfolded))
-        return Plan(parameters, needed, kept, self.readers, *lists)
+        return ConfigSpacePlan(parameters, needed, kept, self.readers, *lists)
 
     def context_reached_condition(self, context: Context) -> NormalForm:
         """Return the normal form for: a context is reached."""
@@ -205,7 +212,7 @@ class DirectNetworkConverter:
     def _cut_domain(self, node: Hyperparameter) -> Domain:
         """Return the domain, cut where ConfigSpace would compare logarithms of integers that are too close."""
         cells = self.cells[node.address]
-        blurred = [part for part in parts(node.domain) if not dnf.is_comparable(part)]
+        blurred = [part for part in parts(node.domain) if not dnf.has_exact_thresholds(part)]
         if not blurred or len(cells) > MAX_CELLS:
             return node.domain
         found: list[SimpleDomain] = []
@@ -229,7 +236,7 @@ class DirectNetworkConverter:
         default = choice.branches[choice.default].name
         usual = default if default in branches else branches[0]
         name = plan.names.make_unique(plan.preferred_name(choice))
-        parameter = cs.finite_hyperparameter(name, branches, usual, weights)
+        parameter = cs.make_finite_hyperparameter(name, branches, usual, weights)
         plan.add_hyperparameter(parameter, active)
         plan.decisions[choice.address] = parameter
         plan.coded.append((choice, parameter))

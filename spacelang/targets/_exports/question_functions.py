@@ -7,24 +7,24 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.domain import Categorical, Grid, describe, literal
 from spacelang.ir.space import Choice
-from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
-from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
-from spacelang.reductions.unfolding import (
+from spacelang.reductions.case_splits import (
     Case,
-    Fork,
+    CaseSplit,
     FreeHyperparameter,
-    Guard,
-    Parts,
+    GuardedParts,
     RangeComparison,
     UnfoldedPart,
+    UnfoldedParts,
     ValueSwitch,
     all_parts,
     inner_parts,
 )
+from spacelang.reductions.domain_reductions import MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
 from spacelang.reductions.varying_bounds import VaryingRange
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import case_label
-from spacelang.targets._exports.python_conditions import FoundValueTests
+from spacelang.targets._exports.python_conditions import PythonConditionWriter
 from spacelang.text import unique_name
 
 AskCode: TypeAlias = Callable[[str, Question], py.Code]
@@ -34,8 +34,8 @@ MAX_DEPTH: Final = 8  # The maximum nesting depth of statements
 MIN_FUNCTION_PARTS: Final = 5  # Repeated parts with fewer parts inside are written repeatedly
 
 
-def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
-    """Return distinct labels for the cases of a fork, or for the pieces of a draw."""
+def case_labels(choice: CaseSplit | FreeHyperparameterDraw) -> tuple[str, ...]:
+    """Return distinct labels for the cases of a case split, or for the pieces of a draw."""
     if isinstance(choice, FreeHyperparameterDraw):
         pieces = choice.pieces
         return tuple(describe(each.part) if isinstance(each, DrawnPiece) else literal(each.value) for each in pieces)
@@ -45,11 +45,11 @@ def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
 
 def draw_code(draw: FreeHyperparameterDraw, ask: AskCode) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
     """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
-    pieces = [*zip(labels_of(draw), (_piece_code(piece, ask) for piece in draw.pieces), strict=True)]
+    pieces = [*zip(case_labels(draw), (_piece_code(piece, ask) for piece in draw.pieces), strict=True)]
     return (ask(draw.choice, draw) if draw.choice else None), pieces
 
 
-class FunctionWriter:
+class QuestionFunctionWriter:
     """A writer of a function; parts that are used repeatedly or nested deeply become functions of their own.
 
     The function takes one argument, from which `ask` reads the answers, and returns a configuration as a dictionary.
@@ -69,21 +69,21 @@ class FunctionWriter:
         """
         self._ask_within = ask_within
         self._questions, self._name, self._argument, self._ask = questions, name, argument, ask
-        self._tests = FoundValueTests(questions.space, questions.names)
-        inside = [parts for part in questions.every_part for parts in inner_parts(part)]
+        self._tests = PythonConditionWriter(questions.space, questions.names)
+        inside = [parts for part in questions.every_unfolded_part for parts in inner_parts(part)]
         alternatives = (parts for parts in inside if len(parts) > 1)
-        contents: Iterable[UnfoldedPart | Parts] = chain(questions.parts, *inside, alternatives)
+        contents: Iterable[UnfoldedPart | UnfoldedParts] = chain(questions.parts, *inside, alternatives)
         self._uses = Counter(contents)
-        self._names: dict[UnfoldedPart | Parts, str] = {}
+        self._names: dict[UnfoldedPart | UnfoldedParts, str] = {}
         self._written: list[str] = []
 
-    def functions(self, summary: str, result: str = "found") -> list[str]:
+    def function_sources(self, summary: str, result: str = "found") -> list[str]:
         """Return the sources of the function and of those that it calls, which come first; it returns `result`."""
         head = [f"def {self._name}({self._argument}):", f'    """{summary}"""', "    found = {}"]
         last = "\n".join([*head, *self._part_lines(self._questions.parts, 1, frozenset()), f"    return {result}"])
         return [*self._written, last]
 
-    def _part_lines(self, several: Parts, depth: int, known: Known) -> Iterator[str]:
+    def _part_lines(self, several: UnfoldedParts, depth: int, known: Known) -> Iterator[str]:
         """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
         for part in several:
             if isinstance(part, FreeHyperparameter):
@@ -93,19 +93,23 @@ class FunctionWriter:
                 yield f"{'    ' * depth}{self._function_name(part)}({self._argument}, found)"
             else:
                 yield from self._lines_of(part, depth, known)
-            if isinstance(part, Fork) and part.node is not None and all(case.branch is not None for case in part.cases):
+            if (
+                isinstance(part, CaseSplit)
+                and part.node is not None
+                and all(case.branch is not None for case in part.cases)
+            ):
                 known |= {part.node.address}
 
-    def _is_function(self, content: UnfoldedPart | Parts, depth: int = 0) -> bool:
+    def _is_function(self, content: UnfoldedPart | UnfoldedParts, depth: int = 0) -> bool:
         parts = content if isinstance(content, tuple) else (content,)
         if depth > MAX_DEPTH:
             return any(map(inner_parts, parts))
         return self._uses[content] > 1 and len([*islice(all_parts(parts), MIN_FUNCTION_PARTS)]) == MIN_FUNCTION_PARTS
 
-    def _function_name(self, content: UnfoldedPart | Parts, title: str = "") -> str:
+    def _function_name(self, content: UnfoldedPart | UnfoldedParts, title: str = "") -> str:
         if content not in self._names:
             if not isinstance(content, tuple):
-                inner = next(each for each in all_parts((content,)) if isinstance(each, Fork | FreeHyperparameter))
+                inner = next(each for each in all_parts((content,)) if isinstance(each, CaseSplit | FreeHyperparameter))
                 title = self._questions.forks.get(id(inner), self._questions.base_name(inner))
             word = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
             self._names[content] = name = unique_name(f"_{self._name}_{word}", {*self._names.values()}, "_")
@@ -118,29 +122,29 @@ class FunctionWriter:
 
     def _lines_of(self, part: UnfoldedPart, depth: int, known: Known) -> Iterator[str]:
         match part:
-            case Guard():
+            case GuardedParts():
                 test = self._tests.condition(part.condition, known)
                 yield from self._if_lines([(test, part.parts)], depth, known)
             case ValueSwitch():
                 domains = ((case.domain, case.parts) for case in part.cases if case.domain is not None)
-                tests = [(self._tests.value_within(part.node, domain), parts) for domain, parts in domains]
+                tests = [(self._tests.is_within_code(part.node, domain), parts) for domain, parts in domains]
                 yield from self._if_lines(tests, depth, known)
-            case Fork() if len(part.cases) == 1:
+            case CaseSplit() if len(part.cases) == 1:
                 yield from self._case_lines(part, part.cases[0], depth, known)
-            case Fork(node=Choice() as node) if all(case.branch is not None for case in part.cases):
+            case CaseSplit(node=Choice() as node) if all(case.branch is not None for case in part.cases):
                 indent, entry = "    " * depth, f"found[{py.literal_source(node.key)}]"
                 code = self._ask(self._questions.forks[id(part)], part)
                 yield f"{indent}{entry} = {py.expression_source(code, len(indent), len(entry) + 3)}"
                 tests = [(py.infix(self._tests.value(node), "==", case.branch), case.parts) for case in part.cases]
                 labels = [f"{node.name}_{case.branch}" for case in part.cases]
                 yield from self._if_lines(tests, depth, known | {node.address}, labels)
-            case Fork():
+            case CaseSplit():
                 yield from self._match_lines(part, depth, known)
             case FreeHyperparameter() | RangeComparison():
                 raise TypeError("comparisons of ranges must be replaced before questions are built")
 
     def _if_lines(
-        self, tests: Sequence[tuple[py.Code, Parts]], depth: int, known: Known, labels: Sequence[str] = ()
+        self, tests: Sequence[tuple[py.Code, UnfoldedParts]], depth: int, known: Known, labels: Sequence[str] = ()
     ) -> Iterator[str]:
         indent, word = "    " * depth, "if"
         for place, (test, parts) in enumerate(tests):
@@ -153,18 +157,18 @@ class FunctionWriter:
                 yield from body
                 word = "elif"
 
-    def _match_lines(self, fork: Fork, depth: int, known: Known) -> Iterator[str]:
+    def _match_lines(self, fork: CaseSplit, depth: int, known: Known) -> Iterator[str]:
         """Yield the lines of a choice between cases that are no branches."""
         indent = "    " * depth
         code = self._ask(self._questions.forks[id(fork)], fork)
-        told = zip(labels_of(fork), fork.cases, strict=True)
+        told = zip(case_labels(fork), fork.cases, strict=True)
         bodies = [(word, list(self._case_lines(fork, case, depth + 2, known))) for word, case in told]
         yield f"{indent}match {py.expression_source(code, len(indent), 7)}:"
         for word, body in bodies:
             yield f"{indent}    case {py.literal_source(word)}:"
             yield from body or [f"{indent}        pass"]
 
-    def _case_lines(self, fork: Fork, case: Case, depth: int, known: Known) -> Iterator[str]:
+    def _case_lines(self, fork: CaseSplit, case: Case, depth: int, known: Known) -> Iterator[str]:
         if isinstance(fork.node, Choice) and case.branch is not None:
             yield f"{'    ' * depth}found[{py.literal_source(fork.node.key)}] = {py.literal_source(case.branch)}"
             known |= {fork.node.address}
@@ -194,8 +198,8 @@ def _piece_code(piece: Piece, ask: AskCode) -> py.Code:
         case MemberIndexReduction(part=Grid() as part):
             return py.grid_member_code(part, answer)
         case MemberIndexReduction(part=Categorical(values=values)):
-            return py.ItemNode(py.literal_list(values), answer)
+            return py.SubscriptNode(py.literal_list(values), answer)
         case MemberRenamingReduction(part=Categorical() as part):
-            return py.ItemNode(py.literal_dict({literal(value): value for value in part.values}), answer)
+            return py.SubscriptNode(py.literal_dict({literal(value): value for value in part.values}), answer)
         case _:
             return answer

@@ -1,7 +1,7 @@
 """Relations by quantiles: related ranges become numbers in [0, 1], and the constraints between them disappear.
 
-A number is the quantile of its range in the law given the ranges before (`conditional_laws`), so that independent
-uniform numbers follow the law of the space. The result is a space that a target compiles like any other.
+A number is the quantile of its range in the law given the ranges before (`conditional_distributions`), so that
+independent uniform numbers follow the law of the space. The result is a space that a target compiles like any other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,8 +16,8 @@ from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import rebuild_tree
-from spacelang.reductions.conditional_laws import RelatedRanges, Row
-from spacelang.reductions.range_laws import FloatRange, GridRange
+from spacelang.reductions.conditional_distributions import RelatedRanges, Row
+from spacelang.reductions.range_distributions import FloatRange, GridRange
 from spacelang.reductions.relation_groups import RelationGroup, relation_groups
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration, with_nearest_default
@@ -58,7 +58,7 @@ class QuantileReduction:
         return {each.address: each.hyperparameter for mine in self.groups for each in mine.group.members}
 
     @cached_property
-    def reduced(self) -> Structures:
+    def reduced_structures(self) -> Structures:
         """The structures of the space with numbers in [0, 1], or of the same space if there are no groups."""
         if not self.groups:
             return self.structures

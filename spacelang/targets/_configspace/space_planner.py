@@ -1,7 +1,7 @@
 """The planning of a space for ConfigSpace.
 
 A network is a group of decisions and hyperparameters that conditions and constraints connect. It stays as it is if
-ConfigSpace can express all its conditions and constraints. Otherwise it is unfolded into forks
+ConfigSpace can express all its conditions and constraints. Otherwise it is unfolded into case splits
 (`reductions.unfolding`), which become categoricals.
 """
 
@@ -16,18 +16,25 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple
 from spacelang.ir.expr import InactiveValue, Lookup, Reference, references
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity_key
-from spacelang.reductions import unfolding
+from spacelang.reductions import case_splits
+from spacelang.reductions.case_splits import (
+    Case,
+    CaseSplit,
+    FreeHyperparameter,
+    RangeComparison,
+    UnfoldedPart,
+    UnfoldedParts,
+)
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import VariableNames
-from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
 from spacelang.solver.constraint_network import ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import WeightedModelSolver
+from spacelang.targets._configspace import disjunctive_normal_form as dnf
 from spacelang.targets._configspace import encoded_domains as cs
-from spacelang.targets._configspace import normal_form as dnf
-from spacelang.targets._configspace.normal_form import NEVER, InexpressibleError, NormalForm, disjunction
-from spacelang.targets._configspace.plan import DirectNetworkConverter, Plan, PlanBuilder
+from spacelang.targets._configspace.disjunctive_normal_form import NEVER, InexpressibleError, NormalForm, disjunction
+from spacelang.targets._configspace.space_plan import ConfigSpacePlan, DirectNetworkConverter, PlanBuilder
 
 MIN_ACCEPTANCE: Final = 0.02
 """The minimum share of draws that must satisfy the constraints of a network: ConfigSpace samples by rejection."""
@@ -43,20 +50,20 @@ class RefusedConstraintsError(Exception):
         self.network = network
 
 
-def make_plan(structures: Structures, suffix: str) -> Plan:
+def make_plan(structures: Structures, suffix: str) -> ConfigSpacePlan:
     """Return the plan of a nonempty space, or raise RefusedConstraintsError or UnsupportedHyperparameterError."""
-    planner = Planner(structures, suffix)
+    planner = ConfigSpacePlanner(structures, suffix)
     planner.add_networks(())
     return planner.plan.build()
 
 
-class Planner:
+class ConfigSpacePlanner:
     """A builder that adds networks to a plan, one after the other."""
 
     def __init__(self, structures: Structures, suffix: str) -> None:
         self.plan = PlanBuilder(structures, suffix, VariableNames(structures.space))
         self._structures = structures
-        self._unfold = unfolding.network_unfolder(structures)
+        self._unfold = case_splits.make_network_unfolder(structures)
 
     def add_networks(self, context: Context) -> None:
         """Add all networks below a context, whose decisions are already in the plan as categoricals."""
@@ -64,7 +71,7 @@ class Planner:
             if not self._is_worth_trying(network) or not self._try_direct(network):
                 self.plan.unfolded.append(network)
                 try:
-                    ForkConverter(self.plan, self._unfold(network), context).add_to_plan()
+                    CaseSplitConverter(self.plan, self._unfold(network), context).add_to_plan()
                 except (InexpressibleError, TooManyConnectedVariablesError) as error:
                     raise RefusedConstraintsError(network) from error
                 continue
@@ -116,8 +123,8 @@ class _AcceptanceProbability(CountWeights):
 
 
 @dataclass(frozen=True)
-class ForkCategorical:
-    """The categorical of a fork: the choices of each case, and the values that the choices represent."""
+class CaseSplitCategorical:
+    """The categorical of a case split: the choices of each case, and the values that the choices represent."""
 
     parameter: cs.FlatHyperparameter
     choices: tuple[frozenset[cs.FlatValue], ...]
@@ -127,16 +134,16 @@ class ForkCategorical:
     replaces_pieces: bool  # True if the categorical replaces the hyperparameters of its pieces
 
 
-class ForkConverter:
+class CaseSplitConverter:
     """A conversion of the unfolded parts of one network into entries of a plan."""
 
-    def __init__(self, plan: PlanBuilder, roots: Parts, context: Context) -> None:
+    def __init__(self, plan: PlanBuilder, roots: UnfoldedParts, context: Context) -> None:
         self.plan, self.roots, self.context = plan, roots, context
-        self.parts = tuple(unfolding.all_parts(roots))
+        self.parts = tuple(case_splits.all_parts(roots))
         self.references = _incoming_cases(self.parts)
         self.mergeable = _mergeable_pieces(self.parts, roots)
         self.weights = CaseWeights(plan.structures)
-        self.selectors: dict[int, ForkCategorical] = {}
+        self.selectors: dict[int, CaseSplitCategorical] = {}
         self.codes: dict[int, cs.EncodedDomain] = {}
         self._activity: dict[int, NormalForm] = {}
 
@@ -152,8 +159,8 @@ class ForkConverter:
     def _write(self, lookup: Lookup, values: dict[str, cs.FlatValue]) -> None:
         if any(lookup(owner) != branch for owner, branch in self.context):
             return
-        for part, place in unfolding.parts_on_path(self.roots, lookup):
-            if isinstance(part, Fork):
+        for part, place in case_splits.parts_on_path(self.roots, lookup):
+            if isinstance(part, CaseSplit):
                 values[self.selectors[id(part)].parameter.name] = self._choice(part, place, lookup)
             elif id(part) in self.codes:
                 assert isinstance(part, FreeHyperparameter)
@@ -161,7 +168,7 @@ class ForkConverter:
                 assert not isinstance(worth, InactiveValue)
                 values.update(self.codes[id(part)].encode(worth))
 
-    def _choice(self, fork: Fork, place: int, lookup: Lookup) -> cs.FlatValue:
+    def _choice(self, fork: CaseSplit, place: int, lookup: Lookup) -> cs.FlatValue:
         selector = self.selectors[id(fork)]
         choices = selector.choices[place]
         if len(choices) == 1:
@@ -186,14 +193,14 @@ class ForkConverter:
             is_said = is_said or selector.replaces_pieces
             leading.append(dnf.membership_form(selector.parameter, selector.choices[place], self.plan.activity))
         active = self._activity[id(part)] = disjunction(*leading)
-        if isinstance(part, Fork):
+        if isinstance(part, CaseSplit):
             selector = self.selectors[id(part)] = self._selector(part)
             self._add_selector(part, selector, active)
         elif isinstance(part, FreeHyperparameter) and not (is_said and id(part) in self.mergeable):
             self.codes[id(part)] = self.plan.add_domain(part.node, part.domain, active)
         return active
 
-    def _add_selector(self, fork: Fork, selector: ForkCategorical, active: NormalForm) -> None:
+    def _add_selector(self, fork: CaseSplit, selector: CaseSplitCategorical, active: NormalForm) -> None:
         parameter, node, values = selector.parameter, fork.node, selector.values
         self.plan.add_hyperparameter(parameter, active)
         if node is not None:
@@ -202,7 +209,7 @@ class ForkConverter:
             key, name = node.key, parameter.name
             self.plan.readers[name] = lambda given: None if given[name] == NOT_ACTIVE else (key, values[given[name]])
 
-    def _selector(self, fork: Fork) -> ForkCategorical:
+    def _selector(self, fork: CaseSplit) -> CaseSplitCategorical:
         match fork.node:
             case None:
                 labels = [f"case {place + 1}" for place in range(len(fork.cases))]
@@ -213,13 +220,13 @@ class ForkConverter:
                 first = labels.index(default) if default in labels else 0
                 values: dict[cs.FlatValue, Value] = {label: label for label in labels if label != NOT_ACTIVE}
                 name = self.plan.names.make_unique(self.plan.preferred_name(choice))
-                return _labelled_categorical(name, labels, values, first, self.weights.shares(fork))
+                return _labelled_categorical(name, labels, values, first, self.weights.case_probabilities(fork))
             case Hyperparameter() as node:
                 if any(id(case.parts[0]) in self.mergeable for case in fork.cases if case.domain is not None):
                     return self._merged_selector(fork, node)
                 return self._selector_of_pieces(fork, node)
 
-    def _selector_of_pieces(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
+    def _selector_of_pieces(self, fork: CaseSplit, node: Hyperparameter) -> CaseSplitCategorical:
         labels = [NOT_ACTIVE if case.domain is None else domains.describe(case.domain) for case in fork.cases]
         weights = [
             1.0 if case.domain is None else cs.piece_probability(case.domain, node.domain) for case in fork.cases
@@ -228,7 +235,7 @@ class ForkConverter:
         name = self.plan.names.make_unique(f"{self.plan.preferred_name(node)}:part")
         return _labelled_categorical(name, labels, None, first, weights)
 
-    def _merged_selector(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
+    def _merged_selector(self, fork: CaseSplit, node: Hyperparameter) -> CaseSplitCategorical:
         name = self.plan.names.make_unique(self.plan.preferred_name(node))
         pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
         values = [v for part in parts(node.domain) for v in _sorted_values(part, pieces)]
@@ -243,8 +250,8 @@ class ForkConverter:
 
         cases = tuple(frozenset(covered(case.domain)) for case in fork.cases)
         default = next((c for c, v in table.items() if identity_key(v) == identity_key(node.default)), choices[0])
-        parameter = cs.finite_hyperparameter(name, choices, default, ordered=ordered and is_alone)
-        return ForkCategorical(parameter, cases, table, replaces_pieces=True)
+        parameter = cs.make_finite_hyperparameter(name, choices, default, ordered=ordered and is_alone)
+        return CaseSplitCategorical(parameter, cases, table, replaces_pieces=True)
 
     def _clauses(self, part: RangeComparison) -> NormalForm:
         """Return the forbidden clauses where a comparison does not have its required truth value."""
@@ -262,7 +269,9 @@ class ForkConverter:
         return disjunction(*found)
 
     def _codes_of(self, address: str) -> list[cs.EncodedDomain]:
-        forks = (part for part in self.parts if isinstance(part, Fork) and part.node and part.node.address == address)
+        forks = (
+            part for part in self.parts if isinstance(part, CaseSplit) and part.node and part.node.address == address
+        )
         if any(id(fork) in self.selectors and self.selectors[id(fork)].replaces_pieces for fork in forks):
             raise InexpressibleError
         free = (part for part in self.parts if isinstance(part, FreeHyperparameter) and part.node.address == address)
@@ -275,22 +284,26 @@ def _labelled_categorical(
     values: Mapping[cs.FlatValue, Value] | None,
     default: int,
     weights: Sequence[float] | None,
-) -> ForkCategorical:
-    parameter = cs.finite_hyperparameter(name, labels, labels[default], weights)
-    return ForkCategorical(parameter, tuple(frozenset((label,)) for label in labels), values, replaces_pieces=False)
+) -> CaseSplitCategorical:
+    parameter = cs.make_finite_hyperparameter(name, labels, labels[default], weights)
+    return CaseSplitCategorical(
+        parameter, tuple(frozenset((label,)) for label in labels), values, replaces_pieces=False
+    )
 
 
-def _incoming_cases(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[Fork, int]]]:
-    cases = ((fork, number, case) for fork in every if isinstance(fork, Fork) for number, case in enumerate(fork.cases))
+def _incoming_cases(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[CaseSplit, int]]]:
+    cases = (
+        (fork, number, case) for fork in every if isinstance(fork, CaseSplit) for number, case in enumerate(fork.cases)
+    )
     return group_by_key((id(part), (fork, number)) for fork, number, case in cases for part in case.parts)
 
 
-def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[int]:
+def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: UnfoldedParts) -> frozenset[int]:
     """Return the ids (`id(part)`) of the parts that one categorical can replace.
 
-    A fork's parts are replaced together, and only if no other part leads to any of them.
+    A case split's parts are replaced together, and only if no other part leads to any of them.
     """
-    forks = [part for part in every if isinstance(part, Fork)]
+    forks = [part for part in every if isinstance(part, CaseSplit)]
     replaceable: dict[int, set[int]] = {
         id(fork): {id(case.parts[0]) for case in fork.cases if case.domain is not None}
         for fork in forks

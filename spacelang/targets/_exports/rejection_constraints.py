@@ -15,14 +15,14 @@ from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Constraint, Space
 from spacelang.ir.value import to_fraction
 from spacelang.ir.walk import Assignment
+from spacelang.reductions.case_splits import CaseSplit
 from spacelang.reductions.relation_groups import inequalities_of
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions, VariableNames
-from spacelang.reductions.unfolding import Fork
 from spacelang.sampling.unit_scale import from_unit_function
 from spacelang.solver.linear_inequalities import Inequality, linear_difference
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.optuna_calls import exact_decimal_code, exact_number_code, plain_number, sum_code
-from spacelang.targets._exports.python_conditions import FoundValueTests, combined
+from spacelang.targets._exports.optuna_calls import exact_decimal_code, exact_number_code, plain_number_code, sum_code
+from spacelang.targets._exports.python_conditions import PythonConditionWriter, join_tests
 from spacelang.targets._exports.value_tests import compares_two_hyperparameters, is_testable
 
 MAX_DRAWS: Final = 30_000  # The number of draws without a member after which members count as too rare
@@ -92,12 +92,12 @@ def _random_answer(rng: Random) -> Any:
     def answer(_: str, question: Question) -> Any:
         if isinstance(question, DrawnPiece):
             return from_unit_function(question.domain)(rng.random())
-        return rng.randrange(len(question.cases if isinstance(question, Fork) else question.pieces))
+        return rng.randrange(len(question.cases if isinstance(question, CaseSplit) else question.pieces))
 
     return answer
 
 
-def can_be_written(rule: Constraint, space: Space) -> bool:
+def can_be_tested(rule: Constraint, space: Space) -> bool:
     """Return True if a module can test a constraint: comparisons of sums of numbers, and what conditions can test."""
     return all(_is_sum(atom, space) or is_testable(atom, space) for atom in expr.logical_atoms(rule.expression))
 
@@ -119,7 +119,7 @@ def _amount_source(rows: tuple[Inequality, ...], tests: "_SumTests") -> str:
     return f"max({', '.join([*several, repr(LEAST_VIOLATION)])})"
 
 
-class _SumTests(FoundValueTests):
+class _SumTests(PythonConditionWriter):
     """A writer of conditions with comparisons of sums."""
 
     def __init__(self, space: Space, names: VariableNames) -> None:
@@ -134,11 +134,11 @@ class _SumTests(FoundValueTests):
         """Return the code of a test that a constraint applies and is violated."""
         active = (self._activity(address, self._always, truth=True) for address in rule.scope)
         known = self._always | {*rule.scope}
-        return combined("and", [*active, self.condition(rule.expression, known, truth=rule.forbidden)])
+        return join_tests("and", [*active, self.condition(rule.expression, known, truth=rule.forbidden)])
 
     def total(self, row: Inequality) -> py.Code:
         """Return the code of the left side of an inequality, in floats."""
-        return sum_code(self._terms(row.factors), row.constant, plain_number)
+        return sum_code(self._terms(row.factors), row.constant, plain_number_code)
 
     def _atom(self, atom: Expr, known: frozenset[str], *, truth: bool) -> py.Code:
         if compares_two_hyperparameters(atom) or not _is_sum(atom, self._space):
@@ -150,7 +150,7 @@ class _SumTests(FoundValueTests):
         terms = [(exact_decimal_code(code), factor) for code, factor in self._terms(form.factors)]
         test = py.infix(sum_code(terms, form.constant, exact_number_code), sign, 0)
         there = [self._activity(address, known, truth=truth) for address in form.factors]
-        return combined("and" if truth else "or", [*there, test])
+        return join_tests("and" if truth else "or", [*there, test])
 
     def _terms(self, factors: Mapping[str, Fraction]) -> list[tuple[py.Code, Fraction]]:
         return [(self.value(self._space.variables[address].node), factor) for address, factor in factors.items()]

@@ -109,7 +109,7 @@ class FloatRange:
         return min(limit, nextafter(found, -inf) if strict and exact_value(found) == number else found)
 
 
-class GridTable:
+class GridWeightTable:
     """Weights of the members of a grid, for quantiles within intervals of indices."""
 
     def __init__(self, weights: list[Any]) -> None:
@@ -147,7 +147,7 @@ class GridTable:
         return [0, *accumulate(self.weights[first : last + 1])], first
 
 
-class FloatTable:
+class FloatDensityTable:
     """The integral of a density over shares of a range of floats, for quantiles within intervals."""
 
     def __init__(self, of: FloatRange, density: list[float]) -> None:

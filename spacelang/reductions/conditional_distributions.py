@@ -11,14 +11,20 @@ from itertools import accumulate, pairwise
 from math import ceil, floor, gcd
 from typing import Any
 
-from spacelang.reductions.range_laws import FloatRange, FloatTable, GridRange, GridTable, exact_value
+from spacelang.reductions.range_distributions import (
+    FloatDensityTable,
+    FloatRange,
+    GridRange,
+    GridWeightTable,
+    exact_value,
+)
 
 NODES = 1000  # The number of parts of a range of floats in a table
 MAX_PRODUCTS = 5_000_000  # The maximum number of totals of a sum, times the values of a range with a log scale
 SUM_NODES = 200  # The number of parts of the totals of a sum of floats
 
 
-class RangeTreeLaw:
+class RangeTreeDistribution:
     """The law of ranges that comparisons of two ranges each connect as a tree.
 
     `ranges` are in the order in which they are chosen. `limits` has for a range its parent, which is chosen before, and
@@ -39,7 +45,9 @@ class RangeTreeLaw:
             for child in below:
                 sums = (self.tables[child].mass(*self._ends(child, value)) for value in values)
                 weights = [one * other for one, other in zip(weights, sums, strict=True)]
-            self.tables[name] = GridTable(weights) if isinstance(mine, GridRange) else FloatTable(mine, weights)
+            self.tables[name] = (
+                GridWeightTable(weights) if isinstance(mine, GridRange) else FloatDensityTable(mine, weights)
+            )
 
     def _tight(self, mine: FloatRange, below: list[str]) -> FloatRange:
         """Return the part of a range of floats for which the ranges that depend on it have values."""
@@ -90,7 +98,7 @@ class RangeTreeLaw:
         return self.tables[name]
 
 
-class GridSumLaw:
+class GridSumDistribution:
     """The law of grids with a limited sum: the sum of `units[name] * index` is from `least` to `greatest`.
 
     A negative unit means that the index is counted from the end.
@@ -135,7 +143,7 @@ class GridSumLaw:
         """Return the first and the last index of a range."""
         return 0, self.ranges[name].last
 
-    def table(self, name: str, known: dict[str, Any]) -> GridTable:
+    def table(self, name: str, known: dict[str, Any]) -> GridWeightTable:
         """Return the weights of the indices of a range, given the values before it."""
         used = 0
         for other in self.ranges:
@@ -148,14 +156,14 @@ class GridSumLaw:
         for place, mass in enumerate(self._masses(name)):
             high, low = greatest - unit * place + 1, max(least - unit * place, 0)
             weights.append(mass * (after[high] - after[low]) if high > low else 0)
-        return GridTable(weights if self.units[name] > 0 else weights[::-1])
+        return GridWeightTable(weights if self.units[name] > 0 else weights[::-1])
 
     def _total(self, name: str, value: Any) -> int:
         place = self.ranges[name].place(value)
         return abs(self.units[name]) * (place if self.units[name] > 0 else self.ranges[name].last - place)
 
 
-class FloatSumLaw:
+class FloatSumDistribution:
     """The law of ranges of floats with limits `sum(factors * values) + constant <= 0` on multiples of one sum.
 
     The sum is `sum(factors * values)`, from `least` to `greatest`, both included.
@@ -208,7 +216,7 @@ class FloatSumLaw:
         first = max(mine.lower, mine.first_at_least(ends[0], strict=False))
         return first, max(first, min(mine.upper, mine.last_at_most(ends[1], strict=False)))
 
-    def table(self, name: str, known: dict[str, Any]) -> FloatTable:
+    def table(self, name: str, known: dict[str, Any]) -> FloatDensityTable:
         """Return the table of a range, given the values before it."""
         least, greatest, rest = self._left(name, known)
         first, last = self.ends(name, known)
@@ -216,7 +224,7 @@ class FloatSumLaw:
         low, high, factor = float(least - rest[0]), float(greatest - rest[0]), float(self.factors[name])
         terms = (factor * piece.quantile_at(number / SUM_NODES) for number in range(SUM_NODES + 1))
         density = [max(self._up_to(name, high - term) - self._up_to(name, low - term), 0.0) for term in terms]
-        return FloatTable(piece, density)
+        return FloatDensityTable(piece, density)
 
     def _up_to(self, name: str, total: float) -> float:
         """Return the probability that the ranges after one add up to at most a total above their least."""
@@ -279,7 +287,7 @@ class RelatedRanges:
 
 
 Range = GridRange | FloatRange
-Law = RangeTreeLaw | GridSumLaw | FloatSumLaw
+Law = RangeTreeDistribution | GridSumDistribution | FloatSumDistribution
 Row = tuple[dict[str, int], int, tuple[str, ...], bool]
 PairRow = tuple[int, int, int, bool]
 
@@ -303,7 +311,7 @@ def _law(ranges: dict[str, Range], rows: list[Row]) -> Law:
     return _grid_sum_law(grids, first, ends)
 
 
-def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> RangeTreeLaw:
+def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> RangeTreeDistribution:
     """Return the law of ranges in a tree; its root is a grid if any range is one."""
     waiting = [next((name for name, each in ranges.items() if isinstance(each, GridRange)), next(iter(ranges)))]
     ordered: dict[str, Range] = {}
@@ -318,7 +326,7 @@ def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> RangeTreeLaw:
         waiting += [each for each in reversed([*ranges]) if each in beside]
     if any(isinstance(ranges[parent], FloatRange) for n, (parent, _) in limits.items() if parent and _is_mixed(ranges)):
         raise ValueError("comparisons connect ranges with steps through a range of floats")
-    return RangeTreeLaw(ordered, limits)
+    return RangeTreeDistribution(ordered, limits)
 
 
 def _is_mixed(ranges: dict[str, Range]) -> bool:
@@ -327,7 +335,7 @@ def _is_mixed(ranges: dict[str, Range]) -> bool:
 
 def _grid_sum_law(
     ranges: dict[str, GridRange], factors: dict[str, int], ends: list[tuple[bool, Any, bool]]
-) -> GridSumLaw:
+) -> GridSumDistribution:
     """Return the law of a sum of grids, whose terms are whole units above their least ones."""
     units = {name: Fraction(factors[name] * each.step, each.below) for name, each in ranges.items()}
     size = 1
@@ -351,16 +359,16 @@ def _grid_sum_law(
     widest = max((each.last + 1 for each in ranges.values() if each.is_log), default=1)
     if greatest * len(ranges) * widest > MAX_PRODUCTS:
         raise ValueError("the sum of ranges has too many possible totals")
-    return GridSumLaw(ranges, whole, least, greatest)
+    return GridSumDistribution(ranges, whole, least, greatest)
 
 
 def _float_sum_law(
     ranges: dict[str, FloatRange], factors: dict[str, int], ends: list[tuple[bool, Any, bool]]
-) -> FloatSumLaw:
+) -> FloatSumDistribution:
     """Return the law of a sum of floats; its limits may not be strict."""
     boxes = [sorted(factors[n] * exact_value(end) for end in (each.lower, each.upper)) for n, each in ranges.items()]
     least = max([sum(low for low, _ in boxes), *(end for is_upper, end, _ in ends if not is_upper)])
     greatest = min([sum(high for _, high in boxes), *(end for is_upper, end, _ in ends if is_upper)])
     if any(strict for _, _, strict in ends) or least >= greatest:
         raise ValueError("the sum of ranges of floats has a strict limit or a fixed value")
-    return FloatSumLaw(ranges, factors, least, greatest)
+    return FloatSumDistribution(ranges, factors, least, greatest)

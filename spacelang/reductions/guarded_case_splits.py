@@ -18,13 +18,13 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.expr import And, BranchTest, Expr, mentioned_addresses
 from spacelang.ir.space import Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import with_dependencies
-from spacelang.reductions.unfolding import (
-    Fork,
+from spacelang.reductions.case_splits import (
+    CaseSplit,
     FreeHyperparameter,
-    Guard,
-    Parts,
+    GuardedParts,
+    SpaceUnfolder,
     UnfoldedPart,
-    Unfolding,
+    UnfoldedParts,
     all_parts,
 )
 from spacelang.solver.constraint_contexts import common_context
@@ -36,9 +36,9 @@ Item: TypeAlias = ConstraintNetwork | str
 """Variables that are chosen in one step: a network, or a single hyperparameter, given by its address."""
 
 
-def unfold_with_guards(
+def unfold_with_condition_guards(
     structures: Structures, is_testable: Callable[[Expr, Space], bool], *, tests_unfolded: bool = True
-) -> Parts:
+) -> UnfoldedParts:
     """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError.
 
     Conditions for which `is_testable` is false are unfolded into cases. With `tests_unfolded` false, so are conditions
@@ -70,15 +70,15 @@ def _add_tests_of(unfolded: set[str], space: Space) -> None:
         unfolded |= {*with_dependencies(space.variables, more)}
 
 
-def _with_ambiguous_guards(space: Space, found: Parts) -> Iterator[str]:
+def _with_ambiguous_guards(space: Space, found: UnfoldedParts) -> Iterator[str]:
     """Yield the hyperparameters whose guards test a variable that is chosen in several places.
 
     Constraints and untestable conditions may unfold variables that they do not mention: the decisions between.
     """
-    every_part = [*all_parts(found)]
-    chosen = (part.node for part in every_part if isinstance(part, Fork | FreeHyperparameter))
+    every_unfolded_part = [*all_parts(found)]
+    chosen = (part.node for part in every_unfolded_part if isinstance(part, CaseSplit | FreeHyperparameter))
     count = Counter(node.address for node in chosen if node is not None)
-    for guard in (part for part in every_part if isinstance(part, Guard)):
+    for guard in (part for part in every_unfolded_part if isinstance(part, GuardedParts)):
         mentioned = with_dependencies(space.variables, mentioned_addresses(guard.condition))
         around = (owner for each in mentioned for owner in space.variables[each].owners if owner not in guard.context)
         if any(count[each] > 1 for each in (*mentioned, *(address for address, _ in around))):
@@ -109,7 +109,7 @@ def _model_without(
     return model, WeightedModelSolver(model, SolverWeights())
 
 
-class _GuardedUnfolding(Unfolding):
+class _GuardedUnfolding(SpaceUnfolder):
     """An unfolding in which some hyperparameters have guards."""
 
     def __init__(self, structures: Structures, conditional: Sequence[Hyperparameter]) -> None:
@@ -117,7 +117,7 @@ class _GuardedUnfolding(Unfolding):
         self._variables = structures.space.variables
         self._order = _ChoiceOrder(self.model, self._variables, {node.address for node in conditional})
 
-    def parts_below(self, context: Context) -> Parts:
+    def parts_below(self, context: Context) -> UnfoldedParts:
         if not self._order.conditional:
             return super().parts_below(context)
         if context not in self._below:
@@ -127,7 +127,7 @@ class _GuardedUnfolding(Unfolding):
             self._below[context] = tuple(found)
         return self._below[context]
 
-    def _parts_in_order(self, context: Context) -> Iterator[tuple[Expr | None, Parts]]:
+    def _parts_in_order(self, context: Context) -> Iterator[tuple[Expr | None, UnfoldedParts]]:
         """Yield, for each item of a context in order, the condition of its guard (None: no guard) and its parts."""
         for item in self._order.items_by_context.get(context, ()):
             if isinstance(item, ConstraintNetwork):
@@ -143,7 +143,9 @@ class _GuardedUnfolding(Unfolding):
         return And((*owners, variable.condition)) if owners else variable.condition
 
 
-def _join_equal_guards(several: Iterable[tuple[Expr | None, Parts]]) -> Iterator[tuple[Expr | None, Parts]]:
+def _join_equal_guards(
+    several: Iterable[tuple[Expr | None, UnfoldedParts]],
+) -> Iterator[tuple[Expr | None, UnfoldedParts]]:
     """Join consecutive parts with equal guards; yield each guard with its parts."""
     last: Expr | None = None
     together: list[UnfoldedPart] = []

@@ -1,8 +1,8 @@
-"""Unfolding of a space into choices without conditions and constraints, for libraries that support neither.
+"""Unfolding of a space into case splits without conditions and constraints, for libraries that support neither.
 
-Every fork distinguishes the cases of one decision or hyperparameter, and each case has its own remaining parts. Parts
-next to each other are independent. Independent variables are never combined, and equal parts are one object. The number
-of parts is therefore about the number of states that conditions and constraints connect.
+Every case split distinguishes the cases of one decision or hyperparameter, and each case has its own remaining parts.
+Parts next to each other are independent. Independent variables are never combined, and equal parts are one object. The
+number of parts is therefore about the number of states that conditions and constraints connect.
 """
 
 import sys
@@ -40,19 +40,19 @@ class RangeComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One case of a fork, with the parts that remain to be chosen in it.
+    """One case of a case split, with the parts that remain to be chosen in it.
 
     `branch` is the branch of a decision, and `domain` the values that a hyperparameter may take. Both are None if the
-    variable is inactive, or if the fork distinguishes nothing that a configuration contains.
+    variable is inactive, or if the case split distinguishes nothing that a configuration contains.
     """
 
     branch: str | None
     domain: Domain | None
-    parts: "Parts"
+    parts: "UnfoldedParts"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fork:
+class CaseSplit:
     """A choice of exactly one case; `node` is None if the cases only differ in their remaining parts."""
 
     node: Choice | Hyperparameter | None
@@ -60,7 +60,7 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guard:
+class GuardedParts:
     """Parts that are chosen only if a condition is true for the values that were chosen before.
 
     `context` has the branches that are taken wherever the condition is tested.
@@ -68,7 +68,7 @@ class Guard:
 
     context: Context
     condition: Expr
-    parts: "Parts"
+    parts: "UnfoldedParts"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,50 +79,50 @@ class ValueSwitch:
     cases: tuple[Case, ...]
 
 
-UnfoldedPart: TypeAlias = FreeHyperparameter | RangeComparison | Fork | Guard | ValueSwitch
-Parts: TypeAlias = tuple[UnfoldedPart, ...]
+UnfoldedPart: TypeAlias = FreeHyperparameter | RangeComparison | CaseSplit | GuardedParts | ValueSwitch
+UnfoldedParts: TypeAlias = tuple[UnfoldedPart, ...]
 
 
-def inner_parts(part: UnfoldedPart) -> tuple[Parts, ...]:
+def inner_parts(part: UnfoldedPart) -> tuple[UnfoldedParts, ...]:
     """Return the parts directly inside a part, one tuple for each case."""
     match part:
-        case Fork() | ValueSwitch():
+        case CaseSplit() | ValueSwitch():
             return tuple(case.parts for case in part.cases)
-        case Guard():
+        case GuardedParts():
             return (part.parts,)
         case _:
             return ()
 
 
-def unfold(structures: Structures) -> Parts:
+def unfold_into_case_splits(structures: Structures) -> UnfoldedParts:
     """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError.
 
-    A chain of conditions becomes forks within forks. The recursion limit is raised so that functions can walk them.
+    A chain of conditions becomes nested case splits. The recursion limit is raised so that functions can walk them.
     """
-    return Unfolding(structures.model, structures.existence_solver).parts_below(())
+    return SpaceUnfolder(structures.model, structures.existence_solver).parts_below(())
 
 
-def network_unfolder(structures: Structures) -> Callable[[ConstraintNetwork], Parts]:
+def make_network_unfolder(structures: Structures) -> Callable[[ConstraintNetwork], UnfoldedParts]:
     """Return a function that unfolds one network (connected variables) and everything below it.
 
     The function may raise TooManyConnectedVariablesError.
     """
-    return Unfolding(structures.model, structures.existence_solver).parts_of_network
+    return SpaceUnfolder(structures.model, structures.existence_solver).parts_of_network
 
 
-def parts_on_path(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
+def parts_on_path(parts: UnfoldedParts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
     """Yield the parts that lead to a configuration, each with the index of its case; may raise LookupError."""
     for part in parts:
         match part:
-            case Fork():
+            case CaseSplit():
                 place, inside = _find_case(part, lookup)
                 yield part, place
                 yield from inside
             case ValueSwitch():
-                place = case_of_value(part, lookup)
+                place = case_index_of_value(part, lookup)
                 yield part, place
                 yield from parts_on_path(part.cases[place].parts, lookup)
-            case Guard():
+            case GuardedParts():
                 holds = is_true(part.condition, lookup)
                 yield part, int(holds)
                 yield from parts_on_path(part.parts if holds else (), lookup)
@@ -130,7 +130,7 @@ def parts_on_path(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, 
                 yield part, 0
 
 
-def case_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
+def case_index_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
     """Return the index of the case with the value of the hyperparameter; raise LookupError if none has it."""
     worth = lookup(switch.node.address)
     for place, case in enumerate(switch.cases):
@@ -139,27 +139,29 @@ def case_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
     raise LookupError(f"no case of `{switch.node.key}` has its value")
 
 
-def count_combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
+def count_combinations(
+    parts: UnfoldedParts, ways: "Callable[[CaseSplit], Iterable[UnfoldedParts]] | None" = None
+) -> int:
     """Return the number of combinations of cases, without enumerating them; `ways` may replace the cases of a fork.
 
     A guard counts both ways: with each combination of its parts, and without its parts.
     """
     known: dict[int, int] = {}
 
-    def of_parts(several: Parts) -> int:
+    def of_parts(several: UnfoldedParts) -> int:
         return prod(map(of_part, several))
 
     def of_part(part: UnfoldedPart) -> int:
         if id(part) not in known:
-            inner = inner_parts(part) if ways is None or not isinstance(part, Fork) else ways(part)
-            known[id(part)] = sum(map(of_parts, inner)) + isinstance(part, Guard) if inner != () else 1
+            inner = inner_parts(part) if ways is None or not isinstance(part, CaseSplit) else ways(part)
+            known[id(part)] = sum(map(of_parts, inner)) + isinstance(part, GuardedParts) if inner != () else 1
         return known[id(part)]
 
     return of_parts(parts)
 
 
-def all_parts(parts: Parts) -> Iterator[UnfoldedPart]:
-    """Yield every part once, forks before their contents."""
+def all_parts(parts: UnfoldedParts) -> Iterator[UnfoldedPart]:
+    """Yield every part once, case splits before their contents."""
     seen: set[int] = set()
     waiting = [*reversed(parts)]
     while waiting:
@@ -171,7 +173,7 @@ def all_parts(parts: Parts) -> Iterator[UnfoldedPart]:
         waiting.extend(inner for several in reversed(inner_parts(part)) for inner in reversed(several))
 
 
-def _find_case(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart, int]]]:
+def _find_case(fork: CaseSplit, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart, int]]]:
     for place, case in enumerate(fork.cases):
         if fork.node is not None and not _may_be_case(case, fork.node, lookup):
             continue
@@ -198,15 +200,15 @@ def _is_satisfied(part: UnfoldedPart, lookup: Lookup) -> bool:
             return not isinstance(worth, InactiveValue) and contains(part.domain, worth)
         case RangeComparison():
             return is_true(part.atom, lookup) is part.truth
-        case Fork() | Guard() | ValueSwitch():
+        case CaseSplit() | GuardedParts() | ValueSwitch():
             return True
 
 
-class Unfolding:
+class SpaceUnfolder:
     """An unfolding in progress; equal parts are interned as one object.
 
     With `values_first`, the value of a hyperparameter is chosen before the parts that depend on it (`ValueSwitch`).
-    Otherwise, the case is chosen first, and then a value within it (`Fork`).
+    Otherwise, the case is chosen first, and then a value within it (`CaseSplit`).
     """
 
     def __init__(
@@ -215,11 +217,11 @@ class Unfolding:
         """Take the networks to unfold, and the solver that decides which branches have configurations."""
         self.model, self.existence_solver, self.values_first = model, existence_solver, values_first
         networks = (network for several in self.model.by_context.values() for network in several)
-        allow_nesting(max((len(network.states) for network in networks), default=0))
+        raise_recursion_limit(max((len(network.states) for network in networks), default=0))
         self._interned: dict[object, UnfoldedPart] = {}
-        self._below: dict[Context, Parts] = {}
+        self._below: dict[Context, UnfoldedParts] = {}
 
-    def parts_below(self, context: Context) -> Parts:
+    def parts_below(self, context: Context) -> UnfoldedParts:
         """Return the parts of everything below a context; may raise TooManyConnectedVariablesError."""
         if context not in self._below:
             networks = self.model.by_context.get(context, ())
@@ -231,10 +233,10 @@ class Unfolding:
         key = ("switch", node.address, _case_keys(cases))
         return self._interned.setdefault(key, ValueSwitch(node, cases))  # type: ignore[return-value]
 
-    def intern_guard(self, context: Context, condition: Expr, parts: Parts) -> Guard:
+    def intern_guard(self, context: Context, condition: Expr, parts: UnfoldedParts) -> GuardedParts:
         """Return the guard, the same object for the same content."""
         key = ("guard", context, condition, tuple(map(id, parts)))
-        return self._interned.setdefault(key, Guard(context, condition, parts))  # type: ignore[return-value]
+        return self._interned.setdefault(key, GuardedParts(context, condition, parts))  # type: ignore[return-value]
 
     def intern_free(self, node: Hyperparameter, domain: Domain) -> FreeHyperparameter:
         """Return the free hyperparameter, the same object for the same content."""
@@ -245,11 +247,11 @@ class Unfolding:
         """Return the comparison of ranges, the same object for the same content."""
         return self._interned.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
 
-    def intern_fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> Fork:
-        """Return the fork, the same object for the same content."""
-        return self._interned.setdefault(("fork", address, _case_keys(cases)), Fork(node, cases))  # type: ignore[return-value]
+    def intern_fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> CaseSplit:
+        """Return the case split, the same object for the same content."""
+        return self._interned.setdefault(("fork", address, _case_keys(cases)), CaseSplit(node, cases))  # type: ignore[return-value]
 
-    def parts_of_network(self, network: ConstraintNetwork) -> Parts:
+    def parts_of_network(self, network: ConstraintNetwork) -> UnfoldedParts:
         """Return the parts of one network, with everything below it."""
         if network.has_only_free_hyperparameters:
             nodes = (member.node for member in network.members)
@@ -264,7 +266,7 @@ def _case_keys(cases: Sequence[Case]) -> tuple[object, ...]:
 class _EliminatedNetwork:
     """One network with the buckets of its elimination, read from the variables that determine most to the others."""
 
-    def __init__(self, unfolding: Unfolding, network: ConstraintNetwork) -> None:
+    def __init__(self, unfolding: SpaceUnfolder, network: ConstraintNetwork) -> None:
         self._unfolding, self._network = unfolding, network
         self._members = {member.address: member for member in network.members}
         self._depths = activity_depths(self._members)
@@ -272,9 +274,9 @@ class _EliminatedNetwork:
         self._children: dict[str, list[str]] = {variable: [] for variable in self._buckets}
         self._roots: list[str] = []
         self._dependencies = self._find_dependencies()
-        self._cache: dict[tuple[object, ...], Parts] = {}
+        self._cache: dict[tuple[object, ...], UnfoldedParts] = {}
 
-    def parts(self) -> Parts:
+    def parts(self) -> UnfoldedParts:
         return tuple(part for root in self._roots for part in self._parts_of_variable(root, {}))
 
     def _eliminate(self) -> Sequence[Bucket]:
@@ -315,13 +317,13 @@ class _EliminatedNetwork:
             (self._children[min(told, key=order.__getitem__)] if told else self._roots).append(variable)
         return needs
 
-    def _parts_of_variable(self, variable: str, known: Mapping[str, State]) -> Parts:
+    def _parts_of_variable(self, variable: str, known: Mapping[str, State]) -> UnfoldedParts:
         key = (variable, *[known[name] for name in self._dependencies[variable]])
         if key not in self._cache:
             bucket = self._buckets[variable]
             states = sorted(bucket.weights[tuple([known[name] for name in bucket.separator])])
             children = self._children[variable]
-            told: list[tuple[State, Parts]] = []
+            told: list[tuple[State, UnfoldedParts]] = []
             for state in states:
                 inner = {**known, variable: state} if children else known
                 below = [part for child in children for part in self._parts_of_variable(child, inner)]
@@ -329,7 +331,7 @@ class _EliminatedNetwork:
             self._cache[key] = self._make_parts(variable, told)
         return self._cache[key]
 
-    def _make_parts(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
+    def _make_parts(self, variable: str, told: Sequence[tuple[State, UnfoldedParts]]) -> UnfoldedParts:
         if variable not in self._members:
             return self._parts_of_truth(variable, told)
         member = self._members[variable]
@@ -337,8 +339,8 @@ class _EliminatedNetwork:
             return self._parts_of_decision(member, told)
         return self._parts_of_hyperparameter(member.node, told)
 
-    def _parts_of_truth(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
-        """Return the parts of the truth of an atom: a fork only if the truth matters, plus any comparison of ranges."""
+    def _parts_of_truth(self, variable: str, told: Sequence[tuple[State, UnfoldedParts]]) -> UnfoldedParts:
+        """Return the parts of an atom's truth: a case split if the truth matters, plus any comparison of ranges."""
         atom = self._network.ranges.get(variable)
         alike = {tuple(map(id, parts)) for _, parts in told}
         if len(alike) == 1 and (len(told) == 2 or atom is None):
@@ -350,7 +352,7 @@ class _EliminatedNetwork:
             return asked[0]
         return (self._unfolding.intern_fork(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
 
-    def _parts_of_decision(self, member: Variable, told: Sequence[tuple[State, Parts]]) -> Parts:
+    def _parts_of_decision(self, member: Variable, told: Sequence[tuple[State, UnfoldedParts]]) -> UnfoldedParts:
         choice = member.choice
         if all(state == UNREACHED for state, _ in told):
             return told[0][1]
@@ -361,10 +363,12 @@ class _EliminatedNetwork:
             cases.append(Case(branch, None, (*below, *parts)))
         return (self._unfolding.intern_fork(member.address, choice, tuple(cases)),)
 
-    def _parts_of_hyperparameter(self, node: Hyperparameter, told: Sequence[tuple[State, Parts]]) -> Parts:
+    def _parts_of_hyperparameter(
+        self, node: Hyperparameter, told: Sequence[tuple[State, UnfoldedParts]]
+    ) -> UnfoldedParts:
         """Return the parts of a hyperparameter; cells that lead to the same remaining parts become one case."""
         inactive = [parts for state, parts in told if state == UNREACHED]
-        together: dict[tuple[int, ...], tuple[list[SimpleDomain], Parts]] = {}
+        together: dict[tuple[int, ...], tuple[list[SimpleDomain], UnfoldedParts]] = {}
         for state, parts in told:
             if state != UNREACHED:
                 pieces, _ = together.setdefault(tuple(map(id, parts)), ([], parts))
@@ -390,7 +394,7 @@ HIGHEST_LIMIT: Final = 20_000
 """The highest recursion limit: calls by way of C code take stack space, and a stack of 8 MB must hold all of them."""
 
 
-def allow_nesting(levels: int) -> None:
+def raise_recursion_limit(levels: int) -> None:
     """Raise the recursion limit of the process, if necessary, so that functions can recurse through nested data."""
     needed = min(1_000 + FRAMES_PER_LEVEL * levels, HIGHEST_LIMIT)
     if needed > sys.getrecursionlimit():

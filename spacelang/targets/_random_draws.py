@@ -55,7 +55,7 @@ def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Itera
         yield from _keys(structures.model.network_by_address[address])
 
 
-def keys_beside_quantiles(reduction: QuantileReduction) -> Iterator[str]:
+def keys_connected_with_quantiles(reduction: QuantileReduction) -> Iterator[str]:
     """Yield the keys of all variables in networks of quantiles and of variables on which their ranges depend."""
     for network in _constrained_networks(reduction.structures):
         if len({member.address in reduction.members for member in network.members}) > 1:
@@ -76,7 +76,7 @@ CONNECTED_IN_TURN: Final = Deviation(
 REPEATED_REASON: Final = "draws that constraints exclude are repeated"
 ACTIVITY_FIRST: Final = Deviation(
     "what decides which related ranges are active is drawn before their quantiles",
-    lambda form: keys_beside_quantiles(form.reduction),
+    lambda form: keys_connected_with_quantiles(form.reduction),
 )
 
 

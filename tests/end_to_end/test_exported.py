@@ -214,7 +214,7 @@ def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, 
 
 
 REFUSED = {
-    "so there is no rank 99 does not exist": ("export", "run.db", "--rank", "99", "-o", "x.py"),
+    "so there is no rank 99": ("export", "run.db", "--rank", "99", "-o", "x.py"),
     "which is not in this folder": ("export", "boxed.db", "-o", "x.py"),
     "is missing columns that the pipeline uses: `age`": ("predict", "run.db", "--data", "lacking.csv"),
     "holds text": ("predict", "run.db", "--data", "worded.csv"),

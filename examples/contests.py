@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import spacelang as sl
-from spacelang.api.execution import make_executor
+from spacelang.api.executor_settings import make_executor
 from spacelang.bench.comparison.ranks import TOLERANCE, RankEstimates, RankingMethod, choose_bootstrap, estimate_ranks
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError

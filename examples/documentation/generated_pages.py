@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import spacelang
-from spacelang.cli._app import COMMANDS, run
+from spacelang.cli._app import COMMANDS, run_command_line
 
 
 def commands_page() -> str:
@@ -24,7 +24,7 @@ def commands_page() -> str:
 def _help(*command: str) -> str:
     printed = StringIO()
     with patch.dict(os.environ, {"COLUMNS": "80"}), redirect_stdout(printed):
-        run([*command, "--help"])
+        run_command_line([*command, "--help"])
     return printed.getvalue()
 
 

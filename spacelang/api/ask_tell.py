@@ -7,9 +7,9 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields
-from spacelang.api.experiment_run import make_result, run_steps
-from spacelang.api.options import accept_options, check_argument_types
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields_from_options
+from spacelang.api.experiment_run import make_result, run_search_in_steps
+from spacelang.api.option_checks_and_signatures import accept_options, check_argument_types
 from spacelang.api.result import Result
 from spacelang.api.run_options import AskOptions
 from spacelang.api.search_data import (
@@ -76,7 +76,9 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
     evaluation = CallerEvaluatedData(sizes, constraints or {}, options["scale"])
     loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=options["allow"])
     budget, workers = Budget(trials=options["trials"]), WorkerSettings(options["batch"])
-    experiment = Experiment(space=loaded, data=evaluation, budget=budget, workers=workers, **experiment_fields(options))
+    experiment = Experiment(
+        space=loaded, data=evaluation, budget=budget, workers=workers, **experiment_fields_from_options(options)
+    )
     prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
     return start_ask_and_tell(prepared, store=store, resume=options["resume"])
 
@@ -84,12 +86,12 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
 def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
-    """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
+    """Start an ask-and-tell search for a prepared experiment; raises as `run_search_in_steps` does."""
     from spacelang.runtime.executors.in_process import CallerEvaluatedExecutor
 
     executor, heard = CallerEvaluatedExecutor(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()
-    going = run_steps(prepared, executor, initial=first, store=store, resume=resume, listener=heard)
+    going = run_search_in_steps(prepared, executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
 
 
@@ -109,9 +111,9 @@ class CallerEvaluatedData(EvaluationData):
             facts, sizes, bounds, make_loss_scale(self.scale), goals=function_goals(experiment.space)
         )
 
-    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> FidelitySchedule | None:
+    def fidelity_grid(self, space: Space, objective: "ObjectiveInfo") -> FidelitySchedule | None:
         """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
-        return super().fidelity_grid(space, aim) if self.fidelities is None else fidelity_grid(self.fidelities)
+        return super().fidelity_grid(space, objective) if self.fidelities is None else fidelity_grid(self.fidelities)
 
 
 class Suggestion:

@@ -56,7 +56,7 @@ def compile_with_target(
     return result
 
 
-def python_module(name: str, lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
+def python_module_source(name: str, lowered: "LoweringResult[Any, Any]", space: "Space") -> str:
     """Return the compiled space as the source of a Python module.
 
     If the target is for another tool, the module has a function `build(configuration)` that makes pipelines without

@@ -14,17 +14,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spacelang.api.execution import make_executor
+from spacelang.api.executor_settings import make_executor
 from spacelang.api.initial_configurations import (
     InitialItem,
     keys_without_meaning,
     open_archive,
-    read_initial,
+    read_initial_configurations,
     suggest_configurations,
     validate_initial_configurations,
 )
-from spacelang.api.options import options_of
-from spacelang.api.run_options import RunOptions, command_options
+from spacelang.api.option_checks_and_signatures import run_options_by_name
+from spacelang.api.run_options import RunOptions, to_command_line_options
 from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -80,28 +80,35 @@ class EvaluationData(Protocol):
     has_rows: bool = False
 
     @property
-    def has_defaults_only(self) -> bool:
+    def has_only_default_hyperparameters(self) -> bool:
         """True if only the default hyperparameters can be evaluated."""
         return False
 
     def bind_space(self, experiment: "Experiment") -> "tuple[Space, ObjectiveInfo]":
         """Return the space bound for this data, and the objective; raises SpaceError for its errors, and InputError."""
 
-    def stored_options(self, experiment: "Experiment", aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
+    def options_to_store(self, experiment: "Experiment", objective: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
-    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> FidelitySchedule | None:  # noqa: ARG002 - few objectives decide it
+    def fidelity_grid(self, space: Space, objective: "ObjectiveInfo") -> FidelitySchedule | None:  # noqa: ARG002 - few objectives decide it
         """Return the first fidelity and the growth factor: those of the data if it has any, else those of the task."""
         return None if space.task is None else space.task.fidelity
 
-    def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":
+    def make_executor(self, objective: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":
         """Create the executor of the trials and return it when it is ready; raises as `make_executor` does."""
-        assert isinstance(aim, Evaluator), "data whose objective is no `Evaluator` must override `make_executor`"
-        return make_executor(aim, workers, forks=forks)
+        assert isinstance(objective, Evaluator), "data whose objective is no `Evaluator` must override `make_executor`"
+        return make_executor(objective, workers, forks=forks)
 
 
-@renamed_attributes(asked="command_options", by="with_optimizer", prepared="prepare", on="prepared_for")
+@renamed_attributes(
+    asked="command_line_options",
+    command_options="command_line_options",
+    by="with_optimizer",
+    prepared="prepare",
+    on="prepare_for",
+    prepared_for="prepare_for",
+)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment:
     """A run: an optimizer searches a space on data within a budget; all random draws derive from `seed`.
@@ -161,7 +168,7 @@ class Experiment:
         return self.ensemble is not None and self.options.get("ensemble") is None
 
     @property
-    def command_options(self) -> dict[str, tuple[str, ...]]:
+    def command_line_options(self) -> dict[str, tuple[str, ...]]:
         """The command-line options that reproduce the run, as stored in the header of a store."""
         given = self.space.surroundings
         effective = {
@@ -169,11 +176,13 @@ class Experiment:
             "allow": tuple(sorted(given.allowed)),
             "bind": given.bindings,
         }
-        return command_options({**self.options, **effective}) | ({UNNAMED_SPACE: ()} if self.chosen else {})
+        return to_command_line_options({**self.options, **effective}) | ({UNNAMED_SPACE: ()} if self.chosen else {})
 
     def with_optimizer(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """Return the experiment with an optimizer (None: the default). Raises UnknownPluginError and OptionError."""
-        usual = default_optimizer(has_defaults_only=self.data.has_defaults_only) if name is None else name
+        usual = (
+            default_optimizer(has_defaults_only=self.data.has_only_default_hyperparameters) if name is None else name
+        )
         return replace(self, optimizer=OPTIMIZERS.create(usual, options or {}))
 
     def prepare(self) -> "PreparedExperiment":
@@ -183,7 +192,7 @@ class Experiment:
         bound = self.data.bind_space(self)
         if self.resumed is not None and self.resumed.is_file():
             bound = self._bound_as_stored(self.resumed, *bound)
-        return self.prepared_for(*bound)
+        return self.prepare_for(*bound)
 
     def _bound_as_stored(self, path: Path, space: Space, objective: "ObjectiveInfo") -> "tuple[Space, ObjectiveInfo]":
         """Return the space and its objective as the run in a store has them.
@@ -195,12 +204,12 @@ class Experiment:
         if stored is None or space_hash(space.checked) == stored.identity:
             return space, objective
         try:
-            earlier = self.data.bind_space(replace(self, space=self.space.with_everything))
+            earlier = self.data.bind_space(replace(self, space=self.space.with_dropped_parts))
         except SpaceError:
             return space, objective
         return earlier if space_hash(earlier[0].checked) == stored.identity else (space, objective)
 
-    def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
+    def prepare_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
         assert self.optimizer is not None
         chosen = with_fidelity_options(self.optimizer, self.data.fidelity_grid(space, objective))
@@ -221,7 +230,7 @@ class PreparedExperiment:
         """The treatment of hyperparameters; raises InputError if the optimizer cannot search the space."""
         from spacelang.report.run_facts import make_search_coverage
 
-        has_defaults_only = self.experiment.data.has_defaults_only
+        has_defaults_only = self.experiment.data.has_only_default_hyperparameters
         return make_search_coverage(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
 
     @property
@@ -283,7 +292,7 @@ class PreparedExperiment:
             models=models,
         )
 
-    def header(self, terms: StartConditions) -> "RunHeader":
+    def make_run_header(self, terms: StartConditions) -> "RunHeader":
         """Return the header of the run, which identifies it in a store."""
         objective = self.objective
         names = [each.formula for each in objective_names(objective)]
@@ -302,8 +311,8 @@ class PreparedExperiment:
             settings=identifying_settings(objective),
             terms=terms,
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
-            data_options=self.experiment.data.stored_options(self.experiment, objective),
-            asked=self.experiment.command_options,
+            data_options=self.experiment.data.options_to_store(self.experiment, objective),
+            asked=self.experiment.command_line_options,
             equal_seeds=reproducibility_sentence(self.optimizer.plugin, names),
         )
 
@@ -337,23 +346,25 @@ def check_rungs_available(prepared: PreparedExperiment) -> None:
         objective.check_fidelities(rungs(size, optimizer.b, optimizer.eta))
 
 
-def experiment_fields(options: Mapping[str, Any], constraints: "tuple[Constraint, ...]" = ()) -> dict[str, Any]:
+def experiment_fields_from_options(
+    options: Mapping[str, Any], constraints: "tuple[Constraint, ...]" = ()
+) -> dict[str, Any]:
     """Return the fields of `Experiment` that the options of a run decide alone, without its space and its data.
 
     Raises InitialConfigurationError, ArchiveError, and ValueError for an invalid validation or norm.
     """
     from spacelang.ir.validation import parse_validation
 
-    given = {name: each.default for name, each in options_of(RunOptions).items()} | dict(options)
+    given = {name: each.default for name, each in run_options_by_name(RunOptions).items()} | dict(options)
     validate, initial, archive = given["validate"], given["initial"], given["archive"]
     recorded = ExtraMeasurements(tuple(given["metrics"]), given["training_score"], given["predictions"], constraints)
     return {name: given[name] for name in ("seed", "metric", "test", "ensemble")} | {
         "validation": parse_validation(validate) if isinstance(validate, str) else None,
         "recorded": recorded,
-        "initial": None if initial is None else read_initial(initial),
+        "initial": None if initial is None else read_initial_configurations(initial),
         "archive": None if archive is None else open_archive(archive),
         "norm": DistanceNorm(given["archive_norm"]),
-        "options": {name: given[name] for name in options_of(RunOptions)},
+        "options": {name: given[name] for name in run_options_by_name(RunOptions)},
         "resumed": Path(given["store"]) if given["resume"] and given["store"] is not None else None,
     }
 

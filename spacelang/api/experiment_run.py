@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.store import Store
 
 
-def run_steps(
+def run_search_in_steps(
     prepared: PreparedExperiment,
     executor: "Executor",
     *,
@@ -84,7 +84,7 @@ def run_steps(
     return make_result(prepared, outcome, store, terms.initial or (), predictions)
 
 
-run_experiment = run_to_completion(run_steps)
+run_experiment = run_to_completion(run_search_in_steps)
 
 
 def make_result(
@@ -123,9 +123,9 @@ def open_run_store(
 
     place = Path(path)
     make = Store.create if not resume or is_missing_or_empty(place) else Store.open
-    with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
+    with make(place, prepared.make_run_header(terms), durable=not prepared.objective.is_cheap) as store:
         if make is Store.open:
-            given = prepared.experiment.command_options
+            given = prepared.experiment.command_line_options
             store.store_limits({flag: given[flag][0] for flag in LIMIT_FLAGS if flag in given})
         if prepared.experiment.ensemble is not None:
             store.store_ensemble_request(prepared.experiment.ensemble)

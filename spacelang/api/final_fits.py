@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.api.execution import make_executor
+from spacelang.api.executor_settings import make_executor
 from spacelang.errors import PicklableError
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, RefittableObjective
@@ -38,7 +38,7 @@ class FinalFits:
     store: Path | None = None
 
     @property
-    def refittable(self) -> RefittableObjective | None:
+    def refittable_objective(self) -> RefittableObjective | None:
         """The objective if it can fit a pipeline on all rows, otherwise None."""
         objective = self.objective
         return objective if self.form is not None and isinstance(objective, RefittableObjective) else None
@@ -46,11 +46,11 @@ class FinalFits:
     @property
     def has_test_rows(self) -> bool:
         """True if a fitted pipeline can be scored on test rows."""
-        return self.refittable is not None and self.refittable.test_rows > 0
+        return self.refittable_objective is not None and self.refittable_objective.test_rows > 0
 
     def new_executor(self) -> "AbstractContextManager[Executor]":
         """Return a new executor with at most one worker, as a context manager; raises InputError without data."""
-        objective, workers = self.refittable, self.workers
+        objective, workers = self.refittable_objective, self.workers
         if objective is None:
             message = (
                 f"the run minimized the objective `{self.objective.facts.name}`, which has no data to fit a pipeline on"
@@ -59,10 +59,10 @@ class FinalFits:
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
     def fit_best(self, executor: "Executor", answer_time: "RunDeadline | None" = None) -> "FinalFit":
-        """Return the final fit of the best pipeline that can be fitted; the objective must be `refittable`."""
+        """Return the final fit of the best pipeline that can be fitted; `refittable_objective` must not be None."""
         from spacelang.runtime.final_fit import fit_best_pipeline
 
-        objective, limits, form = self.refittable, self.workers.limits, self.form
+        objective, limits, form = self.refittable_objective, self.workers.limits, self.form
         assert objective is not None
         assert form is not None
         found = fit_best_pipeline(
@@ -128,7 +128,7 @@ class RefitError(PicklableError):
     """
 
     def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
-        number, reasons = len(passed_over), failures_text(passed_over)
+        number, reasons = len(passed_over), describe_skipped_trials(passed_over)
         if number == 1:
             message = f"the best pipeline cannot be fitted on all rows: {reasons}"
             if members:
@@ -151,7 +151,7 @@ def check_final_fit(found: "FinalFit") -> "FinalFit":
     if found.skipped:
         message = (
             "the best pipeline cannot be fitted on all rows,"
-            f" trial {found.record.index} is used instead: {failures_text(found.skipped)}"
+            f" trial {found.record.index} is used instead: {describe_skipped_trials(found.skipped)}"
         )
         warnings.warn(message, stacklevel=SHOWN_FRAME)
     return found
@@ -168,7 +168,7 @@ def check_ensemble(found: "Ensemble") -> "Ensemble | None":
         raise RefitError(found.left_out, members=True)
     if found.left_out:
         problem = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
-        warnings.warn(f"{problem}: {failures_text(found.left_out)}", stacklevel=SHOWN_FRAME)
+        warnings.warn(f"{problem}: {describe_skipped_trials(found.left_out)}", stacklevel=SHOWN_FRAME)
     return found
 
 
@@ -180,6 +180,6 @@ def store_test_score(store: Path, finale: "FinalFit") -> None:
         save_unseen_score(store, StoredUnseenScore(finale.record.index, finale.test))
 
 
-def failures_text(passed_over: "Iterable[SkippedTrial]") -> str:
+def describe_skipped_trials(passed_over: "Iterable[SkippedTrial]") -> str:
     """Return one line that lists trials and the reasons why their pipelines could not be fitted."""
     return "; ".join(f"trial {each.record.index}: {each.reason}" for each in passed_over)

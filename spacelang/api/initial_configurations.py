@@ -58,7 +58,7 @@ InitialItem: TypeAlias = InitialConfiguration | InvalidInitialConfigurationFile
 """The result of reading one item: a configuration, or why it is not one."""
 
 
-def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
+def read_initial_configurations(initial: Initial) -> tuple[InitialItem, ...]:
     """Read initial configurations of any space; raise InitialConfigurationError, or TypeError for impossible values."""
     match initial:
         case "default":

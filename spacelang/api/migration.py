@@ -27,8 +27,8 @@ from spacelang.solver.nearest_configuration import NearestMember, drop_keys_with
 from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
+    from spacelang.api.reopened_runs import ReopenedRun
     from spacelang.api.space import Space
-    from spacelang.api.stored_runs import ReopenedRun
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.storage.stored_run import StoredRun
     from spacelang.solver.counting import Structures
@@ -234,9 +234,9 @@ def migrate_run(
 
     The new run has the same optimizer, data and scoring; resume it to continue the search. `renames` are as for
     `migrate_trials`. Raises InputError if no trial is valid, StoreError if the store already exists, and the errors of
-    `ReopenedRun.with_space`.
+    `ReopenedRun.bind_other_space`.
     """
-    bound, objective = finished.with_space(space)
+    bound, objective = finished.bind_other_space(space)
     with Store.read(finished.store) as run:
         migrated = migrate_trials(run, bound.counted, most=most, renames=renames)
         if not migrated.migrated:

@@ -96,12 +96,12 @@ class Predictions:
     table: pd.DataFrame
 
     @property
-    def csv(self) -> str:
+    def csv_text(self) -> str:
         """The table as comma-separated values."""
         return self.table.to_csv(index=False)
 
     @property
-    def document(self) -> dict[str, object]:
+    def json_document(self) -> dict[str, object]:
         """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class.
 
         With several targets, `predictions` has n of them for each target, and there are no probabilities.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, check_ensemble, check_final_fit
-from spacelang.api.options import check_argument_types
-from spacelang.api.several_objectives import check_single_objective, pareto_front_of, record_of_trial
+from spacelang.api.option_checks_and_signatures import check_argument_types
+from spacelang.api.several_objectives import check_single_objective, pareto_front_of, record_of_successful_trial
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
@@ -108,7 +108,7 @@ class Result:
         Raises ValueError if there is no such trial or if it failed, RefitError if the pipeline cannot be fitted, and
         the runtime's InputError without data.
         """
-        return self.final_fits.fit_trial(record_of_trial(self.outcome, trial)).pipeline
+        return self.final_fits.fit_trial(record_of_successful_trial(self.outcome, trial)).pipeline
 
     @property
     def hyperparameters(self) -> str:
@@ -179,7 +179,9 @@ class Result:
     @property
     def passed_over(self) -> "tuple[SkippedTrial, ...]":
         """The better trials whose pipelines could not be fitted on all rows, each with a reason; usually empty."""
-        return () if self.outcome.best is None or self.final_fits.refittable is None else self._final_fit.skipped
+        return (
+            () if self.outcome.best is None or self.final_fits.refittable_objective is None else self._final_fit.skipped
+        )
 
     @property
     def test(self) -> "TestScore | None":
@@ -220,9 +222,9 @@ class Result:
 
         `weight` is the share of all votes. None without an ensemble.
         """
-        from spacelang.api.result_views import ensemble_members
+        from spacelang.api.result_views import ensemble_members_table
 
-        return None if self._fitted_ensemble is None else ensemble_members(self._fitted_ensemble)
+        return None if self._fitted_ensemble is None else ensemble_members_table(self._fitted_ensemble)
 
     @cached_property
     def _fitted_ensemble(self) -> "Ensemble | None":
@@ -335,14 +337,14 @@ class Result:
 
         Raises ValueError for another kind or if there is too little to plot, and ImportError without matplotlib.
         """
-        return self._views.draw(kind, axes)
+        return self._views.draw_plot(kind, axes)
 
     def report(self) -> "InlinePage":
         """Return the page of `spacelang report`: a notebook shows it inline, `save(path)` writes it as one HTML file.
 
         Raises StoreError if the run has a store that cannot be read.
         """
-        return self._views.page()
+        return self._views.html_page()
 
     @property
     def _views(self) -> "ResultViews":
@@ -359,12 +361,12 @@ class Result:
         rows: a trial that has none (see `predictions`) is evaluated again. `intervals=False` leaves them missing.
         Raises SeveralObjectivesError if there are several objectives.
         """
-        from spacelang.api.result_views import held_out_intervals, leaderboard
+        from spacelang.api.result_views import held_out_intervals, leaderboard_table
 
         check_argument_types(count=n)
         check_single_objective(self.objective)
         given = (self.predictions, self.experiment.seed)
-        return leaderboard(
+        return leaderboard_table(
             self.outcome,
             self.objective,
             n,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Intervals: TypeAlias = Mapping[int, tuple[float | None, float | None]]
 
 
-def leaderboard(
+def leaderboard_table(
     outcome: "Outcome", objective: ObjectiveInfo, count: int, intervals_of: "Callable[[list[TrialRecord]], Intervals]"
 ) -> pd.DataFrame:
     """Return the table of `Result.leaderboard`; `intervals_of` returns intervals of losses by trial number."""
@@ -108,7 +108,7 @@ def held_out_intervals(
     return {number: held_out_interval(found, held_out, metric, seed) for number, found in there.items()}
 
 
-def ensemble_members(ensemble: "Ensemble") -> pd.DataFrame:
+def ensemble_members_table(ensemble: "Ensemble") -> pd.DataFrame:
     """Return the table of `Result.ensemble_members`."""
     rows = [
         {
@@ -136,7 +136,7 @@ class ResultViews:
     finale: "FinalFit | None"
     time_note: str
 
-    def draw(self, kind: str | None, axes: "Axes | None") -> "Axes":
+    def draw_plot(self, kind: str | None, axes: "Axes | None") -> "Axes":
         """Draw a plot; see `Result.plot`."""
         from spacelang.report.plots import draw_plot
 
@@ -149,7 +149,7 @@ class ResultViews:
         with self._run_data() as run_data:
             return draw_plot(run_data, kind, axes)
 
-    def page(self) -> InlinePage:
+    def html_page(self) -> InlinePage:
         """Return the page; see `Result.report`."""
         from spacelang.report.page.rendering import render_page_of_run_data
 
@@ -172,7 +172,7 @@ class ResultViews:
     def _write_store(self, path: Path) -> None:
         """Write a store of the run, without predictions."""
         prepared = replace(self.experiment.prepare(), objective=self.objective)
-        header = prepared.header(StartConditions(self.initial))
+        header = prepared.make_run_header(StartConditions(self.initial))
         with closing(Store.create(path, header, durable=False)) as store:
             for record in self.outcome.records:
                 store.append(replace(record, trial=replace(record.trial, predictions=None)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spacelang.api.experiment import EvaluationData, stored_header
-from spacelang.api.options import INTEGER, options_of
+from spacelang.api.option_checks_and_signatures import INTEGER, run_options_by_name
 from spacelang.api.run_options import ResumeOptions, RunOptions, SearchResumeOptions
 from spacelang.api.search_data import DefaultSpace, TabularData
 from spacelang.api.space import Space, SpaceError, parse_for_data
@@ -66,12 +66,12 @@ class ResumableRun:
     is_exhausted: bool
 
     @property
-    def is_table(self) -> bool:
+    def is_tabulation(self) -> bool:
         """True if the run makes a table of losses."""
         return self.header.optimizer == TABULATE
 
     @property
-    def chosen(self) -> str:
+    def space_choice_reason(self) -> str:
         """The reason why the space was chosen, if the user gave no space; otherwise empty."""
         is_unnamed = UNNAMED_SPACE in (self.header.asked or {})
         return f"`{self.header.space}`, as stored in `{self.store}`" if is_unnamed else ""
@@ -81,7 +81,7 @@ class ResumableRun:
         """The column of labels, or several columns; None without rows."""
         return None if uses_loss_table(self.header) else stored_data_options(self.header).target
 
-    def space(self, allow: Iterable[str]) -> Space:
+    def load_space(self, allow: Iterable[str]) -> Space:
         """Return the space. Raises InputError if packages of the run are not allowed, and SpaceError for other errors.
 
         The store may be foreign, so that the user has to allow packages again.
@@ -98,7 +98,7 @@ class ResumableRun:
             options = " ".join(f"--allow {quote_for_shell(name)}" for name in packages)
             raise InputError(what, f"if you trust these packages, add `{options}`") from error
 
-    def data(self, given: str | None) -> str:
+    def data_reference(self, given: str | None) -> str:
         """Return the reference of the data: the given one, or that of the store. Raises DataError if it is unknown."""
         found = readable_data(self.header) if given is None else given
         if found is None:
@@ -136,7 +136,7 @@ class ResumableRun:
         splitter = stored_splitter(self.header) if data.splitter is None else data.splitter
         return replace(data, table=table, group_name=name, splitter=splitter)
 
-    def budget(self, given: ResumeOptions) -> dict[str, Any]:
+    def budget_options(self, given: ResumeOptions) -> dict[str, Any]:
         """Return the options that limit the whole run: the given ones, and the original values of the others.
 
         Limits count from the start of the run. A limit that the run has used up is left out if another one is given.
@@ -144,7 +144,7 @@ class ResumableRun:
         limit is one of the task that is not replaced.
         """
         chosen: dict[str, Any] = {name: given[name] for name in LIMITS if given[name] is not None}
-        if self.is_table:  # a search of a table that has no limit is complete
+        if self.is_tabulation:  # a search of a table that has no limit is complete
             return dict.fromkeys(LIMITS) | chosen
         stored, of_task = self._stored_limits(chosen), _task_limits(self.header)
         limits: dict[str, Any] = dict.fromkeys(LIMITS) | of_task | stored | chosen
@@ -157,8 +157,8 @@ class ResumableRun:
         lasting = used_up if not chosen else [name for name in used_up if name in of_task]
         if lasting:
             used = f"{count_with_noun(self.trials, 'trial')} in {self.seconds:.1f} s"
-            options = options_of(RunOptions)
-            flags = " and ".join(f"`{options[name].flag_of(name)}`" for name in lasting)
+            options = run_options_by_name(RunOptions)
+            flags = " and ".join(f"`{options[name].command_line_flag(name)}`" for name in lasting)
             what = f"the run in `{self.store}` has used up its budget of {flags}: {used}"
             raise StoreError(what, f"allow more: `{self.command}`")
         return limits | dict.fromkeys(used_up)
@@ -184,12 +184,12 @@ class ResumableRun:
                 found.append(name)
         return found
 
-    def options(self, given: ResumeOptions) -> RunOptions:
+    def given_or_stored_options(self, given: ResumeOptions) -> RunOptions:
         """Return the values of all options of a run, by name: those of the store, and those that the user gives."""
         header = self.header
         read = stored_data_options(header)
         stored = _stored_values(header)
-        found = {name: option.default for name, option in options_of(RunOptions).items()} | stored
+        found = {name: option.default for name, option in run_options_by_name(RunOptions).items()} | stored
         found |= {
             "store": self.store,
             "resume": True,
@@ -208,7 +208,7 @@ class ResumableRun:
             "workers": self._workers(stored) if given["workers"] is None else given["workers"],
             "executor": self._executor(stored) if given["executor"] is None else given["executor"],
             "ensemble": self._votes,
-            **self.budget(given),
+            **self.budget_options(given),
         }
         found |= {name: given[name] for name in ("trial_limit", "ensemble") if given[name] is not None}
         return cast(RunOptions, found)
@@ -231,7 +231,7 @@ class ResumableRun:
 
         None if the run had the default number.
         """
-        if self.chosen:
+        if self.space_choice_reason:
             return None if self.votes == DEFAULT_VOTES else self.votes or 0
         return self.votes
 
@@ -304,8 +304,8 @@ def _stored_values(header: RunHeader) -> dict[str, Any]:
     optimizer.
     """
     found = {}
-    for name, option in options_of(RunOptions).items():
-        texts = (header.asked or {}).get(option.flag_of(name).removeprefix("--"))
+    for name, option in run_options_by_name(RunOptions).items():
+        texts = (header.asked or {}).get(option.command_line_flag(name).removeprefix("--"))
         if option.is_stored and option.form == "text" and (texts or (texts is not None and option.default is False)):
             value: Any = texts[0] if texts else True
             if option.check is not None and option.check[0] is INTEGER[0]:
@@ -365,7 +365,7 @@ def _task(header: RunHeader) -> dict[str, Any]:
     return task if isinstance(task, dict) else {}
 
 
-def choose_resumed_space(store: str | PathLike[str] | None, allow: Iterable[str]) -> DefaultSpace | None:
+def stored_default_space(store: str | PathLike[str] | None, allow: Iterable[str]) -> DefaultSpace | None:
     """Return the space in the store of a run that used a default space; None if there is no such store.
 
     The default spaces of another version may differ. Raises SpaceError if the space is invalid for this version.

@@ -12,8 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
-from spacelang.api import options as checks
-from spacelang.api.options import RunOption, options_of
+from spacelang.api import option_checks_and_signatures as checks
+from spacelang.api.option_checks_and_signatures import RunOption, run_options_by_name
 from spacelang.runtime.archives import DistanceNorm
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class BudgetAndSeedOptions(TypedDict, total=False):
     archive_norm: Annotated[str, RunOption(DistanceNorm.L1, "The norm by which the distance of two data sets is "
         "measured, from their meta-features.", "{help} It is `l1` or `l2`.", command=DistanceNorm)]
 
-class BindingOptions(TypedDict, total=False):
+class AllowAndBindOptions(TypedDict, total=False):
     """The packages that a space may use, and the size of the data that it is for."""
 
     allow: Allow
@@ -195,8 +195,8 @@ class ExecutorOptions(TypedDict, total=False):
 
 # ---- the options of each function and command
 
-class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, BudgetAndSeedOptions, BindingOptions, StoreOptions,
-    WorkerOptions, ExecutorOptions, total=False):
+class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, BudgetAndSeedOptions, AllowAndBindOptions,
+    StoreOptions, WorkerOptions, ExecutorOptions, total=False):
     """The options that `search` and the command `run` have in common."""
 
     search_time: SearchTime
@@ -211,7 +211,7 @@ class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, BudgetAndSeed
         "there are 32 votes if no space is given, otherwise none.", (checks.INTEGER[0], "takes the number of votes, "
         "such as 32"), metavar="N", least=0, scope="rows")]
 
-class ProgramOptions(TypedDict, total=False):
+class PythonOnlyOptions(TypedDict, total=False):
     """The options of a search on rows that only a program can give."""
 
     groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "
@@ -229,7 +229,7 @@ class ProgramOptions(TypedDict, total=False):
         "raises, the run ends in order, and the error is raised. Trials of a resumed run are not repeated.",
         check=(checks.is_iterable_of_functions, "takes a list of functions of a finished trial"))]
 
-class SearchOptions(RunOptions, ProgramOptions, total=False):
+class SearchOptions(RunOptions, PythonOnlyOptions, total=False):
     """The options of `search`."""
 
     objective: Annotated["AnyObjective | None", RunOption(None, doc='A function to minimise instead of data, called '
@@ -270,7 +270,7 @@ class ResumeOptions(TypedDict, total=False):
     ensemble: Annotated[int | None, RunOption(None, "The number of votes of the ensemble; 0: none; by default as "
         "before.", check=checks.INTEGER, metavar="N", least=0)]
 
-class SearchResumeOptions(ResumeOptions, ProgramOptions, total=False):
+class SearchResumeOptions(ResumeOptions, PythonOnlyOptions, total=False):
     """The options of the function `resume`."""
 
     data: Annotated[str | None, RunOption(None, doc="The data of the run as it was named, such as a file; only needed "
@@ -280,7 +280,8 @@ class SearchResumeOptions(ResumeOptions, ProgramOptions, total=False):
         "not name it, because it is a lambda, a function inside of another one or of `__main__`.",
         check=(checks.is_scorer, "takes a scorer"))]
 
-class CompareOptions(ScoringOptions, BudgetAndSeedOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
+class CompareOptions(ScoringOptions, BudgetAndSeedOptions, WorkerOptions, AllowAndBindOptions, ReadingOptions,
+    total=False):
     """The options that `compare` and its command have in common."""
 
     repeats: Annotated[int, RunOption(10, "The number of seeds, each with its own split.", "{help}", checks.INTEGER,
@@ -290,7 +291,7 @@ class CompareOptions(ScoringOptions, BudgetAndSeedOptions, WorkerOptions, Bindin
         "new one in `comparisons/`.", "The folder for runs, tables and plots; by default none.",
         (checks.PATH, "takes the path of a folder"), command=Path | None, flag="--output", short="-o", metavar="DIR")]
 
-class TabulateOptions(ReadingOptions, ScoringOptions, BindingOptions, StoreOptions, WorkerOptions, ExecutorOptions,
+class TabulateOptions(ReadingOptions, ScoringOptions, AllowAndBindOptions, StoreOptions, WorkerOptions, ExecutorOptions,
     total=False):
     """The options of the command `tabulate` that are also options of `run`."""
 
@@ -298,7 +299,7 @@ class TabulateOptions(ReadingOptions, ScoringOptions, BindingOptions, StoreOptio
     time: Time
     seed: Seed
 
-class SearchTableOptions(OptimizerOptions, BindingOptions, StoreOptions, WorkerCountAndLimitOptions, total=False):
+class SearchTableOptions(OptimizerOptions, AllowAndBindOptions, StoreOptions, WorkerCountAndLimitOptions, total=False):
     """The options of `search_table`."""
 
     time: Time
@@ -348,15 +349,15 @@ class SearchCVOptions(OptimizerOptions, total=False):
 # ---- what derives from the entries
 
 
-def command_options(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def to_command_line_options(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the options of a run that a store holds, as texts by their flags; a flag without a value has no texts."""
     found = {}
-    for name, option in options_of(RunOptions).items():
+    for name, option in run_options_by_name(RunOptions).items():
         value = values.get(name) if option.is_stored else None
         if option.form == "text" and not isinstance(value, str | int | float):
             continue  # an object of a program, such as a splitter
         if value not in (None, option.default, (), {}):
-            found[option.flag_of(name).removeprefix("--")] = tuple(_texts(value))
+            found[option.command_line_flag(name).removeprefix("--")] = tuple(_texts(value))
     return found
 
 

@@ -9,12 +9,24 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
-from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
-from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields, run_time_limit
+from spacelang.api.executor_settings import choose_number_of_ensemble_votes, unenforced_limits_warning, worker_settings
+from spacelang.api.experiment import (
+    EvaluationData,
+    Experiment,
+    PreparedExperiment,
+    experiment_fields_from_options,
+    run_time_limit,
+)
 from spacelang.api.experiment_run import check_success, run_experiment
-from spacelang.api.options import PATH, accept_options, check_argument, check_argument_types, options_of
+from spacelang.api.option_checks_and_signatures import (
+    PATH,
+    accept_options,
+    check_argument,
+    check_argument_types,
+    run_options_by_name,
+)
 from spacelang.api.result import Result
-from spacelang.api.resuming import ResumableRun, choose_resumed_space, open_resumable_run, uses_loss_table
+from spacelang.api.resuming import ResumableRun, open_resumable_run, stored_default_space, uses_loss_table
 from spacelang.api.row_warnings import row_warnings
 from spacelang.api.run_options import RunOptions, SearchOptions, SearchResumeOptions
 from spacelang.api.search_data import (
@@ -94,7 +106,7 @@ def search(
         data: EvaluationData = make_tabular_data(features, target, select_read_options(options), options)
     else:
         given: Mapping[str, object] = options
-        refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
+        refused = {name: given[name] for name, each in run_options_by_name(RunOptions).items() if each.scope in REFUSED}
         others = {
             "features": features,
             "target": target,
@@ -124,11 +136,11 @@ def search_on_data(
     `chosen` is the reason for the space if the user named none. The best pipeline takes what `features` are. The call
     began at `started` (`perf_counter`), from which its time counts.
     """
-    votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
+    votes = choose_number_of_ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
     seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]
     of_search = parse_duration(of_search) if isinstance(of_search, str) else of_search
     budget, workers = Budget(of_search, trials, seconds), worker_settings(loaded, options)
-    described = experiment_fields(options, measured) | {"ensemble": votes}
+    described = experiment_fields_from_options(options, measured) | {"ensemble": votes}
     experiment = Experiment(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
@@ -214,7 +226,7 @@ def _space_and_reason(
         message = "give a space: without data, none can be chosen by default"
         raise ValueError(message)  # noqa: TRY004 - no argument has a wrong type
     allowed = tuple(allow)
-    usual = choose_resumed_space(resumed, allowed) or choose_default_space(data.table, allowed, bind)
+    usual = stored_default_space(resumed, allowed) or choose_default_space(data.table, allowed, bind)
     return usual.space, usual.reason
 
 
@@ -323,19 +335,19 @@ def resume(
     started = perf_counter()
     check_argument("store", store, (PATH, "takes the path of a file"))
     found = open_resumable_run(Path(fspath(store)), [name for name in AGAIN if options[name] is not None])
-    if found.is_table or uses_loss_table(found.header):
+    if found.is_tabulation or uses_loss_table(found.header):
         what = f"the run in `{found.store}` searched a table of losses, which only the command line can resume"
         raise StoreError(what, f"resume the run with `{found.command}`")
     values = cast(
         SearchOptions,
-        {name: option.default for name, option in options_of(SearchOptions).items()}
+        {name: option.default for name, option in run_options_by_name(SearchOptions).items()}
         | dict(options)
-        | found.options(options),
+        | found.given_or_stored_options(options),
     )
-    space = found.space(options["allow"])
+    space = found.load_space(options["allow"])
     data = found.add_stored_row_information(_data(found, features, target, options, values))
     rows = data.table.features if isinstance(data, TabularData) and features is None else features
-    return search_on_data(space, data, values, chosen=found.chosen, features=rows, started=started)
+    return search_on_data(space, data, values, chosen=found.space_choice_reason, features=rows, started=started)
 
 
 def _data(
@@ -347,7 +359,7 @@ def _data(
 
     if features is not None:
         return make_tabular_data(features, target, select_read_options(values), values)
-    reference = found.data(options["data"])
+    reference = found.data_reference(options["data"])
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)
     return TabularData(load_dataset(reference, found.target_column, select_read_options(values)), reference=reference)

@@ -23,10 +23,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
-from spacelang.api.execution import trial_limits, unenforced_limits_warning
+from spacelang.api.executor_settings import trial_limits, unenforced_limits_warning
 from spacelang.api.experiment import Experiment, make_budget
-from spacelang.api.initial_configurations import read_initial
-from spacelang.api.options import accept_options, options_of, with_parameters_section
+from spacelang.api.initial_configurations import read_initial_configurations
+from spacelang.api.option_checks_and_signatures import accept_options, run_options_by_name, with_parameters_section
 from spacelang.api.run_options import SearchCVOptions
 from spacelang.api.search_data import TabularData
 from spacelang.api.sklearn_search import (
@@ -183,14 +183,14 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             while run.has_time_left and (asked := search.ask()):
                 for fidelity, group in groupby(asked, key=lambda each: each.request.fidelity):
                     self._evaluate_group([*group], fidelity, evaluate_candidates)
-        run.check_successes(self._get_scorers()[0])
+        run.warn_of_failed_trials(self._get_scorers()[0])
 
     def _evaluate_group(self, asked: list[Suggestion], fidelity: int | None, evaluate_candidates: Any) -> None:
         run, began = self._run, perf_counter()
         rows = min(fidelity or run.training_size, run.training_size)
         results = evaluate_candidates(
             [each.configuration.to_dict() for each in asked],
-            cv=self._checked_cv_orig if rows == run.training_size else run.splits_on(rows),
+            cv=self._checked_cv_orig if rows == run.training_size else run.splits_with_training_rows(rows),
             more_results={RESOURCE_COLUMN: [rows] * len(asked)},
         )
         seconds, scores = (perf_counter() - began) / len(asked), optimized_scores(results, self.refit)[-len(asked) :]
@@ -218,7 +218,8 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int, groups: Any) -> "SklearnSearchState":
         options = {
-            name: each.check_value(name, getattr(self, name)) for name, each in options_of(SearchCVOptions).items()
+            name: each.check_value(name, getattr(self, name))
+            for name, each in run_options_by_name(SearchCVOptions).items()
         }
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
@@ -241,7 +242,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
                 seed=seed,
                 metric=self._metric_name(space),
                 workers=WorkerSettings(max(1, ceil(effective_n_jobs(self.n_jobs) / len(splits)))),
-                initial=None if self.initial is None else read_initial(self.initial),
+                initial=None if self.initial is None else read_initial_configurations(self.initial),
             )
             prepared = experiment.with_optimizer(self.optimizer, self.optimizer_options).prepare()
         except InputError as error:

@@ -50,7 +50,7 @@ def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def pipeline_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal]]:
+def first_and_further_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal]]:
     """Return the first goal (None: not given) and the further goals of a task, for a search on data.
 
     Raises InputError if a goal is a number that the user's own function returns.
@@ -64,7 +64,7 @@ def pipeline_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal
     return goal, further
 
 
-def check_returned_goals(space: Space, objective: ObjectiveInfo) -> None:
+def check_objective_returns_goals(space: Space, objective: ObjectiveInfo) -> None:
     """Raise InputError if the task has goals in quotes that are not those of an objective of the user's own class."""
     wanted = () if space.task is None else space.task.function_goals
     returned = {each.formula for each in objective_names(objective) or (objective.metric,)}
@@ -105,7 +105,7 @@ class TabularData(EvaluationData):
             return bound, self._objective(replace(experiment, space=bound))
         return bound, objective.with_bound_space(bound.checked)
 
-    def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
+    def options_to_store(self, experiment: Experiment, objective: ObjectiveInfo) -> Mapping[str, str]:
         """Return the source of the rows, the targets, the test rows, the read options, and what a program gave.
 
         A program may give splits, groups, weights, and a scorer, which is stored if it can be named.
@@ -117,7 +117,7 @@ class TabularData(EvaluationData):
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
         from spacelang.runtime.scoring.stored_scorers import scorer_as_text
 
-        table, dataset = self.table, aim.dataset if isinstance(aim, DataObjective) else None
+        table, dataset = self.table, objective.dataset if isinstance(objective, DataObjective) else None
         test, share = experiment.test, test_share_or_none(experiment.test)
         file = str(test) if share is None and isinstance(test, str | PathLike) else None
         given = DataOptions(target_names(table.target), share, table.reading, self.reference, file).as_texts
@@ -127,7 +127,7 @@ class TabularData(EvaluationData):
         named = {} if scorer is None else {SCORER_SETTING: scorer}
         return given | serialize_splits_and_relations(splits, table, self.group_name) | named
 
-    def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
+    def table_with_row_relations(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
         """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
 
         A given validation takes precedence over that of the table, and that over the task.
@@ -168,7 +168,7 @@ class TabularData(EvaluationData):
 
         space, seed = experiment.space, experiment.seed
         task = space.task
-        goal, further_goals = (None, ()) if task is None else pipeline_goals(task)
+        goal, further_goals = (None, ()) if task is None else first_and_further_goals(task)
         check_no_abstract_operators(space.checked.root)
         kind = task_kind(space.checked.root)
         if isinstance(self.table.target, pd.DataFrame):
@@ -176,7 +176,7 @@ class TabularData(EvaluationData):
             if experiment.ensemble is not None:
                 what = "an ensemble cannot predict several targets: voting in scikit-learn supports only one"
                 raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
-        related, validation = self.related_table(experiment)
+        related, validation = self.table_with_row_relations(experiment)
         test = read_test_rows(experiment.test, self.table)
         table, others = split_off_test_rows(related, test, kind, seed, time_column(validation))
         metric = experiment.metric
@@ -316,10 +316,10 @@ class BlackBoxData(EvaluationData):
         scale = make_loss_scale(self.scale)
         return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, goals=goals)
 
-    def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> FidelitySchedule | None:
+    def fidelity_grid(self, space: Space, objective: ObjectiveInfo) -> FidelitySchedule | None:
         """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
-        known = self.fidelities or fidelities_if_several(aim)
-        return super().fidelity_grid(space, aim) if known is None else fidelity_grid(validate_fidelities(known))
+        known = self.fidelities or fidelities_if_several(objective)
+        return super().fidelity_grid(space, objective) if known is None else fidelity_grid(validate_fidelities(known))
 
 
 def bind_without_data(space: Space) -> Space:
@@ -340,7 +340,7 @@ def _artificial_objective(space: Space, reference: str, given_names: list[str]) 
 def _check_own_objective(space: Space, objective: Objective, given_names: list[str]) -> Objective:
     name = objective.facts.name
     _refuse_settings(name, given_names)
-    check_returned_goals(space, objective)
+    check_objective_returns_goals(space, objective)
     measured = {bound.name for bound in objective.bounds}
     unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
     if unmeasured:
@@ -372,9 +372,9 @@ def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
     return found
 
 
-def fidelities_if_several(aim: ObjectiveInfo) -> tuple[int, ...] | None:
+def fidelities_if_several(objective: ObjectiveInfo) -> tuple[int, ...] | None:
     """Return the fidelities of an objective, or None if it declares fewer than two."""
-    found: tuple[int, ...] = getattr(aim, "fidelities", ())
+    found: tuple[int, ...] = getattr(objective, "fidelities", ())
     return found if len(found) > 1 else None
 
 

@@ -67,7 +67,7 @@ def pareto_front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[Tria
     return pareto_front(outcome.records, objective.training_size)
 
 
-def record_of_trial(outcome: "Outcome", trial: int) -> "TrialRecord":
+def record_of_successful_trial(outcome: "Outcome", trial: int) -> "TrialRecord":
     """Return the record of the trial with the number `trial`; raises ValueError if there is none, or if it failed."""
     found = next((each for each in outcome.records if each.index == trial), None)
     if found is None or found.trial.loss is None:

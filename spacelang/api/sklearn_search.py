@@ -20,7 +20,7 @@ from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED_PREFIX, FunctionGoal
 from spacelang.ir.trial import Trial
-from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, options_of
+from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, non_default_options
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import allowed_prefix_length, order_by_groups_or_times, stratified_order
@@ -132,7 +132,7 @@ class SklearnSearchState:
             self.best_score = score
             self.reserve = self.costs.fit_seconds(trial, None)
 
-    def splits_on(self, rows: int) -> FixedSplitter:
+    def splits_with_training_rows(self, rows: int) -> FixedSplitter:
         """Return the splits with nested subsets of `rows` training rows, stratified for classification.
 
         The subsets consist of whole groups, or of the latest rows, if the rows have groups or an order in time.
@@ -163,7 +163,7 @@ class SklearnSearchState:
             return None
         return -score if self.prepared.objective.metric.name.startswith(NEGATED_PREFIX) else 1 - score
 
-    def check_successes(self, judge: Scorer) -> None:
+    def warn_of_failed_trials(self, judge: Scorer) -> None:
         """Warn if some trials, scored by `judge`, failed; raises ValueError if all failed or none was evaluated."""
         if self.failed == 0 < self.evaluated:
             return
@@ -223,7 +223,7 @@ def task_splitter(space: Space, seed: int) -> Any:
     Raises ValueError for one that names a column, which scikit-learn would treat as a feature.
     """
     validation = None if space.task is None else space.task.validation
-    if validation is not None and options_of(validation):
+    if validation is not None and non_default_options(validation):
         problem = (
             f"`validate {describe_validation(validation)}` names a column, which scikit-learn would use as a feature"
         )

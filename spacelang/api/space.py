@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.analysis.diagnostic_collector import NO_CONTEXT, check_bindings
 from spacelang.api.compilation import CompilationError, compile_with_target
-from spacelang.api.options import check_argument_types, describe_value
+from spacelang.api.option_checks_and_signatures import check_argument_types, describe_value
+from spacelang.deprecation import renamed_attributes
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.errors import PicklableError
@@ -50,6 +51,7 @@ class SpaceError(PicklableError):
         self.diagnostics = diagnostics
 
 
+@renamed_attributes(with_everything="with_dropped_parts")
 @dataclass(frozen=True, eq=False, repr=False)
 class Space(CachedPropertyMixin):
     """A checked space; `warnings` are diagnostics that do not prevent its use.
@@ -111,7 +113,7 @@ class Space(CachedPropertyMixin):
         return _check_source(self.source, replace(self.surroundings, bindings=bindings, columns=known))
 
     @property
-    def with_everything(self) -> "Space":
+    def with_dropped_parts(self) -> "Space":
         """The space with all that is dropped when it is bound to data, as spacelang 0.2 bound it."""
         surroundings = replace(self.surroundings, keeps_all=True)
         return self if self.source is None else _check_for_data(self.source, surroundings)

@@ -91,7 +91,7 @@ class ComparisonDataset:
         if (positive := positive_class_of(objective)) is not None:
             remarks.append(positive.description)
         for each in entered:
-            check_rungs_available(replace(prepared.experiment, optimizer=each).prepared_for(space, objective))
+            check_rungs_available(replace(prepared.experiment, optimizer=each).prepare_for(space, objective))
         return EvaluationCriteria(
             objective.facts,
             objective.metric.formula,
@@ -119,7 +119,7 @@ class ComparisonDataset:
         if not (isinstance(data, TabularData) and isinstance(test, float)):
             return judged.facts
         kind = task_kind(self.experiment.space.checked.root)
-        table, validation = data.related_table(self.experiment)
+        table, validation = data.table_with_row_relations(self.experiment)
         seen, _ = split_off_test_rows(table, test, kind, seed, time_column(validation))
         dataset = check_and_encode_labels(seen, kind)
         return make_data_facts(self.label, dataset.features, dataset.original_labels)
@@ -140,7 +140,7 @@ class ComparisonDataset:
 
     def _prepare(self, optimizer: NestedPlugin, seed: int) -> PreparedExperiment:
         experiment = replace(self.experiment, optimizer=optimizer, seed=seed)
-        return experiment.prepare() if experiment.data.has_rows else experiment.prepared_for(*self._space_and_objective)
+        return experiment.prepare() if experiment.data.has_rows else experiment.prepare_for(*self._space_and_objective)
 
     @cached_property
     def _space_and_objective(self) -> "tuple[Space, ObjectiveInfo]":

@@ -8,9 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from spacelang.api.execution import worker_settings
-from spacelang.api.experiment import Experiment, experiment_fields, make_budget
-from spacelang.api.options import TEXT, RunOption, accept_options, check_argument, check_argument_types
+from spacelang.api.executor_settings import worker_settings
+from spacelang.api.experiment import Experiment, experiment_fields_from_options, make_budget
+from spacelang.api.option_checks_and_signatures import (
+    TEXT,
+    RunOption,
+    accept_options,
+    check_argument,
+    check_argument_types,
+)
 from spacelang.api.run_options import CompareOptions, target_column_or_columns
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
@@ -121,7 +127,9 @@ def compare(
     # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
     budget = make_budget(loaded, options["time"], options["trials"]).with_merged_time_limits()
     workers = worker_settings(loaded, options)
-    make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields(options))
+    make_experiment = partial(
+        Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields_from_options(options)
+    )
     seeds = tuple(range(seed, seed + repeats))
     read, target_column = select_read_options(options), target_column_or_columns(options["target_column"])
     datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)

@@ -7,10 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.execution import worker_settings
-from spacelang.api.experiment import EvaluationData, Experiment, experiment_fields, run_time_limit
+from spacelang.api.executor_settings import worker_settings
+from spacelang.api.experiment import EvaluationData, Experiment, experiment_fields_from_options, run_time_limit
 from spacelang.api.experiment_run import check_success, run_experiment
-from spacelang.api.options import accept_options
+from spacelang.api.option_checks_and_signatures import accept_options
 from spacelang.api.result import Result
 from spacelang.api.run_options import SearchTableOptions
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
@@ -67,7 +67,9 @@ def search_table(
     data = load_evaluation_data(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
     budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])
     workers = worker_settings(loaded, options)
-    experiment = Experiment(space=loaded, data=data, budget=budget, workers=workers, **experiment_fields(options))
+    experiment = Experiment(
+        space=loaded, data=data, budget=budget, workers=workers, **experiment_fields_from_options(options)
+    )
     prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
     first, store, listener = prepared.initial_configurations(), options["store"], options["listener"]
     crew = prepared.make_executor()
@@ -83,11 +85,11 @@ class LossTableData(EvaluationData):
     reference: str | None = None  # The table as `--data` names it
 
     @property
-    def has_defaults_only(self) -> bool:
+    def has_only_default_hyperparameters(self) -> bool:
         """True if the table has only pipelines with default hyperparameters."""
-        return self.table.has_defaults_only
+        return self.table.has_only_default_hyperparameters
 
-    def stored_options(self, experiment: Experiment, aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - alike for all
+    def options_to_store(self, experiment: Experiment, objective: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - alike for all
         """Return the options that a store keeps of the data: the path of the table."""
         from spacelang.runtime.data.read_options import DataOptions
 
@@ -106,11 +108,11 @@ class LossTableData(EvaluationData):
         bound = bind_sizes(space, table.metadata.symbols)
         return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
 
-    def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
+    def make_executor(self, objective: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
         """Return an executor whose workers take the recorded seconds."""
-        assert isinstance(aim, Evaluator)
+        assert isinstance(objective, Evaluator)
         # Simulated workers need no process, so there is one even if `workers` is 0.
-        return SimulatedExecutor(aim.evaluate, workers=max(workers.count, 1))
+        return SimulatedExecutor(objective.evaluate, workers=max(workers.count, 1))
 
 
 def load_evaluation_data(

@@ -9,8 +9,8 @@ from spacelang.cli._process import (
     BAD_INPUT,
     FILES_HELP,
     INTERRUPTED,
-    CommandStart,
-    limited_imports,
+    CommandStartTime,
+    check_limits_for_imports,
     open_closed_streams,
     redirect_to_null,
     sanitize_streams,
@@ -25,7 +25,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
-    CommandStart.record(is_process=arguments is None)
+    CommandStartTime.record(is_process=arguments is None)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     if open_closed_streams():
         print("warning: the standard output is closed, so nothing is printed to it", file=sys.stderr)
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             # A file name or a limited terminal cannot end a command by a character that cannot be encoded.
             stream.reconfigure(errors="backslashreplace")
-    with sanitize_streams(), sigterm_as_interrupt(), limited_imports():
+    with sanitize_streams(), sigterm_as_interrupt(), check_limits_for_imports():
         status = _status(arguments)
     # At exit Python collects garbage several times; skipping all imported objects saves a sixth of a short command.
     gc.freeze()
@@ -48,9 +48,9 @@ def _status(arguments: Sequence[str] | None) -> int:
     """
     status: int
     try:
-        from spacelang.cli._app import run
+        from spacelang.cli._app import run_command_line
 
-        status = run(sys.argv[1:] if arguments is None else arguments)
+        status = run_command_line(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         _flush_stdout()

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from spacelang import __version__
-from spacelang.cli._output import exit_with_diagnostics, fail, print_error
+from spacelang.cli._output import exit_with_diagnostics, exit_with_error, print_error
 from spacelang.cli._process import BAD_INPUT, COMPLETION_VARIABLE, WRONG_USAGE
 
 _MODULES: Final = {
@@ -42,16 +42,16 @@ HEADINGS: Final = (
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
-def run(arguments: Sequence[str]) -> int:
+def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return the exit status.
 
     Only the module of the named command is imported. All modules are imported if all commands are listed, or if the
     name is unknown and a similar one is looked for.
     """
     if COMPLETION_VARIABLE in os.environ:
-        from spacelang.cli.completion import complete
+        from spacelang.cli.completion import print_completions
 
-        return complete(typer.main.get_command(_build_app(COMMANDS)))
+        return print_completions(typer.main.get_command(_build_app(COMMANDS)))
     # Other modules are imported only to list all commands, or to suggest one for a misspelled name.
     named = [name for name in arguments[:1] if name in COMMANDS]
     command = typer.main.get_command(_build_app(named or COMMANDS))
@@ -211,9 +211,9 @@ def _option_group(group: Any, command: str) -> tuple[list[Parameter], Callable[[
         return [*signature(kind).parameters.values()], lambda values: kind(**{each: values.pop(each) for each in names})
     if not is_typeddict(group):
         return [], lambda _: None
-    from spacelang.cli._run_options import parameters, take_option_values
+    from spacelang.cli._run_options import command_parameters, pop_option_values
 
-    return [*parameters(group, command)], partial(take_option_values, group)
+    return [*command_parameters(group, command)], partial(pop_option_values, group)
 
 
 def _exit_for_missing_library(error: ImportError) -> None:
@@ -224,7 +224,7 @@ def _exit_for_missing_library(error: ImportError) -> None:
         MissingLibraryError(error.name) if isinstance(error, ModuleNotFoundError) and error.name in CORE else error
     )
     if isinstance(missing, MissingLibraryError):
-        fail(missing.message, missing.help, status=BAD_INPUT)
+        exit_with_error(missing.message, missing.help, status=BAD_INPUT)
 
 
 def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool) -> None:
@@ -247,12 +247,14 @@ def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool)
         case SpaceError() | CompilationError():
             exit_with_diagnostics(error.diagnostics, as_json=as_json)
         case BindingError() | UnknownPluginError() | OptionError() | MetricError() | ReadOptionsError():
-            fail(error.message, error.help, status=WRONG_USAGE)
+            exit_with_error(error.message, error.help, status=WRONG_USAGE)
         case StoreError(differences=(_, _, *_)) if store is not None:
-            fail(f"`{store}` contains a run with other settings", error.help, status=BAD_INPUT, notes=error.differences)
+            exit_with_error(
+                f"`{store}` contains a run with other settings", error.help, status=BAD_INPUT, notes=error.differences
+            )
         case StoreError() if store is None:
-            fail(error.message, error.help, status=BAD_INPUT, notes=error.differences)
+            exit_with_error(error.message, error.help, status=BAD_INPUT, notes=error.differences)
         case InputError():
-            fail(error.message, error.help, status=BAD_INPUT)
+            exit_with_error(error.message, error.help, status=BAD_INPUT)
         case _:
             return

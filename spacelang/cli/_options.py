@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._output import fail, print_diagnostics, print_note
+from spacelang.cli._output import exit_with_error, print_diagnostics, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.files import os_error_text
@@ -104,9 +104,11 @@ def parse_bindings(pairs: list[str] | None) -> dict[str, int]:
     for pair in pairs or ():
         name, equals, number = (part.strip() for part in pair.partition("="))
         if not equals or not name:
-            fail(f"`--bind {pair}` is not of the form NAME=NUMBER", "write for example `--bind n_features=30`")
+            exit_with_error(
+                f"`--bind {pair}` is not of the form NAME=NUMBER", "write for example `--bind n_features=30`"
+            )
         if name in found:
-            fail(f"`--bind` gives `{name}` twice")
+            exit_with_error(f"`--bind` gives `{name}` twice")
         is_whole = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
         found |= check_bindings({name: int(number) if is_whole else number})
     return found
@@ -129,7 +131,7 @@ class StoredPipelineOptions:
     ] = None
 
 
-def load(reference: str, options: SpaceOptions) -> "Space":
+def load_checked_space(reference: str, options: SpaceOptions) -> "Space":
     """Read and check a space, print its warnings to standard error, and return it; raises SpaceError for errors."""
     space = load_without_sizes(reference, options)
     print_unbound_sizes(space)
@@ -140,7 +142,7 @@ def load_without_sizes(reference: str, options: SpaceOptions) -> "Space":
     """Return a space like `load`, without a note on the sizes of data that are not bound."""
     from spacelang.api.space import SpaceError, load_source
 
-    source = read_space(reference)
+    source = read_space_source(reference)
     if isinstance(source, Diagnostic):
         raise SpaceError((source,))
     space = load_source(source, options.allow or (), parse_bindings(options.bind))
@@ -156,7 +158,7 @@ def print_unbound_sizes(*spaces: "Space") -> None:
         print_note(f"{names} may be arbitrarily large; give a number with `--bind {unbound[0]}=…`")
 
 
-def read_space(reference: str) -> "Source | Diagnostic":
+def read_space_source(reference: str) -> "Source | Diagnostic":
     """Read the source of a space: a path, the name of a bundled space, or `-` for standard input.
 
     Returns a diagnostic if it cannot be read.
@@ -183,17 +185,19 @@ def read_standard_input() -> bytes:
     from spacelang.syntax.sources import MAX_JSON_BYTES
 
     if sys.stdin is None:
-        fail("the standard input is closed", "pipe a space in, or give the path of a file")
+        exit_with_error("the standard input is closed", "pipe a space in, or give the path of a file")
     try:
         return sys.stdin.buffer.read(MAX_JSON_BYTES + 1)
     except OSError as error:
-        fail(f"cannot read the standard input: {os_error_text(error)}", status=BAD_INPUT)
+        exit_with_error(f"cannot read the standard input: {os_error_text(error)}", status=BAD_INPUT)
 
 
-def refuse_shared_input(*references: str) -> None:
+def refuse_repeated_standard_input(*references: str) -> None:
     """End the program if two arguments are the standard input, which can be read only once."""
     if references.count(STANDARD_INPUT) > 1:
-        fail("`-` is given twice, but the standard input can be read only once", "write one of the two to a file")
+        exit_with_error(
+            "`-` is given twice, but the standard input can be read only once", "write one of the two to a file"
+        )
 
 
 HELP: Final = "write one JSON object, as `spacelang sample` prints it"
@@ -213,20 +217,20 @@ def read_configuration(path: str) -> dict[str, object]:
     shown = "the standard input" if path == "-" else f"`{path}`"
     if path != "-" and not is_text and _is_special_file(Path(path)):
         remedy = "pipe the file into the command: the path `-` stands for the standard input"
-        fail(f"cannot read {shown}: it is not a regular file", remedy, status=BAD_INPUT)
+        exit_with_error(f"cannot read {shown}: it is not a regular file", remedy, status=BAD_INPUT)
     try:
         content = sys.stdin.read if path == "-" else partial(Path(path).read_text, encoding="utf-8-sig")
         text = path if is_text else content()
         return dict(Configuration.from_json(text))
     except UnicodeDecodeError as error:
-        fail(f"{shown} is not text in UTF-8 (byte {error.start + 1})", status=BAD_INPUT)
+        exit_with_error(f"{shown} is not text in UTF-8 (byte {error.start + 1})", status=BAD_INPUT)
     except OSError as error:
-        fail(f"cannot read {shown}: {os_error_text(error)}", status=BAD_INPUT)
+        exit_with_error(f"cannot read {shown}: {os_error_text(error)}", status=BAD_INPUT)
     except RecursionError:
-        fail(f"{shown} is not a configuration: it is nested too deeply", HELP, status=BAD_INPUT)
+        exit_with_error(f"{shown} is not a configuration: it is nested too deeply", HELP, status=BAD_INPUT)
     except (ValueError, TypeError) as error:
         message = str(error)
-        fail(f"{shown} is not a configuration: {message[:1].lower()}{message[1:]}", HELP, status=BAD_INPUT)
+        exit_with_error(f"{shown} is not a configuration: {message[:1].lower()}{message[1:]}", HELP, status=BAD_INPUT)
 
 
 def _is_special_file(path: Path) -> bool:

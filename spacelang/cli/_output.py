@@ -51,7 +51,7 @@ def print_json(document: object) -> None:
     print(text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))
 
 
-def fail(
+def exit_with_error(
     message: str,
     help: str | None = None,  # noqa: A002
     *,
@@ -73,7 +73,7 @@ def print_note(message: str, help: str = "") -> None:  # noqa: A002
     _print_titled("note", 36, replace_unprintable(message), help)
 
 
-def warn(sentence: str) -> None:
+def print_warning(sentence: str) -> None:
     """Print a warning to standard error."""
     _print_titled("warning", 33, sentence)
 
@@ -89,15 +89,15 @@ def _print_titled(
         print(f"  = note: {replace_unprintable(note)}", file=sys.stderr)
 
 
-def check_output_is_new(output: Path) -> None:
+def exit_if_output_exists(output: Path) -> None:
     """End the program if the output file exists, or its folder does not."""
     if output.exists():
-        fail(f"`{output}` already exists", "choose another file with `-o`, or remove the existing one")
+        exit_with_error(f"`{output}` already exists", "choose another file with `-o`, or remove the existing one")
     if not output.parent.is_dir():
-        fail(f"cannot write `{output}`: the folder `{output.parent}` does not exist")
+        exit_with_error(f"cannot write `{output}`: the folder `{output.parent}` does not exist")
 
 
-def write_new(output: Path, content: str | bytes) -> None:
+def write_new_file(output: Path, content: str | bytes) -> None:
     """Write a new file. Ends the program if the file exists by now, or cannot be written."""
     # Mode "x" never overwrites, even if another process has created the file since it was checked.
     with exit_on_write_error(output), output.open("xb") as file:
@@ -105,7 +105,7 @@ def write_new(output: Path, content: str | bytes) -> None:
         file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
 
 
-def overwrite(output: Path, text: str, *, own: str = "", own_name: str = "") -> None:
+def overwrite_file(output: Path, text: str, *, own: str = "", own_name: str = "") -> None:
     """Write a text to a file, and replace an existing file.
 
     Ends the program if the file cannot be written, or if it is `own`, the file from which the text was made.
@@ -113,7 +113,7 @@ def overwrite(output: Path, text: str, *, own: str = "", own_name: str = "") -> 
     """
     with exit_on_write_error(output):
         if own and output.is_file() and Path(own).is_file() and output.samefile(own):
-            fail(f"`{output}` is {own_name}, which is not overwritten", "choose another file with `-o`")
+            exit_with_error(f"`{output}` is {own_name}, which is not overwritten", "choose another file with `-o`")
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
@@ -123,7 +123,7 @@ def exit_on_write_error(output: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        fail(f"cannot write `{output}`: {os_error_text(error)}")
+        exit_with_error(f"cannot write `{output}`: {os_error_text(error)}")
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def exit_on_value_error() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        fail(str(error))
+        exit_with_error(str(error))
 
 
 def exclusion_document(excluded: "ExclusionReason") -> dict[str, object]:
@@ -162,9 +162,9 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
     for pair in pairs or ():
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            fail(f"`--set {pair}` is not of the form NAME=VALUE", "write `--set NAME=VALUE`")
+            exit_with_error(f"`--set {pair}` is not of the form NAME=VALUE", "write `--set NAME=VALUE`")
         if name.strip() in found:
-            fail(f"the option `{name.strip()}` is given twice")
+            exit_with_error(f"the option `{name.strip()}` is given twice")
         found[name.strip()] = value.strip()
     return found
 
@@ -174,7 +174,7 @@ def configure_plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:
     return plugins.configure(plugins.load(name), parse_settings(pairs))
 
 
-def list_plugins(plugins: Any, chosen: str | None, *, command: str, as_json: bool) -> None:
+def print_plugins(plugins: Any, chosen: str | None, *, command: str, as_json: bool) -> None:
     """Print a line for each plug-in, or the plug-in `chosen` with its options and defaults.
 
     JSON output always has the options. `command` is the name of the calling command, for messages. Raises

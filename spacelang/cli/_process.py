@@ -113,7 +113,7 @@ def sanitize_streams() -> Iterator[None]:
 
 
 @contextmanager
-def ignore_closed_reader() -> Iterator[None]:
+def ignore_closed_output_pipe() -> Iterator[None]:
     """Let the block finish its work even if the reader of the standard output goes away (`… | head`)."""
     stream = sys.stdout
     if isinstance(stream, SanitizedStream):
@@ -130,7 +130,7 @@ def unsanitized_stream(stream: TextIO) -> TextIO:
     return cast(TextIO, getattr(stream, "raw", stream))
 
 
-def print_file_text(text: str) -> None:
+def print_file_content(text: str) -> None:
     """Write the text of a file to the standard output, unchanged unless that is a terminal."""
     (sys.stdout if sys.stdout.isatty() else unsanitized_stream(sys.stdout)).write(text)
 
@@ -148,7 +148,7 @@ def seconds_since_process_start() -> float:
     return max(age, 0.0)
 
 
-class CommandStart:
+class CommandStartTime:
     """The start of the current command, as a reading of `time.perf_counter`."""
 
     seconds: float | None = None
@@ -251,9 +251,9 @@ class _LimitedImports:
 
 
 @contextmanager
-def limited_imports() -> Iterator[None]:
+def check_limits_for_imports() -> Iterator[None]:
     """Have imports in the block raise InputError if the limits are too small; use one thread if they are tight."""
-    space, files = soft_limits()
+    space, files = address_space_and_open_file_limits()
     tight = max(MIN_ADDRESS_SPACE.values()) + THREAD_ADDRESS_SPACE * (os.cpu_count() or 1)
     if space >= tight and files >= MIN_OPEN_FILES:
         yield
@@ -269,7 +269,7 @@ def limited_imports() -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-def soft_limits() -> tuple[float, float]:
+def address_space_and_open_file_limits() -> tuple[float, float]:
     """Return how many bytes of address space and how many open files this process may have; infinite if unlimited."""
     try:
         import resource

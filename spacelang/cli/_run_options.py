@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spacelang.api.options import RunOption, options_of
+from spacelang.api.option_checks_and_signatures import RunOption, run_options_by_name
 from spacelang.api.run_options import CompareOptions, ReadingOptions, RunOptions
 from spacelang.cli._options import parse_bindings
 from spacelang.cli._output import parse_settings
@@ -24,10 +24,10 @@ READERS: Final[dict[str, Callable[[Any], Any]]] = {
 """The function of each form that reads the value of an option; None is the value of one that is not given."""
 
 
-def parameters(group: Any, command: str) -> Iterator[Parameter]:
+def command_parameters(group: Any, command: str) -> Iterator[Parameter]:
     """Yield the parameters of a command for a group of options; options that exist only in Python are left out."""
     annotated: Any = Annotated  # because a type checker accepts no values as types
-    for name, option in options_of(group).items():
+    for name, option in run_options_by_name(group).items():
         if option.help:
             kind = _command_type(option, group.__annotations__[name].__origin__)
             default = option.default if option.form == "text" else None
@@ -38,7 +38,7 @@ def parameters(group: Any, command: str) -> Iterator[Parameter]:
 def make_typer_parameter(name: str, option: RunOption, command: str = "") -> Any:
     """Return the parameter of typer for an option."""
     return typer.Option(
-        *filter(None, (option.short, option.flag_of(name))),
+        *filter(None, (option.short, option.command_line_flag(name))),
         metavar=option.metavar,
         min=option.least,
         autocompletion=option.complete,
@@ -54,9 +54,9 @@ def _command_type(option: RunOption, kind: Any) -> Any:
     return kind if kind in (int, bool, int | None) else str | None
 
 
-def take_option_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
+def pop_option_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of a group from the arguments of a command; return their values as in Python."""
-    return {name: READERS[each.form](given.pop(name)) for name, each in options_of(group).items() if each.help}
+    return {name: READERS[each.form](given.pop(name)) for name, each in run_options_by_name(group).items() if each.help}
 
 
 def _names(listed: str) -> list[str]:
@@ -66,7 +66,7 @@ def _names(listed: str) -> list[str]:
     return [name.strip() for name in next(rows, []) if name.strip()]
 
 
-def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
+def parse_read_options(reading: ReadingOptions) -> "ReadOptions | None":
     """Return the read options, or None if none is given. Raises ReadOptionsError if an option is invalid."""
     from spacelang.runtime.data.read_options import select_read_options
 
@@ -75,11 +75,11 @@ def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
 
 # ---- single options of other commands
 
-SeedOption = Annotated[int, make_typer_parameter("seed", options_of(RunOptions)["seed"], "sample")]
+SeedOption = Annotated[int, make_typer_parameter("seed", run_options_by_name(RunOptions)["seed"], "sample")]
 SetOption = Annotated[
-    list[str] | None, make_typer_parameter("set", options_of(RunOptions)["optimizer_options"], "compile")
+    list[str] | None, make_typer_parameter("set", run_options_by_name(RunOptions)["optimizer_options"], "compile")
 ]
-AllowOption = Annotated[list[str] | None, make_typer_parameter("allow", options_of(RunOptions)["allow"])]
+AllowOption = Annotated[list[str] | None, make_typer_parameter("allow", run_options_by_name(RunOptions)["allow"])]
 TargetColumnsOption = Annotated[
-    list[str] | None, make_typer_parameter("target_column", options_of(CompareOptions)["target_column"])
+    list[str] | None, make_typer_parameter("target_column", run_options_by_name(CompareOptions)["target_column"])
 ]

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from spacelang.cli._output import (
     exit_on_value_error,
-    fail,
+    exit_with_error,
     print_diagnostics,
     print_error,
     print_json,
     print_note,
+    print_warning,
     should_use_colours,
-    warn,
 )
-from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, CommandStart, unsanitized_stream
+from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, CommandStartTime, unsanitized_stream
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
     from spacelang.api import Result, Space
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
-    from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
+    from spacelang.api.run_options import AllowAndBindOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.validation import Validation
     from spacelang.report.run_facts import FinalWorkResult, RunFacts, StartingPoints
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.run_deadline import RunDeadline
 
 
-def load_space(space: str, options: "BindingOptions") -> "Space":
+def load_space_of_run(space: str, options: "AllowAndBindOptions") -> "Space":
     """Return the space of a run, which is bound to the data later; raises SpaceError if the space has errors."""
     from spacelang.api import load_for_data
 
@@ -46,7 +46,7 @@ def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "
     return load_evaluation_data(data, target_column, select_read_options(options))
 
 
-def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
+def warn_of_useless_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
     """Warn of columns that look useless for learning, except those by which the validation splits the rows."""
     from spacelang.api.search_data import TabularData
     from spacelang.ir.validation import excluded_columns
@@ -55,7 +55,7 @@ def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validat
     if isinstance(data, TabularData):
         used = excluded_columns(validation or (None if space.task is None else space.task.validation))
         for warning in column_warnings(data.table.features, used):
-            warn(replace_unprintable(warning))
+            print_warning(replace_unprintable(warning))
 
 
 def choose_space(space: str | None, read: "Callable[[], EvaluationData]", options: "RunOptions") -> "tuple[Space, str]":
@@ -65,19 +65,19 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
     read, and the reason is printed. The reason of a named space is empty.
     """
     if space is not None:
-        return load_space(space, options), ""
-    from spacelang.api.resuming import choose_resumed_space
+        return load_space_of_run(space, options), ""
+    from spacelang.api.resuming import stored_default_space
     from spacelang.api.search_data import TabularData, choose_default_space, default_space_note
 
     if not isinstance(data := read(), TabularData):
-        fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
-    resumed = choose_resumed_space(options["store"] if options["resume"] else None, options["allow"])
+        exit_with_error("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
+    resumed = stored_default_space(options["store"] if options["resume"] else None, options["allow"])
     usual = resumed or choose_default_space(data.table, options["allow"], options["bind"])
     print_note(default_space_note(usual.reason))
     return usual.space, usual.reason
 
 
-def prepare(experiment: "Experiment") -> "PreparedExperiment":
+def prepare_experiment(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.experiment import check_rungs_available
     from spacelang.api.row_warnings import row_warnings
@@ -87,7 +87,7 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
     for message in row_warnings(prepared):
-        warn(replace_unprintable(message))
+        print_warning(replace_unprintable(message))
     check_rungs_available(prepared)
     check_supports_several_objectives(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:
@@ -122,13 +122,13 @@ def parse_validation_option(validate: str | None) -> "Validation | None":
 def require_store_for_resume(options: "StoreOptions") -> None:
     """End the program if a run is to be resumed, and no store is named."""
     if options["resume"] and options["store"] is None:
-        fail("`--resume` needs the store of a run", "name the store: `--store RUN.db --resume`")
+        exit_with_error("`--resume` needs the store of a run", "name the store: `--store RUN.db --resume`")
 
 
 def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> None:
     """Limit this process to one thread if it will fork workers; call it before imports of libraries with threads."""
     if workers > 0 and executor is None:
-        from spacelang.api.execution import use_one_thread
+        from spacelang.api.executor_settings import use_one_thread
 
         use_one_thread()
 
@@ -137,18 +137,20 @@ def checked_worker_settings(
     space: "Space", options: "Mapping[str, object]", *, is_table: bool = False
 ) -> "WorkerSettings":
     """Return the settings of the workers; ends the program for contradictions, and warns of unenforced limits."""
-    from spacelang.api.execution import unenforced_limits_warning, worker_settings
+    from spacelang.api.executor_settings import unenforced_limits_warning, worker_settings
 
     with exit_on_value_error():
         workers = worker_settings(space, options)
     if is_table:
         if workers.limits.trial_bytes is not None:
-            warn("memory is not limited: a table does not record the memory of trials")
+            print_warning("memory is not limited: a table does not record the memory of trials")
         return workers
     if workers.isolate and workers.count == 0 and workers.executor is None:
-        fail("`--isolate` needs worker processes, and `--workers 0` has none", "leave out one of the two options")
+        exit_with_error(
+            "`--isolate` needs worker processes, and `--workers 0` has none", "leave out one of the two options"
+        )
     if (ignored := unenforced_limits_warning(workers)) is not None:
-        warn(ignored)
+        print_warning(ignored)
     return workers
 
 
@@ -170,7 +172,7 @@ def run_search(
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with ExitStack() as stack:
-        if (answer_time := prepared.make_run_deadline(CommandStart.read())) is not None:
+        if (answer_time := prepared.make_run_deadline(CommandStartTime.read())) is not None:
             stack.enter_context(answer_time)
         crew = stack.enter_context(closing(prepared.make_executor(forks=True)))
         place = options["store"] or reserve_default_path(prepared.space.name, datetime.now())
@@ -234,7 +236,7 @@ def _starting_points(found: "Result") -> "StartingPoints | None":
     return StartingPoints(points, experiment.budget, experiment.workers.count, processors)
 
 
-def print_answer(
+def print_summary_and_next_steps(
     found: "Result", facts: "RunFacts", after: "FinalWorkResult | None" = None, data: str | None = None
 ) -> None:
     """Print the short answer of a run, with the next steps on `data`, as the user named it."""
@@ -257,14 +259,14 @@ def print_answer(
     print_summary(outcome, facts, Console(highlight=False), after or NO_FINAL_WORK, steps)
 
 
-def print_comments(*lines: str) -> None:
+def print_code_comments(*lines: str) -> None:
     """Print an empty line and then comments, below printed code."""
     print()
     for line in lines:
-        print_comment(line)
+        print_code_comment(line)
 
 
-def print_comment(line: str) -> None:
+def print_code_comment(line: str) -> None:
     """Print one comment line below printed code, so that the whole output can be run as it is."""
     print_code(f"# {replace_unprintable(line)}")
 
@@ -298,28 +300,28 @@ def is_loss_table(data: str) -> bool:
 
 def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
     """End the program if an option is given that has an effect only on rows, while the data has none."""
-    from spacelang.api.options import options_of
+    from spacelang.api.option_checks_and_signatures import run_options_by_name
     from spacelang.api.run_options import RunOptions
 
     is_known, unused = is_loss_table(data), [] if not target_column else ["--target-column"]
-    for name, option in options_of(RunOptions).items():
-        flag, value = option.flag_of(name), given[name]
+    for name, option in run_options_by_name(RunOptions).items():
+        flag, value = option.command_line_flag(name), given[name]
         if option.scope == "rows" and value is not None:
             source = "a table of losses" if is_known else f"`{data}`"
             instead = "give the data set from which the table was made, instead of the table"
             help_text = instead if is_known else "give data"
             needed = "predictions" if name == "ensemble" else "rows"
-            fail(f"`{flag}` needs {needed}, but {source} has none", help_text)
+            exit_with_error(f"`{flag}` needs {needed}, but {source} has none", help_text)
         if value and (option.scope in {"scores", "reading"} or (option.scope == "workers" and is_known)):
             unused.append(flag)
     if unused and is_known:
         help_text = "its trials were evaluated before; make another table with `spacelang tabulate`"
-        fail(f"`{unused[0]}` has no effect on a table of losses", help_text)
+        exit_with_error(f"`{unused[0]}` has no effect on a table of losses", help_text)
     if unused:
-        fail(f"`{unused[0]}` has no effect on `{data}`", f"`{data}` has no rows; leave the option out")
+        exit_with_error(f"`{unused[0]}` has no effect on `{data}`", f"`{data}` has no rows; leave the option out")
 
 
-def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
+def print_result_without_rows(found: "Result", *, as_json: bool, with_code: bool) -> int:
     """Print the result of a search without rows and return the exit status."""
     from spacelang.bench.tables.objective import TableObjective
     from spacelang.report.run_document import run_json_document
@@ -333,7 +335,9 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
         source = f"Losses come from `{objective.facts.name}`; nothing was fitted."
         if table is not None:
             source = f"Losses come from the table `{table.name}`; all times are recorded ones."
-        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, source)))))
+        print_summary_and_next_steps(
+            found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, source))))
+        )
         if with_code and found.best_configuration is not None and table is not None:
             _print_pipeline(found, found.best_configuration, table.metadata.seed)
     if outcome.ended == "interrupted":
@@ -353,6 +357,6 @@ def _print_pipeline(found: "Result", configuration: "Configuration", seed: int |
     except BuildError as error:
         print_error(error.message, error.help)
         return
-    print_comments("the best pipeline (not fitted, because a table of losses has no rows to fit on):")
+    print_code_comments("the best pipeline (not fitted, because a table of losses has no rows to fit on):")
     print()
     print_code(text)

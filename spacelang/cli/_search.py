@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._output import print_error, print_json
-from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, ignore_closed_reader, unsanitized_stream
-from spacelang.cli._run_steps import make_run_facts, print_answer, print_code, print_comments
+from spacelang.cli._process import (
+    BAD_INPUT,
+    INTERRUPTED,
+    NOTHING_SUCCEEDED,
+    ignore_closed_output_pipe,
+    unsanitized_stream,
+)
+from spacelang.cli._run_steps import make_run_facts, print_code, print_code_comments, print_summary_and_next_steps
 from spacelang.report.run_facts import FinalWorkResult
 
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     SpaceChoice = Callable[[Callable[[], EvaluationData]], tuple[Space, str]]
 
 
-def search(
+def search_and_print_result(
     choose_space: "SpaceChoice",
     data: str,
     target_column: str | tuple[str, ...] | None,
@@ -44,8 +50,8 @@ def search(
     of a resumed run.
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
-    from spacelang.api.execution import ensemble_votes
-    from spacelang.api.experiment import Experiment, experiment_fields, make_budget
+    from spacelang.api.executor_settings import choose_number_of_ensemble_votes
+    from spacelang.api.experiment import Experiment, experiment_fields_from_options, make_budget
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     optimizer, settings = options["optimizer"], options["optimizer_options"]
@@ -53,10 +59,10 @@ def search(
     steps.parse_validation_option(options["validate"])
     if optimizer is not None:
         OPTIMIZERS.create(optimizer, settings or {})  # report mistakes before anything is loaded
-    described = experiment_fields(options)
+    described = experiment_fields_from_options(options)
     read = cache(lambda: complete(steps.load_data(data, target_column, options)))
     loaded, chosen = choose_space(read)
-    votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
+    votes = choose_number_of_ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
     if without := steps.has_no_rows(data):
         steps.refuse_row_options(data, target_column, options)
     else:
@@ -64,15 +70,15 @@ def search(
     workers = steps.checked_worker_settings(loaded, options, is_table=steps.is_loss_table(data))
     budget = make_budget(loaded, seconds, options["trials"], of_search)
     rows = read()
-    steps.warn_of_columns(rows, loaded, described["validation"])
+    steps.warn_of_useless_columns(rows, loaded, described["validation"])
     experiment = Experiment(
         space=loaded, data=rows, workers=workers, budget=budget, chosen=chosen, **(described | {"ensemble": votes})
     ).with_optimizer(optimizer, settings)
-    prepared = steps.prepare(experiment)
+    prepared = steps.prepare_experiment(experiment)
     # Even if nobody reads the output any more, the best pipeline is still fitted and scored.
-    with ignore_closed_reader(), steps.run_search(prepared, options) as (found, crew, answer_time):
+    with ignore_closed_output_pipe(), steps.run_search(prepared, options) as (found, crew, answer_time):
         if without:
-            return steps.print_result(found, as_json=as_json, with_code=with_code)
+            return steps.print_result_without_rows(found, as_json=as_json, with_code=with_code)
         return FinishedSearch(data, found, crew, answer_time).fit_and_print_result(as_json=as_json, with_code=with_code)
 
 
@@ -100,7 +106,7 @@ class FinishedSearch:
         return self.found.objective
 
     @cached_property
-    def facts(self) -> "RunFacts":
+    def run_facts(self) -> "RunFacts":
         """The facts of the run that its summary needs besides the outcome."""
         return make_run_facts(self.found, self.objective.preparation.description_sentence)
 
@@ -113,7 +119,7 @@ class FinishedSearch:
             self._print_json(finale, ensemble)
             return status
         outcome = self.found.outcome
-        if finale is None and outcome.best is not None and not self.facts.objectives:
+        if finale is None and outcome.best is not None and not self.run_facts.objectives:
             notes = ("interrupted: the final fit was skipped", *notes)
         if ensemble is not None and ensemble.members and self.objective.bounds:
             notes = (
@@ -124,7 +130,9 @@ class FinishedSearch:
         is_limited = time is not None and time.is_enforced and outcome.ended != "interrupted"
         left = time.seconds_left if time is not None and is_limited else None
         start = None if time is None else time.costs.preceding_seconds
-        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left, start), self.data)
+        print_summary_and_next_steps(
+            self.found, self.run_facts, FinalWorkResult(finale, ensemble, notes, left, start), self.data
+        )
         if with_code:
             self._print_code(finale, ensemble)
         return status
@@ -133,8 +141,8 @@ class FinishedSearch:
         from spacelang.report.run_document import ensemble_document, run_json_document
 
         time_note = "; ".join(each.note for each in (finale, ensemble) if each is not None and each.note)
-        vote = None if ensemble is None else ensemble_document(ensemble, self.facts.metric)
-        print_json(run_json_document(self.found.outcome, self.facts, finale, vote, time_note))
+        vote = None if ensemble is None else ensemble_document(ensemble, self.run_facts.metric)
+        print_json(run_json_document(self.found.outcome, self.run_facts, finale, vote, time_note))
 
     def _final_fit(self) -> "tuple[FinalFit | None, int]":
         """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
@@ -145,7 +153,7 @@ class FinishedSearch:
         outcome, limits = self.found.outcome, self.found.experiment.workers.limits
         if outcome.ended == "interrupted" or outcome.best is None:
             return None, INTERRUPTED if outcome.ended == "interrupted" else NOTHING_SUCCEEDED
-        if self.facts.objectives:
+        if self.run_facts.objectives:
             return None, 0
         try:
             finale = fit_best_pipeline(
@@ -181,15 +189,17 @@ class FinishedSearch:
         shown = best if finale is None or finale.record is None else finale.record
         if shown is None:
             return
-        if self.facts.objectives:
-            print_comments(f"the code of one of these pipelines: spacelang export {self.found.store} --rank 1 -o …")
+        if self.run_facts.objectives:
+            print_code_comments(
+                f"the code of one of these pipelines: spacelang export {self.found.store} --rank 1 -o …"
+            )
             return
-        print_comments(f"the pipeline of trial {shown.index}:")
+        print_code_comments(f"the pipeline of trial {shown.index}:")
         print()
         print_code(pipeline_module_source(self.objective.make_pipeline(shown.trial.request.configuration)))
         self._print_fit_line()
         if ensemble is not None and ensemble.members:
-            print_comments(describe_ensemble(ensemble.choice), describe_member_weights(ensemble.members))
+            print_code_comments(describe_ensemble(ensemble.choice), describe_member_weights(ensemble.members))
             print()
             print_code(pipeline_module_source(make_unfitted_vote(self.objective, ensemble.members), ENSEMBLE_NAME))
             self._print_fit_line(ENSEMBLE_NAME)
@@ -206,7 +216,7 @@ class FinishedSearch:
         unused = replace(reading, drop_columns=(*reading.drop_columns, *splits))
         code = fit_statement(self.data, self.objective.dataset.target_columns, name, unused)
         if code is not None:
-            print_comments(f"to fit it: {code}")
+            print_code_comments(f"to fit it: {code}")
 
     # ---- the ensemble
 

@@ -10,10 +10,10 @@ from spacelang.cli._options import (
     SpacesArgument,
     display_name_of_space,
     parse_bindings,
-    read_space,
-    refuse_shared_input,
+    read_space_source,
+    refuse_repeated_standard_input,
 )
-from spacelang.cli._output import fail, print_diagnostics, print_json
+from spacelang.cli._output import exit_with_error, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.terminal_cells import replace_unprintable
@@ -32,11 +32,11 @@ def check_command(
     """
     from spacelang.analysis import CheckContext, check
 
-    refuse_shared_input(*spaces)
+    refuse_repeated_standard_input(*spaces)
     surroundings = CheckContext(parse_bindings(options.bind), frozenset(options.allow or ()))
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
-        source = read_space(reference)
+        source = read_space_source(reference)
         found[display_name_of_space(reference)] = (
             (source,) if isinstance(source, Diagnostic) else check(source, surroundings).diagnostics
         )
@@ -71,5 +71,5 @@ def explain_command(code: Annotated[str, typer.Argument(metavar="CODE", help="A 
     if wanted not in KINDS:
         near = nearest_name(wanted, KINDS)
         suggestion = f"did you mean `{near}`? " if near else ""
-        fail(f"unknown diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
+        exit_with_error(f"unknown diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
     typer.echo(f"{KINDS[wanted].severity}[{wanted}]\n\n{explain_code(wanted)}")

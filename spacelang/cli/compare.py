@@ -12,7 +12,7 @@ from spacelang.api.run_options import CompareOptions, complete_optimizers
 from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import exit_on_value_error, print_diagnostics, print_error, print_json, print_note
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE, unsanitized_stream
-from spacelang.cli._run_steps import checked_worker_settings, load_space
+from spacelang.cli._run_steps import checked_worker_settings, load_space_of_run
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def command(
     time, trials, folder = options["time"], options["trials"], options["folder"]
     _check_usage(optimizers, time, options["validate"], data)
     select_read_options(options)
-    loaded = load_space(space, options)
+    loaded = load_space_of_run(space, options)
     print_diagnostics(loaded.warnings)
     with exit_on_value_error():
         make_budget(loaded, time, trials)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, TargetOption, load
-from spacelang.cli._output import configure_plugin, fail, overwrite, print_json, warn
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, TargetOption, load_checked_space
+from spacelang.cli._output import configure_plugin, exit_with_error, overwrite_file, print_json, print_warning
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption, SetOption
 from spacelang.diagnostics.terminal_cells import replace_unprintable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GROUP = ("Compile a space", 2)
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """The output formats of a compiled space."""
 
     JSON = "json"
@@ -38,7 +38,7 @@ def compile_command(
     set_: SetOption = None,
     options: SpaceOptions,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
-    format_: Annotated[Format, typer.Option("--format", "-f", help="The output format.")] = Format.TEXT,
+    format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="The output format.")] = OutputFormat.TEXT,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail if the target can only approximate the space.")
     ] = False,
@@ -56,9 +56,9 @@ def compile_command(
     from spacelang.targets._lowering import compiled_document
 
     chosen = configure_plugin(TARGETS, target, set_)
-    loaded = load(space, options)
+    loaded = load_checked_space(space, options)
     form = compile_with_target(target, chosen, loaded.counted, strict=strict)
-    if format_ is Format.JSON:
+    if format_ is OutputFormat.JSON:
         found = compiled_document(target, loaded.checked, form, asdict(chosen), loaded.bound)
         # For a terminal, special characters are written as JSON escapes, so that every text can be read back.
         text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
@@ -68,24 +68,24 @@ def compile_command(
         # The name of a space may be that of its file, which may have control characters.
         print("\n".join(map(replace_unprintable, text.split("\n"))))
     else:
-        overwrite(output, text + "\n", own=space, own_name="the space itself")
+        overwrite_file(output, text + "\n", own=space, own_name="the space itself")
 
 
-def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:
-    from spacelang.api.compilation import code_length_warning, python_module
+def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: OutputFormat, space: "Space") -> str:
+    from spacelang.api.compilation import code_length_warning, python_module_source
     from spacelang.targets._lowering import SourceForm, TextFileForm
 
-    if format_ is Format.DOT:
+    if format_ is OutputFormat.DOT:
         return str(lowered.form.to_dot())
-    if format_ is Format.PYTHON:
+    if format_ is OutputFormat.PYTHON:
         if not isinstance(lowered.form, SourceForm):
-            fail(
+            exit_with_error(
                 f"the target `{target}` has no output in Python",
                 "the formats of this target are `json`, `text` and `dot`",
             )
         if too_long := code_length_warning(lowered, space.checked):
-            warn(too_long)
-        return python_module(target, lowered, space.checked)
+            print_warning(too_long)
+        return python_module_source(target, lowered, space.checked)
     lines = ["how the target represents the space:"] if lowered.report else []
     for entry in lowered.report:
         lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.lines_text}: {entry.message}")
@@ -124,13 +124,13 @@ def verify_command(
     from spacelang.targets import TARGETS
 
     chosen = configure_plugin(TARGETS, target, set_)
-    loaded = load(space, options)
+    loaded = load_checked_space(space, options)
     try:
         found = verify(
             compile_with_target(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed, draws=draws
         )
     except SamplingFailedError as error:
-        fail(str(error), error.remedy, status=BAD_INPUT)
+        exit_with_error(str(error), error.remedy, status=BAD_INPUT)
     if json:
         print_json(_document(target, found))
     else:

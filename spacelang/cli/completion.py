@@ -30,7 +30,7 @@ def command(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="`bash`
     raise typer.Exit(_run_completion(None, f"source_{shell}"))
 
 
-def complete(commands: Any) -> int:
+def print_completions(commands: Any) -> int:
     """Print the completions of the command line that a shell has put into the environment; return the exit status."""
     return _run_completion(commands, os.environ[COMPLETION_VARIABLE])
 

@@ -9,13 +9,13 @@ from spacelang.cli._options import (
     JsonOption,
     SpaceInputArgument,
     SpaceOptions,
-    load,
+    load_checked_space,
     read_configuration,
-    refuse_shared_input,
+    refuse_repeated_standard_input,
 )
 from spacelang.cli._output import (
     exclusion_document,
-    fail,
+    exit_with_error,
     print_exclusion,
     print_json,
     print_keys_without_meaning,
@@ -39,8 +39,8 @@ def contains_command(
 
     Example: `spacelang contains credit.space mine.json`
     """
-    refuse_shared_input(space, configuration)
-    loaded = load(space, options)
+    refuse_repeated_standard_input(space, configuration)
+    loaded = load_checked_space(space, options)
     given = read_configuration(configuration)
     excluded, unused = loaded.exclusion(given), loaded.keys_without_meaning(given)
     if json:
@@ -65,12 +65,12 @@ def why_not_command(
 
     Example: `spacelang why-not credit.space mine.json`
     """
-    refuse_shared_input(space, configuration)
-    loaded, given = load(space, options), read_configuration(configuration)
+    refuse_repeated_standard_input(space, configuration)
+    loaded, given = load_checked_space(space, options), read_configuration(configuration)
     try:
         found = loaded.nearest(given)
     except ValueError as error:
-        fail(str(error), status=BAD_INPUT)
+        exit_with_error(str(error), status=BAD_INPUT)
     if json:
         print_json(_document(found))
     elif not found.reasons:

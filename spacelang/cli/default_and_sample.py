@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load
-from spacelang.cli._output import fail, print_json
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load_checked_space
+from spacelang.cli._output import exit_with_error, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption
 
@@ -21,7 +21,7 @@ def default_command(
 
     Example: `spacelang default blds_table1`
     """
-    print_json(load(space, options).default().to_dict())
+    print_json(load_checked_space(space, options).default().to_dict())
 
 
 def sample_command(
@@ -45,9 +45,9 @@ def sample_command(
 
     from spacelang.sampling.sampler import Sampler, SamplingFailedError
 
-    loaded = load(space, options)
+    loaded = load_checked_space(space, options)
     try:
         for configuration in Sampler(loaded.counted, advised=advised).configurations(count, default_rng(seed)):
             print_json(configuration.to_dict())
     except SamplingFailedError as error:
-        fail(str(error), error.remedy, status=BAD_INPUT)
+        exit_with_error(str(error), error.remedy, status=BAD_INPUT)

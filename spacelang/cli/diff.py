@@ -14,7 +14,7 @@ from spacelang.cli._options import (
     display_name_of_space,
     load_without_sizes,
     print_unbound_sizes,
-    refuse_shared_input,
+    refuse_repeated_standard_input,
 )
 from spacelang.cli._output import print_json, should_use_colours
 from spacelang.cli._process import BAD_INPUT
@@ -42,7 +42,7 @@ def command(
     """
     from spacelang.serialization.difference import compare_spaces
 
-    refuse_shared_input(first, second)
+    refuse_repeated_standard_input(first, second)
     one, other = (load_without_sizes(reference, options) for reference in (first, second))
     print_unbound_sizes(one, other)
     first, second = map(display_name_of_space, (first, second))

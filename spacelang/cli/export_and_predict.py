@@ -8,13 +8,13 @@ import typer
 
 from spacelang.api.run_options import ReadingOptions, target_column_or_columns
 from spacelang.cli._options import JsonOption, RunArgument, StoredPipelineOptions
-from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
-from spacelang.cli._process import print_file_text
-from spacelang.cli._run_options import AllowOption, TargetColumnsOption, read_options_if_given
+from spacelang.cli._output import exit_if_output_exists, exit_with_error, print_json, print_note, write_new_file
+from spacelang.cli._process import print_file_content
+from spacelang.cli._run_options import AllowOption, TargetColumnsOption, parse_read_options
 from spacelang.cli._run_steps import limit_threads_before_fork
 
 if TYPE_CHECKING:
-    from spacelang.api.stored_runs import ReopenedRun
+    from spacelang.api.reopened_runs import ReopenedRun
     from spacelang.runtime.ensembles.construction import EnsembleSelection
     from spacelang.runtime.history import TrialRecord
 
@@ -61,23 +61,23 @@ def export_command(
     Example: `spacelang export runs/credit-20260131-120000.db -o pipeline.py`
     """
     if output.suffix not in SUFFIXES:
-        fail(f"unknown file type: `{output.name}`", f"the name must end in {' or '.join(SUFFIXES)}")
-    check_output_is_new(output)
+        exit_with_error(f"unknown file type: `{output.name}`", f"the name must end in {' or '.join(SUFFIXES)}")
+    exit_if_output_exists(output)
     check_single_or_ensemble(found)
     if output.suffix != CODE:
         limit_threads_before_fork()
-    from spacelang.api.stored_runs import reopen_run
+    from spacelang.api.reopened_runs import reopen_run
     from spacelang.runtime.ensembles.construction import EnsembleSelection
 
-    then = read_options_if_given(reading)
+    then = parse_read_options(reading)
     finished = reopen_run(
         run, data=data, target=target_column_or_columns(target_column), test=test, reading=then, allow=allow or ()
     )
-    chosen = select_trials(finished, found)
-    origin = provenance(finished, chosen, found)
+    chosen = select_trial_or_ensemble(finished, found)
+    origin = provenance_lines(finished, chosen, found)
     needed = finished.restricted_to_used_columns(chosen)
     made = _exported(needed, chosen, origin, output)
-    write_new(output, made.content)
+    write_new_file(output, made.content)
     if json:
         if isinstance(chosen, EnsembleSelection):
             members = [each.record.index for each in chosen.members]
@@ -149,17 +149,19 @@ def _skops_model(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelecti
 def check_single_or_ensemble(options: "StoredPipelineOptions") -> None:
     """End the program if the options ask for a single pipeline and for an ensemble at once."""
     if options.votes is not None and not options.ensemble:
-        fail("`--votes` needs `--ensemble`", "add `--ensemble`")
+        exit_with_error("`--votes` needs `--ensemble`", "add `--ensemble`")
     if options.rank is not None and options.ensemble:
-        fail("`--rank` and `--ensemble` exclude each other", "leave one of them out")
+        exit_with_error("`--rank` and `--ensemble` exclude each other", "leave one of them out")
 
 
-def select_trials(finished: "ReopenedRun", options: "StoredPipelineOptions") -> "TrialRecord | EnsembleSelection":
+def select_trial_or_ensemble(
+    finished: "ReopenedRun", options: "StoredPipelineOptions"
+) -> "TrialRecord | EnsembleSelection":
     """Return the trial of the given rank, or the trials of the ensemble. Raises InputError if the run has none."""
     return finished.select_ensemble(options.votes) if options.ensemble else finished.trial_of_rank(options.rank)
 
 
-def provenance(
+def provenance_lines(
     finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", options: "StoredPipelineOptions"
 ) -> list[str]:
     """Return lines that say where a pipeline comes from.
@@ -199,7 +201,7 @@ def print_provenance(finished: "ReopenedRun", lines: list[str]) -> None:
     """Print the lines of `provenance` as notes, and a note for each library whose version has changed since the run."""
     for line in lines:
         print_note(line)
-    for version_change in finished.version_changes:
+    for version_change in finished.library_version_changes:
         print_note(f"{version_change}: predictions may differ because of this change")
 
 
@@ -236,19 +238,19 @@ def predict_command(
     Example: `spacelang predict runs/credit-20260131-120000.db --data new.csv -o predictions.csv`
     """
     if output is not None:
-        check_output_is_new(output)
+        exit_if_output_exists(output)
     check_single_or_ensemble(found)
     limit_threads_before_fork()
     from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows, share_of_fitted_rows
-    from spacelang.api.stored_runs import reopen_run
+    from spacelang.api.reopened_runs import reopen_run
     from spacelang.report.trial_results import document_of_test_score, format_named_test_score_with_interval
     from spacelang.runtime.pipelines import PipelineInput
 
-    given = read_options_if_given(reading)
+    given = parse_read_options(reading)
     then = None if fitted_on is None else given
     target = target_column_or_columns(target_column)
     finished = reopen_run(run, data=fitted_on, target=target, test=test, reading=then, allow=allow or ())
-    chosen = select_trials(finished, found)
+    chosen = select_trial_or_ensemble(finished, found)
     needed = finished.restricted_to_used_columns(chosen)
     objective, reading_now = needed.objective, given or finished.reading.applicable_to(data)
     rows = load_new_rows(data, objective.dataset, reading_now, finished.columns_unused_by(needed))
@@ -256,18 +258,18 @@ def predict_command(
     predicted = predict_rows(fitted, rows)
     score = score_rows(fitted, rows, objective) if needed.is_metric_known else None
     if output is not None:
-        write_new(output, predicted.csv)
+        write_new_file(output, predicted.csv_text)
     if json:
         scored = None if score is None else {"metric": objective.metric.formula, **document_of_test_score(score)}
-        print_json({"file": None if output is None else str(output), **predicted.document, "score": scored})
+        print_json({"file": None if output is None else str(output), **predicted.json_document, "score": scored})
     elif output is None:
-        print_file_text(predicted.csv)
+        print_file_content(predicted.csv_text)
     if score is not None:
         print_note(
             f"on the {score.rows} rows with a label: {format_named_test_score_with_interval(score, objective.metric)}"
         )
         if seen := share_of_fitted_rows(rows, objective.dataset):
             print_note(f"the pipeline was fitted to {100 * seen:.0f} % of these rows, so this score is optimistic")
-    print_provenance(finished, provenance(finished, chosen, found)[:-1])  # `show` and `export` list the versions
+    print_provenance(finished, provenance_lines(finished, chosen, found)[:-1])  # `show` and `export` list the versions
     if rows.ignored_columns:
         print_note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.ignored_columns)}")

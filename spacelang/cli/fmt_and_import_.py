@@ -13,11 +13,11 @@ from spacelang.cli._options import (
     STANDARD_INPUT,
     SpacesArgument,
     read_standard_input,
-    refuse_shared_input,
+    refuse_repeated_standard_input,
     standard_input_source,
 )
-from spacelang.cli._output import fail, overwrite, print_diagnostics, print_error, should_use_colours
-from spacelang.cli._process import BAD_INPUT, print_file_text
+from spacelang.cli._output import exit_with_error, overwrite_file, print_diagnostics, print_error, should_use_colours
+from spacelang.cli._process import BAD_INPUT, print_file_content
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.files import os_error_text, replace_atomically
@@ -56,8 +56,8 @@ def fmt_command(
     Example: `spacelang fmt credit.space --diff`
     """
     if check + diff + stdout > 1:
-        fail("`--check`, `--diff` and `--stdout` exclude each other", "give only one of these options")
-    refuse_shared_input(*spaces)
+        exit_with_error("`--check`, `--diff` and `--stdout` exclude each other", "give only one of these options")
+    refuse_repeated_standard_input(*spaces)
     if not (check or diff or stdout):
         _refuse_bundled(spaces)
     status = 0
@@ -71,7 +71,7 @@ def fmt_command(
         elif diff:
             _print_difference(layout)
         elif stdout or layout.path is None:
-            print_file_text(layout.text)
+            print_file_content(layout.text)
         elif not _write(layout, layout.path):
             status = BAD_INPUT
     if status:
@@ -84,7 +84,7 @@ def _refuse_bundled(spaces: list[str]) -> None:
     for reference in spaces:
         if reference in bundled_names():
             help_ = f"print it with `spacelang fmt {reference} --stdout`; `./{reference}` names a file of your own"
-            fail(f"`{reference}` is a bundled space, which cannot be overwritten", help_)
+            exit_with_error(f"`{reference}` is a bundled space, which cannot be overwritten", help_)
 
 
 def _format(reference: str) -> _FormattedSpace | None:
@@ -118,7 +118,7 @@ def _print_difference(layout: _FormattedSpace) -> None:
     for line in _difference(layout):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
         shown = replace_unprintable(line) if sys.stdout.isatty() else line
-        print_file_text(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
+        print_file_content(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
 
 
 def _difference(layout: _FormattedSpace) -> Iterator[str]:
@@ -185,6 +185,6 @@ def import_command(
     if imported is None:
         raise typer.Exit(BAD_INPUT)
     if output is None:
-        print_file_text(imported.text)
+        print_file_content(imported.text)
     else:
-        overwrite(output, imported.text, own=file, own_name="the imported file itself")
+        overwrite_file(output, imported.text, own=file, own_name="the imported file itself")

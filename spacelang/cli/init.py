@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from spacelang.api.run_options import ReadingOptions, target_column_or_columns
-from spacelang.cli._output import check_output_is_new, print_note, warn, write_new
-from spacelang.cli._process import print_file_text
+from spacelang.cli._output import exit_if_output_exists, print_note, print_warning, write_new_file
+from spacelang.cli._process import print_file_content
 from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 
@@ -39,12 +39,12 @@ def command(
     from spacelang.starter_spaces import starter_space_text
 
     if output is not None:
-        check_output_is_new(output)
+        exit_if_output_exists(output)
     reading = select_read_options(options)
     target = target_column_or_columns(target_column)
     found = profile_table(load_dataset(data, target, reading))
     for refused in found.refused:
-        warn(replace_unprintable(refused))
+        print_warning(replace_unprintable(refused))
     for warning in found.warnings:
         print_note(warning)
     labels = "".join(f" --target-column {quote(each)}" for each in target_column or ())
@@ -52,7 +52,7 @@ def command(
         found, data, f"{labels}{reading.command_options}", None if output is None else str(output)
     )
     if output is None:
-        print_file_text(text)
+        print_file_content(text)
     else:
-        write_new(output, text)
+        write_new_file(output, text)
         typer.echo(f"wrote `{output}`; next: `spacelang check {quote(str(output))}`")

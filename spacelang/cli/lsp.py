@@ -6,7 +6,7 @@ import typer
 
 from spacelang import __version__
 from spacelang.cli._options import SpaceOptions, parse_bindings
-from spacelang.cli._output import fail
+from spacelang.cli._output import exit_with_error
 from spacelang.errors import MissingLibraryError, import_optional
 
 GROUP = ("Write a space", 8)
@@ -29,7 +29,7 @@ def command(
     try:
         import_optional("pygls")
     except MissingLibraryError as error:
-        fail(error.message, error.help)
+        exit_with_error(error.message, error.help)
     from spacelang.language_server.server import start_server
 
     start_server(parse_bindings(options.bind), options.allow or (), __version__)

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.api.run_options import target_column_or_columns
-from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load, load_without_sizes
-from spacelang.cli._output import fail, overwrite, print_json, print_note
+from spacelang.cli._options import (
+    JsonOption,
+    RunArgument,
+    SpaceArgument,
+    SpaceOptions,
+    load_checked_space,
+    load_without_sizes,
+)
+from spacelang.cli._output import exit_with_error, overwrite_file, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.cli.export_and_predict import TestShareOption
@@ -69,17 +76,19 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from spacelang.runtime.storage.store import Store
 
     renames = Renames.parse(rename or ())
-    loaded = (load if store is None else load_without_sizes)(space, options)  # a new run is on data of known size
+    loaded = (load_checked_space if store is None else load_without_sizes)(
+        space, options
+    )  # a new run is on data of known size
     taken = None
     if store is not None:
         from spacelang.api.migration import migrate_run
-        from spacelang.api.stored_runs import reopen_run
+        from spacelang.api.reopened_runs import reopen_run
 
         finished = reopen_run(
             run, data=data, target=target_column_or_columns(target_column), test=test, allow=options.allow or ()
         )
         taken = migrate_run(finished, loaded, store, most=most, renames=renames)
-        for version_change in finished.version_changes:
+        for version_change in finished.library_version_changes:
             print_note(f"{version_change}: with these versions, the migrated losses might be different")
         found, metric = taken.migration, LossName.of_formula(finished.header.metric)
     else:
@@ -88,8 +97,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
             found = migrate_trials(stored, loaded.counted, most=most, renames=renames)
     if output is not None:
         if not found.migrated:
-            fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
-        overwrite(output, json_module.dumps(found.initial_configurations, indent=1) + "\n")
+            exit_with_error("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
+        overwrite_file(output, json_module.dumps(found.initial_configurations, indent=1) + "\n")
     if json:
         print_json(_document(found, taken))
         return

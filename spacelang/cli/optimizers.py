@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._output import list_plugins
+from spacelang.cli._output import print_plugins
 
 GROUP = ("Search a space", 1)
 
@@ -23,4 +23,4 @@ def command(
     """
     from spacelang.optimizers import OPTIMIZERS
 
-    list_plugins(OPTIMIZERS, name, command="optimizers", as_json=json)
+    print_plugins(OPTIMIZERS, name, command="optimizers", as_json=json)

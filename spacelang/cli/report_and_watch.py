@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import RunArgument
-from spacelang.cli._output import fail, overwrite, print_note
-from spacelang.cli._process import print_file_text
+from spacelang.cli._output import exit_with_error, overwrite_file, print_note
+from spacelang.cli._process import print_file_content
 from spacelang.files import os_error_text
 
 GROUP = ("Use a run", 3)
@@ -40,9 +40,9 @@ def report_command(
     from spacelang.runtime.storage.store_errors import StoreError
 
     if output.is_dir():
-        fail(f"`{output}` is a folder", "name a file")
+        exit_with_error(f"`{output}` is a folder", "name a file")
     if any(place.resolve() == output.resolve() for place in places):
-        fail(f"`{output}` is the store of a run and cannot be overwritten", "name another file with `-o`")
+        exit_with_error(f"`{output}` is the store of a run and cannot be overwritten", "name another file with `-o`")
     listing = list_runs(*places)
     for path, error in listing.unreadable:
         if path in places:
@@ -53,9 +53,9 @@ def report_command(
         found = [stack.enter_context(Store.read(each.path)) for each in reversed(listing.runs)]
         text = render_page(found, others=[(str(path), error.message) for path, error in listing.unreadable])
     if str(output) == "-":
-        print_file_text(text)
+        print_file_content(text)
         return
-    overwrite(output, text)
+    overwrite_file(output, text)
     typer.echo(f"wrote {output}")
 
 
@@ -80,7 +80,9 @@ def watch_command(
     try:
         server = WatchServer(watched, new_access_token(), port)
     except OSError as error:
-        fail(f"port {port} cannot be used: {os_error_text(error)}", "name another port, or leave `--port` out")
+        exit_with_error(
+            f"port {port} cannot be used: {os_error_text(error)}", "name another port, or leave `--port` out"
+        )
     typer.echo(f"{run} is shown at {server.address}")
     sys.stdout.flush()
     print_note("press Ctrl-C to stop")

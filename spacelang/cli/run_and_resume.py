@@ -9,10 +9,10 @@ import typer
 from spacelang.api.run_options import ResumeOptions, RunOptions, target_column_or_columns
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import CodeOption, JsonOption, RunArgument, complete_spaces
-from spacelang.cli._output import fail
+from spacelang.cli._output import exit_with_error
 from spacelang.cli._run_options import TargetColumnsOption
 from spacelang.cli._run_steps import parse_seconds
-from spacelang.cli._search import search
+from spacelang.cli._search import search_and_print_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,9 @@ def run_command(
     steps.require_store_for_resume(options)
     choose = partial(steps.choose_space, space, options=options)
     raise typer.Exit(
-        search(choose, data, target_column_or_columns(target_column), options, as_json=json, with_code=code)
+        search_and_print_result(
+            choose, data, target_column_or_columns(target_column), options, as_json=json, with_code=code
+        )
     )
 
 
@@ -109,24 +111,28 @@ def resume_command(
     for name in ("time", "search_time"):
         parse_seconds(options[name])
     found = open_resumable_run(run)
-    if found.is_table:
-        from spacelang.cli.tabulate import resume_table
+    if found.is_tabulation:
+        from spacelang.cli.tabulate import resume_tabulation
 
         if output is None:
-            fail(f"`{run}` is an unfinished table of `spacelang tabulate`", f"say where to write it: `{found.command}`")
-        resume_table(found, data, output, options, as_json=json)
+            exit_with_error(
+                f"`{run}` is an unfinished table of `spacelang tabulate`", f"say where to write it: `{found.command}`"
+            )
+        resume_tabulation(found, data, output, options, as_json=json)
         return
     if output is not None:
-        fail("`--output` is for runs of `spacelang tabulate`", f"to write the pipeline: `spacelang export {run} -o …`")
+        exit_with_error(
+            "`--output` is for runs of `spacelang tabulate`", f"to write the pipeline: `spacelang export {run} -o …`"
+        )
 
     def choose(_: "Callable[[], EvaluationData]") -> "tuple[Space, str]":
-        return found.space(options["allow"]), found.chosen
+        return found.load_space(options["allow"]), found.space_choice_reason
 
-    reference = found.data(data)
+    reference = found.data_reference(data)
     target = found.target_column
-    values = found.options(options)
+    values = found.given_or_stored_options(options)
     raise typer.Exit(
-        search(
+        search_and_print_result(
             choose, reference, target, values, complete=found.add_stored_row_information, as_json=json, with_code=code
         )
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.cli._options import JsonOption, RunArgument
-from spacelang.cli._output import fail, overwrite, print_json
+from spacelang.cli._output import exit_with_error, overwrite_file, print_json
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
 from spacelang.text import pad_table_columns
@@ -48,7 +48,9 @@ def runs_command(
 
     found = places or [Path(DEFAULT_FOLDER)]
     if (export is not None or tree is not None) and len(found) > 1:
-        fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
+        exit_with_error(
+            f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named"
+        )
     if export is not None:
         from spacelang.runtime.storage.run_listing import export_trials
         from spacelang.runtime.storage.store import Store
@@ -73,14 +75,16 @@ def _write_tree(store: Path, picture: Path) -> None:
     from spacelang.runtime.storage.store import Store
 
     if str(picture) != "-" and picture.suffix not in (".svg", ".txt"):
-        fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
+        exit_with_error(
+            f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree"
+        )
     with Store.read(store) as run:
         found = search_tree_listing(run)
     text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
     if str(picture) == "-":
         typer.echo(text)
         return
-    overwrite(picture, text + "\n")
+    overwrite_file(picture, text + "\n")
 
 
 def _print(listing: "RunListing", *, is_one_folder: bool) -> None:

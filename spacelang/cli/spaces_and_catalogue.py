@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._output import fail, print_json
+from spacelang.cli._output import exit_with_error, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.files import os_error_text
 
@@ -75,14 +75,16 @@ def catalogue_command(
         _refresh(package or DEFAULT_PACKAGE, output)
         return
     if output is not None:
-        fail("`--output` needs `--refresh`", "add `--refresh`, or leave `--output` out")
+        exit_with_error("`--output` needs `--refresh`", "add `--refresh`, or leave `--output` out")
     catalogue = _catalogue(package or DEFAULT_PACKAGE)
     if operator is None:
         _show_all(catalogue, json)
         return
     entry = catalogue.get(operator)
     if entry is None:
-        fail(f"`{operator}` is not an operator of {catalogue.distribution}", _suggestion(operator, catalogue))
+        exit_with_error(
+            f"`{operator}` is not an operator of {catalogue.distribution}", _suggestion(operator, catalogue)
+        )
     _show_one(entry, json)
 
 
@@ -93,9 +95,9 @@ def _catalogue(package: str) -> "Catalogue":
     try:
         return load_catalogue(package) if package in BUNDLED else open_package_catalogue(package)
     except PackageNotInstalledError as error:
-        fail(str(error), _suggestion(package, BUNDLED) or error.remedy, status=BAD_INPUT)
+        exit_with_error(str(error), _suggestion(package, BUNDLED) or error.remedy, status=BAD_INPUT)
     except UnreadablePackageError as error:
-        fail(str(error), status=BAD_INPUT)
+        exit_with_error(str(error), status=BAD_INPUT)
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str | None:
@@ -115,14 +117,16 @@ def _refresh(package: str, output: Path | None) -> None:
     except LookupError as error:
         known = ", ".join(f"`{name}`" for name in BUNDLED)
         others = f"the packages with a catalogue are {known}; others are read on use"
-        fail(str(error.args[0]), _suggestion(package, BUNDLED) or others)
+        exit_with_error(str(error.args[0]), _suggestion(package, BUNDLED) or others)
     except ImportError:
         if package in CORE:
             raise  # it has no extra
         extra = BUNDLED[package]
-        fail(f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT)
+        exit_with_error(
+            f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT
+        )
     except OSError as error:
-        fail(f"cannot write the catalogue: {os_error_text(error)}", status=BAD_INPUT)
+        exit_with_error(f"cannot write the catalogue: {os_error_text(error)}", status=BAD_INPUT)
 
 
 def _show_all(catalogue: "Catalogue", as_json: bool) -> None:

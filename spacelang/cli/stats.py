@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load_checked_space
 from spacelang.cli._output import print_json
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.text import pad_table_columns
@@ -27,7 +27,7 @@ def command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption =
 
     Example: `spacelang stats blds_table1`
     """
-    loaded = load(space, options)
+    loaded = load_checked_space(space, options)
     found = loaded.statistics
     sys.set_int_max_str_digits(0)  # counts may have more digits than Python prints by default
     if json:

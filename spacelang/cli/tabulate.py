@@ -11,7 +11,7 @@ import typer
 from spacelang.api.run_options import ResumeOptions, TabulateOptions, target_column_or_columns
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import JsonOption, SpaceArgument
-from spacelang.cli._output import fail, print_diagnostics, print_json
+from spacelang.cli._output import exit_with_error, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._run_options import TargetColumnsOption
 
@@ -65,27 +65,29 @@ def command(
 
     steps.require_store_for_resume(options)
     if steps.has_no_rows(data):
-        fail(f"a table needs rows, but `{data}` has none", "give data with rows")
+        exit_with_error(f"a table needs rows, but `{data}` has none", "give data with rows")
     steps.parse_seconds(options["time"])
     steps.parse_validation_option(options["validate"])
     make = partial(make_tabulation_search, hyperparameters=hyperparameters, b=b, eta=eta)
-    load = partial(steps.load_space, space, options)
+    load = partial(steps.load_space_of_run, space, options)
     _tabulate(load, data, target_column_or_columns(target_column), options, make, output, as_json=json)
 
 
-def resume_table(found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool) -> None:
+def resume_tabulation(
+    found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool
+) -> None:
     """Resume a stored run of `tabulate`: evaluate the missing trials, and write the table to `output`."""
     from spacelang.bench.tables import count_table_trials
 
-    options = cast(TabulateOptions, {**found.options(given), "ensemble": None})
+    options = cast(TabulateOptions, {**found.given_or_stored_options(given), "ensemble": None})
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     search = _stored_search(found)
 
     def make(space: "Space", _: int) -> "tuple[TabulationSearch, int]":
         return search, count_table_trials(space.counted, search.hyperparameters, len(search.sizes))
 
-    load = partial(found.space, options["allow"])
-    _tabulate(load, found.data(data), found.target_column, options, make, output, as_json=as_json)
+    load = partial(found.load_space, options["allow"])
+    _tabulate(load, found.data_reference(data), found.target_column, options, make, output, as_json=as_json)
 
 
 def _stored_search(found: "ResumableRun") -> "TabulationSearch":
@@ -115,7 +117,7 @@ def _tabulate(
 
     `make` returns the search of a bound space with a number of training rows, and the number of its trials.
     """
-    from spacelang.api.experiment import Experiment, experiment_fields
+    from spacelang.api.experiment import Experiment, experiment_fields_from_options
     from spacelang.api.search_data import TabularData
     from spacelang.api.several_objectives import refuse_several_objectives
     from spacelang.bench.tables.table_files import check_writable, write_table
@@ -127,9 +129,9 @@ def _tabulate(
     loaded = load()
     rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
-    steps.warn_of_columns(rows, loaded, steps.parse_validation_option(options["validate"]))
+    steps.warn_of_useless_columns(rows, loaded, steps.parse_validation_option(options["validate"]))
     workers = steps.checked_worker_settings(loaded, options)
-    experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields(options))
+    experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields_from_options(options))
     # A table records the numbers of columns of each kind, not their names.
     bound, objective = replace(rows, matches_names=False).bind_space(experiment)
     refuse_several_objectives(objective, "a table")
@@ -137,14 +139,14 @@ def _tabulate(
     tabulate, number = make(bound, objective.training_size)
     budget = Budget(steps.parse_seconds(options["time"]), number)
     wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=budget)
-    with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _, _):
+    with steps.run_search(wanted.prepare_for(bound, objective), options) as (found, _, _):
         outcome, place = found.outcome, found.store
     assert place is not None
     table = _table(bound, objective, tabulate, outcome, seed=experiment.seed, place=place, output=output)
     try:
         write_table(table, output)
     except InputError as error:
-        fail(
+        exit_with_error(
             error.message,
             f"write the table to another place: `spacelang resume {place} -o TABLE.npz`",
             status=BAD_INPUT,
@@ -167,13 +169,13 @@ def _table(
     table = table_or_missing_count(space, objective, tabulate, outcome, seed=seed)
     if isinstance(table, int):
         message = f"{table:,} of {len(outcome.records) + table:,} trials are missing, so no table was written"
-        fail(message, f"continue with `spacelang resume {place} -o {output}`", status=INTERRUPTED)
+        exit_with_error(message, f"continue with `spacelang resume {place} -o {output}`", status=INTERRUPTED)
     if outcome.best is None:
         from spacelang.report.trial_results import count_failures_by_reason, most_frequent_failure_reasons
 
         shown, _ = most_frequent_failure_reasons(count_failures_by_reason(outcome.records))
         notes, see = (f"{count} x {reason}" for reason, count in shown), f"see why: `spacelang show {place}`"
-        fail("every trial failed, so no table was written", see, status=NOTHING_SUCCEEDED, notes=notes)
+        exit_with_error("every trial failed, so no table was written", see, status=NOTHING_SUCCEEDED, notes=notes)
     return table
 
 

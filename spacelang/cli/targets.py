@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._output import list_plugins
+from spacelang.cli._output import print_plugins
 
 GROUP = ("Compile a space", 1)
 
@@ -23,4 +23,4 @@ def command(
     """
     from spacelang.targets import TARGETS
 
-    list_plugins(TARGETS, name, command="targets", as_json=json)
+    print_plugins(TARGETS, name, command="targets", as_json=json)

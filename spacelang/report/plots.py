@@ -22,6 +22,9 @@ QUIET: Final = "#9a9a9a"  # The colour of all other trials
 SIZE: Final = (7.0, 4.2)  # Width and height of a new figure in inches
 ROW_HEIGHT: Final = 0.34  # The height of a variable in a plot of importances, in inches
 AXIS_WIDTH: Final = 1.25  # The distance of the axes of parallel coordinates, in inches
+HEAD_SIZE: Final = 8.5  # The greatest font size of the heads of these axes, in points
+CHARACTER_WIDTH: Final = 0.65  # The mean width of a character as a share of the font size
+HORIZONTAL_LIMITS: Final = (-2.0, 112.0)  # The ends of parallel coordinates, whose axes are between 0 and 100
 
 
 def draw_plot(run_data: RunData, kind: str, axes: "Axes | None" = None) -> "Axes":
@@ -132,20 +135,31 @@ def _draw_parallel(run_data: RunData, axes: "Axes | None") -> "Axes":
     at = [each.at for each in found.axes]
     for lines, colour, width in ((found.other_lines, QUIET, 0.5), (found.best_lines, STRONG, 1.3)):
         axes.plot(at, [[line[place] for line in lines] for place in range(len(at))], color=colour, linewidth=width)
+    axes.set(xlim=HORIZONTAL_LIMITS, ylim=(102, -2))
+    size = _head_size(found.axes, axes)
     for each in found.axes:
-        _draw_parallel_axis(each, axes)
-    axes.set(xlim=(-2, 112), ylim=(102, -2))
+        _draw_parallel_axis(each, axes, size)
     axes.set_axis_off()
     drawn = f"the best {found.best_count} of {found.trials:,} trials in colour, {found.other_count:,} others in grey"
     axes.set_title(f"{_metric(run_data).score_name}: {drawn}\n\n", fontsize="medium")
     return axes
 
 
-def _draw_parallel_axis(each: ParallelAxis, axes: "Axes") -> None:
+def _head_size(drawn: Sequence[ParallelAxis], axes: "Axes") -> float:
+    """Return the font size in points with which the heads of neighbouring axes do not touch."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    width = 72 * axes.get_position().width * figure.get_figwidth()  # in points
+    gap = (drawn[-1].at - drawn[0].at) / (len(drawn) - 1) / (HORIZONTAL_LIMITS[1] - HORIZONTAL_LIMITS[0]) * width
+    longest = max(len(text) for each in drawn for text in (each.owner, each.label))
+    return min(HEAD_SIZE, gap / (CHARACTER_WIDTH * longest))
+
+
+def _draw_parallel_axis(each: ParallelAxis, axes: "Axes", head_size: float) -> None:
     is_score = each.at == 100.0
     axes.plot([each.at, each.at], [0, 100 if is_score else VALUES_END], color="black", linewidth=0.8)
     head = f"{each.owner}\n{each.label}" if each.owner else each.label
-    axes.text(each.at, -4, head, ha="center", va="bottom", fontsize="small")
+    axes.text(each.at, -4, head, ha="center", va="bottom", fontsize=head_size)
     labels = [(tick.at, tick.label) for tick in each.ticks] + [(100.0, "inactive")] * each.has_inactive
     for up, label in labels:
         box = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5}

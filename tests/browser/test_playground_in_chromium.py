@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from chromium import dumped
 
+import spacelang
+
 ROOT = Path(__file__).parents[2]
 PYODIDE = Path(os.environ.get("SPACELANG_PYODIDE", ROOT / ".node" / "node_modules" / "pyodide"))
 """The folder of the npm package `pyodide`; `npm install --prefix .node pyodide` makes it."""
@@ -44,6 +46,7 @@ found.counted = by("pg-output").textContent;
 by("pg-diff").click();
 found.compared = by("pg-output").textContent;
 found.status = by("status").textContent;
+found.version = by("pg-version").textContent;
 document.body.textContent = JSON.stringify(found);
 </script>
 """
@@ -92,5 +95,6 @@ def test_it_checks_mends_formats_counts_and_compares(site: Path, width: int) -> 
     assert re.search(r"structures +2\n", found["counted"])
     assert "+ my.space" in found["compared"]
     assert found["status"] == "no problems"
+    assert found["version"].startswith(f"spacelang {spacelang.__version__} on Python 3.")
     assert found["overflow"] == 0
     assert elsewhere == []

@@ -15,7 +15,7 @@ from commands import document
 from jsonschema import Draft202012Validator
 
 import spacelang as sl
-from spacelang.cli._app import run
+from spacelang.cli._app import run_command_line
 from spacelang.files import resource_folder as shipped
 from spacelang.runtime.archives.archive import ArchiveError
 from spacelang.runtime.storage.store import Store
@@ -33,7 +33,7 @@ def write_data(folder: Path, name: str, rows: int) -> None:
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     out, err = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        status = run(arguments)
+        status = run_command_line(arguments)
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 

@@ -15,9 +15,9 @@ from scipy import sparse
 import spacelang as sl
 from spacelang.api.experiment import Experiment
 from spacelang.api.initial_configurations import InitialConfigurationError, make_run_archive
+from spacelang.api.reopened_runs import reopen_run
 from spacelang.api.search_data import TabularData, choose_default_space
-from spacelang.api.stored_runs import reopen_run
-from spacelang.cli._app import run
+from spacelang.cli._app import run_command_line
 from spacelang.ir.validation import CrossValidation
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -54,7 +54,7 @@ def bound(space: sl.Space, features: Any, target: Any, **given: Any) -> tuple[sl
 def command(*arguments: str, folder: Path) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        status = run(arguments)
+        status = run_command_line(arguments)
     return status, out.getvalue(), err.getvalue()
 
 

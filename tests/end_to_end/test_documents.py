@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
 from spacelang.analysis import CheckContext, check
-from spacelang.cli._app import COMMANDS, _build_app, run
+from spacelang.cli._app import COMMANDS, _build_app, run_command_line
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.syntax.printer import format_text
 from spacelang.text import Source
@@ -378,7 +378,7 @@ def test_commands_that_are_named_run(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     assert (
-        run(
+        run_command_line(
             [
                 "run",
                 "tiny.space",
@@ -396,7 +396,7 @@ def test_commands_that_are_named_run(
     )
     for command in commands_named():
         arguments = [PLACES.get(word, word) for word in shortened(command).split()[1:]]
-        assert run(arguments) == 0, (command, capsys.readouterr())
+        assert run_command_line(arguments) == 0, (command, capsys.readouterr())
 
 
 def commands_named() -> list[str]:

@@ -16,7 +16,7 @@ from storing import stored
 
 import spacelang as sl
 from spacelang.api.new_rows import load_new_rows, predict_rows
-from spacelang.api.stored_runs import ReopenedRun, reopen_run
+from spacelang.api.reopened_runs import ReopenedRun, reopen_run
 from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError

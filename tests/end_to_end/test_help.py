@@ -11,7 +11,7 @@ import pytest
 import typer
 from commands import TIMEOUT, TOY, environment
 
-from spacelang.cli._app import COMMANDS, HEADINGS, _build_app, run
+from spacelang.cli._app import COMMANDS, HEADINGS, _build_app, run_command_line
 
 BASH = """
 eval "$(spacelang completion bash)"
@@ -39,7 +39,7 @@ LINES = {
 
 
 def test_every_command_is_in_one_group(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--help"]) == 0
+    assert run_command_line(["--help"]) == 0
     listed = capsys.readouterr().out
     assert [title for title in HEADINGS if f"\n{title}:\n" not in listed] == []
     assert [name for name in COMMANDS if listed.count(f"\n  {name} ") != 1] == []
@@ -75,5 +75,5 @@ def test_bash_completes_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_have_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["completion", shell]) == 0
+    assert run_command_line(["completion", shell]) == 0
     assert f"_SPACELANG_COMPLETE=complete_{shell}" in capsys.readouterr().out

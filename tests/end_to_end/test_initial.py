@@ -16,7 +16,7 @@ from tables import recorded, table_of
 import spacelang as sl
 from spacelang.api.initial_configurations import InitialConfigurationError
 from spacelang.bench.tables.table_files import write_table
-from spacelang.cli._app import run
+from spacelang.cli._app import run_command_line
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import TotalBudget
 from spacelang.ir.trial import Request
@@ -61,7 +61,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     out, err = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        status = run(arguments)
+        status = run_command_line(arguments)
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from commands import document, spacelang, write_spaces
 
-from spacelang.cli._app import run
+from spacelang.cli._app import run_command_line
 
 pytestmark = pytest.mark.usefixtures("quick_zygotes")
 
@@ -46,7 +46,7 @@ def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """The same as `spacelang`, in this process."""
     out, err = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        status = run(arguments)
+        status = run_command_line(arguments)
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 

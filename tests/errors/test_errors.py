@@ -23,7 +23,7 @@ from spacelang.api import parse
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.initial_configurations import (
     InitialConfigurationError,
-    read_initial,
+    read_initial_configurations,
     validate_initial_configurations,
 )
 from spacelang.catalog import Catalogue
@@ -86,7 +86,7 @@ def found(name: str) -> tuple[Diagnostic, ...]:
 def refused(path: str) -> tuple[Diagnostic, ...]:
     try:
         with chdir(FOLDER):
-            validate_initial_configurations(parse(STARTED, "small.space"), read_initial(path))
+            validate_initial_configurations(parse(STARTED, "small.space"), read_initial_configurations(path))
     except InitialConfigurationError as error:
         return error.diagnostics
     return ()

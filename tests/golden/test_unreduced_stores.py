@@ -12,7 +12,7 @@ import pytest
 from goldens import FOLDER, machine
 
 import spacelang as sl
-from spacelang.api.stored_runs import reopen_run
+from spacelang.api.reopened_runs import reopen_run
 from spacelang.runtime.storage.store import Store, StoreError
 
 STORES = FOLDER / "unreduced_stores"

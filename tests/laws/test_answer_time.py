@@ -54,7 +54,7 @@ class Rows:
     test_rows: int = 50
     bounds: tuple[Any, ...] = ()
     metric: Any = None
-    held_out: Any = None
+    held_out_rows: Any = None
 
     def evaluate(self, request: Any) -> Any:
         raise NotImplementedError

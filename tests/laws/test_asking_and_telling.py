@@ -66,7 +66,7 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
         space=loaded(space), data=CallerEvaluatedData(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed
     )
     chosen = said.with_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
-    return run_experiment(chosen.prepared_for(chosen.space, BOX), InProcess(evaluate)).outcome
+    return run_experiment(chosen.prepare_for(chosen.space, BOX), InProcess(evaluate)).outcome
 
 
 def has_rungs(optimizer: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit, TimeSeriesSplit
 
 import spacelang as sl
-from spacelang.api.stored_runs import reopen_run
+from spacelang.api.reopened_runs import reopen_run
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.objective import DataObjective

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import KFold
 
 import spacelang as sl
-from spacelang.api.options import ARGUMENT_CHECKS, options_of
+from spacelang.api.option_checks_and_signatures import ARGUMENT_CHECKS, run_options_by_name
 from spacelang.api.run_options import AskOptions, CompareOptions, SearchOptions
 from spacelang.bench.comparison_data import ComparisonDataError
 
@@ -32,7 +32,11 @@ CHECKS = {
     else (check[1], value.default is not None)
     for call in USUAL
     for name, value in signature(getattr(sl, call)).parameters.items()
-    for check in [options_of(GROUPS[call])[name].check if call in GROUPS and name in options_of(GROUPS[call]) else None]
+    for check in [
+        run_options_by_name(GROUPS[call])[name].check
+        if call in GROUPS and name in run_options_by_name(GROUPS[call])
+        else None
+    ]
     if check is not None or name in ARGUMENT_CHECKS
 }
 """What each function wants of its arguments, and whether they must not be None."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import spacelang as sl
@@ -78,6 +79,14 @@ def test_old_fields_are_read_and_accepted() -> None:
 def test_old_methods_are_called() -> None:
     with pytest.warns(DeprecationWarning, match="`is_answer_to`"):
         assert Trial(REQUEST, 0.5).answers(REQUEST)  # type: ignore[attr-defined]
+
+
+def test_old_attributes_of_observations_are_read() -> None:
+    seen = contracts.Observations(np.array([[0.5], [0.25]]), np.array([2.0, 1.0]), np.empty((1, 1)))
+    with pytest.warns(DeprecationWarning, match="`best_point`"):
+        assert seen.best == [0.25]  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="`count_with_pending`"):
+        assert seen.count == 3  # type: ignore[attr-defined]
 
 
 def test_old_modules_and_functions_of_the_suites_are_found() -> None:

@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine
 
 import spacelang as sl
 from spacelang.api.migration import Renames, migrate_run, migrate_trials
-from spacelang.api.stored_runs import reopen_run
+from spacelang.api.reopened_runs import reopen_run
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store
 

@@ -10,8 +10,8 @@ import pytest
 
 import spacelang as sl
 from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows, share_of_fitted_rows
+from spacelang.api.reopened_runs import ReopenedRun, reopen_run
 from spacelang.api.search_data import TabularData
-from spacelang.api.stored_runs import ReopenedRun, reopen_run
 from spacelang.report.pipeline_module import pipeline_module_text
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from spacelang.api.execution import make_executor
+from spacelang.api.executor_settings import make_executor
 from spacelang.plugins import Option, OptionError, PluginRegistry, UnknownPluginError, option
 from spacelang.runtime.black_box.function_objective import make_function_objective
 from spacelang.runtime.errors import InputError

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from spacelang.cli import _process
-from spacelang.cli._process import MIN_ADDRESS_SPACE, MIN_OPEN_FILES, limited_imports
+from spacelang.cli._process import MIN_ADDRESS_SPACE, MIN_OPEN_FILES, check_limits_for_imports
 from spacelang.runtime.errors import InputError
 
 
@@ -14,8 +14,8 @@ from spacelang.runtime.errors import InputError
 def test_a_package_is_refused_below_what_it_needs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     least = MIN_ADDRESS_SPACE[name]
     needs = f"`{name}` needs {least // 10**6:,}MB of address space, but the limit"
-    monkeypatch.setattr(_process, "soft_limits", lambda: (least - 1e6, inf))
-    with limited_imports():
+    monkeypatch.setattr(_process, "address_space_and_open_file_limits", lambda: (least - 1e6, inf))
+    with check_limits_for_imports():
         monkeypatch.delitem(sys.modules, name, raising=False)
         with pytest.raises(InputError, match=needs) as caught:
             __import__(name)
@@ -26,8 +26,8 @@ def test_a_package_is_refused_below_what_it_needs(monkeypatch: pytest.MonkeyPatc
 def test_few_open_files_are_refused_and_enough_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = [*sys.meta_path]
     for files in (MIN_OPEN_FILES - 1, MIN_OPEN_FILES):
-        monkeypatch.setattr(_process, "soft_limits", lambda files=files: (inf, files))
-        with limited_imports():
+        monkeypatch.setattr(_process, "address_space_and_open_file_limits", lambda files=files: (inf, files))
+        with check_limits_for_imports():
             if files == MIN_OPEN_FILES:
                 assert sys.meta_path == before
                 continue

@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,22 @@ def test_plots_show_the_data_of_the_page(result: sl.Result) -> None:
     assert result.plot("parallel", given) is given
     shown = {each.get_text() for each in result.plot("importance").get_yticklabels()}
     assert shown == {"e", "e.a.x"}
+    pyplot.close("all")
+
+
+def test_heads_of_parallel_coordinates_do_not_touch() -> None:
+    names = "first_parameter", "second_parameter", "third_parameter"
+    body = ", ".join(f"{name} : float[0, 1]" for name in names)
+    space = f"abstract Model {{ {body} }}\nstage e = Model\n"
+    found = sl.search(space, objective=lambda given: 1 - given["e.first_parameter"], trials=9, **QUIET)
+    figure, axes = pyplot.subplots(figsize=(4, 3))
+    found.plot("parallel", axes)
+    figure.canvas.draw()
+    heads = sorted(
+        (each.get_window_extent() for each in axes.texts if each.get_va() == "bottom"), key=lambda box: box.x0
+    )
+    assert len(heads) == 4
+    assert all(one.x1 < other.x0 for one, other in pairwise(heads))
     pyplot.close("all")
 
 

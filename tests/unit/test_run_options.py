@@ -13,7 +13,7 @@ from goldens import ROOT, UPDATE
 import spacelang as sl
 from spacelang.api.experiment import Experiment
 from spacelang.api.experiment_run import run_experiment
-from spacelang.api.options import INTEGER, RunOption, accept_options, options_of
+from spacelang.api.option_checks_and_signatures import INTEGER, RunOption, accept_options, run_options_by_name
 from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import (
     AskOptions,
@@ -27,7 +27,7 @@ from spacelang.api.run_options import (
 )
 from spacelang.api.search_data import BlackBoxData
 from spacelang.bench.run_comparison import ComparisonOptions
-from spacelang.cli._app import _build_app, run
+from spacelang.cli._app import _build_app, run_command_line
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import WorkerSettings
@@ -53,7 +53,7 @@ EXTRA = RunOption(1, "A number that was made up.", check=INTEGER, least=1, is_st
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: each.__name__)
 def test_signatures_and_docstrings_have_all_options(function: Any) -> None:
-    options, taken = options_of(FUNCTIONS[function]), inspect.signature(function).parameters
+    options, taken = run_options_by_name(FUNCTIONS[function]), inspect.signature(function).parameters
     assert {name: taken[name].default for name in options} == {name: each.default for name, each in options.items()}
     said = inspect.getdoc(function) or ""
     section = re.split(r"\n\n(Notes|Raises)\n-", said.partition("Parameters\n----------\n")[2])[0]
@@ -70,11 +70,11 @@ def parameters_of(command: str) -> dict[str, Any]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_have_all_options_with_help_and_default(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = parameters_of(command)
-    assert run([command, "--help"]) == 0
+    assert run_command_line([command, "--help"]) == 0
     shown = "".join(capsys.readouterr().out.split())
-    for name, option in options_of(COMMANDS[command]).items():
+    for name, option in run_options_by_name(COMMANDS[command]).items():
         if option.help:
-            assert option.flag_of(name) in found[name].opts
+            assert option.command_line_flag(name) in found[name].opts
             assert "".join(option.variants.get(command, option.help).split()) in shown
             assert found[name].default == (option.default if option.form == "text" else None)
 
@@ -83,7 +83,7 @@ def test_light_commands_say_the_same_of_options_that_they_share() -> None:
     """They must not import the entries, so that they start at once."""
     found = parameters_of("check")
     assert {name: found[name].help for name in ("allow", "bind")} == {
-        name: options_of(RunOptions)[name].help for name in ("allow", "bind")
+        name: run_options_by_name(RunOptions)[name].help for name in ("allow", "bind")
     }
 
 
@@ -97,15 +97,15 @@ def test_a_new_option_is_one_entry(
     assert f"made_up\n    {EXTRA.help}\n" in search.__doc__
     with pytest.raises(TypeError, match="`made_up` takes a whole number, not `'2'`"):
         search(SPACE, [[0.0], [1.0]] * 20, [0, 1] * 20, made_up="2")
-    assert run(["run", "--help"]) == 0
+    assert run_command_line(["run", "--help"]) == 0
     assert re.search(r"--made-up <int range> +A number that was made up\.", capsys.readouterr().out)
     store = tmp_path / "run.db"
     space = tmp_path / "own.space"
     space.write_text(SPACE, encoding="utf-8")
     given = ["--data", "artificial:1", "--trials", "2", "--workers", "0", "--store", str(store)]
-    assert run(["run", str(space), *given, "--made-up", "7"]) == 0
-    options: Any = dict.fromkeys(options_of(ResumeOptions)) | {"allow": (), "trials": 3}
-    found: Any = open_resumable_run(store).options(options)
+    assert run_command_line(["run", str(space), *given, "--made-up", "7"]) == 0
+    options: Any = dict.fromkeys(run_options_by_name(ResumeOptions)) | {"allow": (), "trials": 3}
+    found: Any = open_resumable_run(store).given_or_stored_options(options)
     assert found["made_up"] == 7
 
 
@@ -124,11 +124,11 @@ def test_the_table_of_options_is_in_the_readme() -> None:
 def table_of_options() -> str:
     rows = ["| in Python | as a flag | default | meaning |", "| --- | --- | --- | --- |"]
     for name, option in {
-        **options_of(SearchOptions),
-        **options_of(CompareOptions),
-        **options_of(SearchOptions),
+        **run_options_by_name(SearchOptions),
+        **run_options_by_name(CompareOptions),
+        **run_options_by_name(SearchOptions),
     }.items():
-        flag = f"`{option.flag_of(name)}`" if option.help else ""
+        flag = f"`{option.command_line_flag(name)}`" if option.help else ""
         meaning = (option.help or re.split(r"(?<=\.) ", option.doc)[0]).replace("|", "\\|")
         default = "" if option.default in (None, ()) else f"`{option.default}`"
         rows.append(f"| `{name}` | {flag} | {default} | {meaning} |")
@@ -179,26 +179,26 @@ APART = {"isolate", "executor"}
 
 
 def resumed_options(store: Path, **given: Any) -> Any:
-    options: Any = dict.fromkeys(options_of(ResumeOptions)) | {"allow": ()} | given
-    return open_resumable_run(store).options(options)
+    options: Any = dict.fromkeys(run_options_by_name(ResumeOptions)) | {"allow": ()} | given
+    return open_resumable_run(store).given_or_stored_options(options)
 
 
 def test_every_option_survives_a_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert OPTIONS.keys() == options_of(RunOptions).keys()
+    assert OPTIONS.keys() == run_options_by_name(RunOptions).keys()
     rows = "".join(f"{row};{row % 7},5;{'ab'[row % 2]}\n" for row in range(60))
     Path("rows.csv").write_text(f"number;size;label\n{rows}", encoding="cp1252")
     Path("own.space").write_text(SPACE, encoding="utf-8")
     words = ["run", "own.space", "--data", "rows.csv"]
-    for name, option in options_of(RunOptions).items():
+    for name, option in run_options_by_name(RunOptions).items():
         value = OPTIONS[name]
         if name in APART or value is None or value is False:
             continue
-        flag = option.flag_of(name)
+        flag = option.command_line_flag(name)
         texts = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else value
         texts = texts if isinstance(texts, list | tuple) else [texts]
         words += [flag] if value is True else [word for text in texts for word in (flag, str(text))]
-    assert run(words) == 0
+    assert run_command_line(words) == 0
     found = resumed_options(Path("run.db"), trials=2)
     wanted = OPTIONS | SETTLED | {"trials": 2, "store": Path("run.db")}
     assert {name: found[name] for name in wanted.keys() - APART} == {

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 
 import spacelang as sl
 from spacelang.api.sklearn_search import task_scorer
-from spacelang.cli._app import run
+from spacelang.cli._app import run_command_line
 from spacelang.files import resource_folder
 from spacelang.ir.trial import LossName
 from spacelang.report.pipeline_lines import format_objective, score_names
@@ -241,26 +241,26 @@ def test_the_commands_show_the_front(
     monkeypatch.chdir(tmp_path)
     Path("several.space").write_text(SPACE, encoding="utf-8")
     search = ("run", "several.space", "--data", "sklearn:iris", "--workers", "0", "--validate", "holdout(0.5)")
-    assert run([*search, "--optimizer", "random", "--trials", "8", "--store", "run.db"]) == 0
+    assert run_command_line([*search, "--optimizer", "random", "--trials", "8", "--store", "run.db"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Pareto front of accuracy, pickled_size and f1_macro: ")
     assert "  spacelang export run.db --rank 1 -o pipeline.py" in said
     assert len(said.splitlines()) <= 25
-    assert run(["show", "run.db", "--json"]) == 0
+    assert run_command_line(["show", "run.db", "--json"]) == 0
     front = json.loads(capsys.readouterr().out)["front"]
     assert {"rank", "trial", "objectives", "scores", "cost", "configuration"} == {*front[0]}
-    assert run(["show", "run.db"]) == 0
+    assert run_command_line(["show", "run.db"]) == 0
     assert said.splitlines()[0] in capsys.readouterr().out
-    assert run(["resume", "run.db", "--trials", "9", "--json"]) == 0
+    assert run_command_line(["resume", "run.db", "--trials", "9", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["loss"], found["configuration"], found["incumbent"], found["trials"]) == (None, None, [], 9)
     assert found["front"][0]["scores"]["accuracy"] == 1 - found["front"][0]["objectives"]["1 - accuracy"]
-    assert run(["export", "run.db", "-o", "best.py"]) == 1
+    assert run_command_line(["export", "run.db", "-o", "best.py"]) == 1
     assert "has 3 objectives, so no single pipeline is the best" in capsys.readouterr().err
-    assert run(["export", "run.db", "--rank", str(len(found["front"])), "-o", "last.py"]) == 0
+    assert run_command_line(["export", "run.db", "--rank", str(len(found["front"])), "-o", "last.py"]) == 0
     last = found["front"][-1]["configuration"]["estimator"]
     assert f"{last}(" in Path("last.py").read_text(encoding="utf-8")
-    assert run(["report", "run.db", "-o", "report.html"]) == 0
+    assert run_command_line(["report", "run.db", "-o", "report.html"]) == 0
     page = Path("report.html").read_text(encoding="utf-8")
     assert page.count("accuracy against") == 2
     assert not any(text in page for text in ("incumbent", "The best pipelines", "--test")), "there is no single best"
@@ -275,11 +275,11 @@ def test_the_commands_agree_in_their_json(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.space").write_text(f"{STAGES}task classification {{ minimize {objectives} }}\n")
     options = ("--data", "sklearn:iris", "--trials", "4", "--optimizer", "random", "--workers", "0", "--json")
-    run(["run", "mine.space", *options, "--store", "run.db"])
+    run_command_line(["run", "mine.space", *options, "--store", "run.db"])
     made = json.loads(capsys.readouterr().out)
-    run(["show", "run.db", "--json"])
+    run_command_line(["show", "run.db", "--json"])
     shown = json.loads(capsys.readouterr().out)
-    run(["runs", "run.db", "--json"])
+    run_command_line(["runs", "run.db", "--json"])
     (listed,) = json.loads(capsys.readouterr().out)
     common = SCHEMA["properties"].keys()
     assert common >= (made.keys() & shown.keys()) - {"metric", "initial", "ensemble"}, "these three differ in meaning"

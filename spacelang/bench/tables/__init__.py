@@ -131,7 +131,7 @@ class LossTable:
     fingerprint: str = ""
 
     @property
-    def has_defaults_only(self) -> bool:
+    def has_only_default_hyperparameters(self) -> bool:
         """True if all pipelines have default hyperparameters."""
         return isinstance(self.pipelines, StageProduct) or self.metadata.hyperparameters == "default"
 

@@ -10,7 +10,7 @@ from sklearn.neural_network import MLPClassifier
 import spacelang as sl
 from spacelang.api.initial_configurations import (
     InitialConfigurationError,
-    read_initial,
+    read_initial_configurations,
     validate_initial_configurations,
 )
 from spacelang.ir.domain import Categorical, Grid
@@ -184,11 +184,11 @@ def test_initial_configurations_may_have_whole_tuples(tmp_path: Path) -> None:
     ):
         file.write_text(f'{{"e": "MLPClassifier", "e.hidden_layer_sizes": {value}}}')
         if not wrong:
-            (found,) = validate_initial_configurations(space, read_initial(file))
+            (found,) = validate_initial_configurations(space, read_initial_configurations(file))
             assert (found["e.hidden_layer_sizes.length"], found["e.hidden_layer_sizes[2]"]) == (2, 4)
             continue
         with pytest.raises(InitialConfigurationError) as caught:
-            validate_initial_configurations(space, read_initial(file))
+            validate_initial_configurations(space, read_initial_configurations(file))
         (diagnostic,) = caught.value.diagnostics
         assert wrong in diagnostic.message
         assert diagnostic.primary.text == value

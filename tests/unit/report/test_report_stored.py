@@ -11,7 +11,7 @@ import pytest
 from storing import DATA, LIMIT, broken, header, stored, trial
 
 import spacelang as sl
-from spacelang.api.options import options_of
+from spacelang.api.option_checks_and_signatures import run_options_by_name
 from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import ResumeOptions
 from spacelang.ir.configuration import Configuration
@@ -221,7 +221,7 @@ def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
     assert options == ["FILE --time 10s", "'the rows.csv' --time 10s", "", ""]
 
 
-NOTHING: Any = dict.fromkeys(options_of(ResumeOptions)) | {"allow": (), "trials": 3, "test": "FILE"}
+NOTHING: Any = dict.fromkeys(run_options_by_name(ResumeOptions)) | {"allow": (), "trials": 3, "test": "FILE"}
 """What a user gives who resumes a run and gives no more than needed."""
 
 

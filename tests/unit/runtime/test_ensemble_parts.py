@@ -91,7 +91,7 @@ class TestWhoComesIntoQuestion:
     def test_where_the_metric_is_undefined_there_is_no_ensemble(self) -> None:
         objective = made("two", EvaluationSettings(goal=ScorerGoal("maximize", "roc_auc"), validation=Holdout(0.3)))
         one_class = replace(objective.held_out_rows, target=np.ones_like(objective.held_out_rows.target))
-        flat = type("Flat", (), {"held_out": one_class, "metric": objective.metric, "training_size": 9})
+        flat = type("Flat", (), {"held_out_rows": one_class, "metric": objective.metric, "training_size": 9})
         trial = known(objective, 0.5)
         with pytest.raises(EnsembleError, match="the metric `roc_auc` is undefined"):
             select_members(outcome([trial]), flat(), lambda _: trial.predictions, 2)

@@ -20,7 +20,7 @@ from sklearn.metrics import (
 )
 
 import spacelang as sl
-from spacelang.api.stored_runs import reopen_run
+from spacelang.api.reopened_runs import reopen_run
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.scoring.user_functions import scorer_fingerprint, scorer_metric, sklearn_scorer_name
 

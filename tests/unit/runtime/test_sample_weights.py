@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import spacelang as sl
-from spacelang.api.stored_runs import reopen_run
+from spacelang.api.reopened_runs import reopen_run
 from spacelang.report.pipeline_module import pipeline_module_text
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective

@@ -13,7 +13,7 @@ from sklearn.datasets import load_linnerud, make_multilabel_classification
 import spacelang as sl
 from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
 from spacelang.catalog import snapshot
-from spacelang.cli._app import run
+from spacelang.cli._app import run_command_line
 from spacelang.ir.task import Kind
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
@@ -207,14 +207,14 @@ def test_commands_take_several_targets_or_say_why_not(
     table = pd.DataFrame(features, columns=["a", "b", "c"]).assign(one=labels[:, 0], two=labels[:, 1])
     table.to_csv("rows.csv", index=False)
     columns = ("--target-column", "one", "--target-column", "two")
-    assert run(["init", "rows.csv", *columns]) == 0
+    assert run_command_line(["init", "rows.csv", *columns]) == 0
     written = capsys.readouterr().out
     assert "run rows.space --data rows.csv --target-column one --target-column two\n" in written
     assert "a multi-label classification" in written
     text = "stage estimator = KNeighborsClassifier { n_neighbors : {1, 3} } | DecisionTreeClassifier"
     Path("some.space").write_text(text)
     options = ("--data", "rows.csv", *columns, "--workers", "0", "--validate", "holdout(0.5)")
-    assert run(["tabulate", "some.space", *options, "-o", "table.npz"]) == 0
+    assert run_command_line(["tabulate", "some.space", *options, "-o", "table.npz"]) == 0
     assert "1 - f1_macro of 3 configurations" in capsys.readouterr().out
     given: dict[str, Any] = {"repeats": 1, "trials": 1, "workers": 0, "validate": "holdout(0.5)"}
     found = sl.compare(text, {"rows": "rows.csv"}, ["random"], target_column=("one", "two"), **given)

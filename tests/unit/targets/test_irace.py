@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import spacelang as sl
-from spacelang.cli._app import run
+from spacelang.cli._app import run_command_line
 from spacelang.targets._checked_decoding import DecodingError
 
 SPACE = sl.parse(
@@ -37,7 +37,7 @@ def test_the_file_has_conditions_and_forbidden_combinations() -> None:
 
 
 def test_the_output_of_compile_is_a_file_for_irace(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["compile", "blds_table1", "--target", "irace"]) == 0
+    assert run_command_line(["compile", "blds_table1", "--target", "irace"]) == 0
     names, _, rest = capsys.readouterr().out.partition("\n[global]\n")
     assert names.startswith("# blds_table1: ")
     assert "# how the target represents the space:" in rest.splitlines()

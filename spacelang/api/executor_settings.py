@@ -85,7 +85,9 @@ def unenforced_limits_warning(workers: WorkerSettings) -> str | None:
     return f"`{limit}` is not enforced without workers: every trial runs to its end"
 
 
-def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | None, *, resume: bool) -> int | None:
+def choose_number_of_ensemble_votes(
+    given: int | None, chosen: str, store: str | PathLike[str] | None, *, resume: bool
+) -> int | None:
     """Return the number of votes of the ensemble of a run, by default `DEFAULT_VOTES`; None for a run without ensemble.
 
     The default is for runs whose space was `chosen` for them, and for resumed ones if their store has predictions.
@@ -99,7 +101,7 @@ def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | 
         return None
     try:
         if resume:
-            check_stored_predictions(store)
+            check_store_has_predictions(store)
     except StoreError:
         if given is not None:
             raise
@@ -107,7 +109,7 @@ def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | 
     return DEFAULT_VOTES if given is None else given
 
 
-def check_stored_predictions(path: str | PathLike[str] | None) -> None:
+def check_store_has_predictions(path: str | PathLike[str] | None) -> None:
     """Raise StoreError if an existing store has no predictions, from which an ensemble could be selected."""
     from spacelang.runtime.storage.store import Store, StoreError, is_missing_or_empty
 

@@ -135,7 +135,7 @@ class RunOption:
         """Return the text for the docstring of a function with this name."""
         return self.variants.get(name) or self.doc.replace("{help}", self.help)
 
-    def flag_of(self, name: str) -> str:
+    def command_line_flag(self, name: str) -> str:
         """Return the flag of the option with this name."""
         return self.flag or f"--{name.replace('_', '-')}"
 
@@ -150,7 +150,7 @@ class RunOption:
         return index(value) if self.check[0] is INTEGER[0] else value
 
 
-def options_of(group: Any) -> dict[str, RunOption]:
+def run_options_by_name(group: Any) -> dict[str, RunOption]:
     """Return the options of a group by name."""
     return {name: entry.__metadata__[0] for name, entry in group.__annotations__.items()}
 
@@ -163,7 +163,7 @@ def accept_options(group: Any, *, name: str = "", is_checked: bool = True) -> Ca
     """
 
     def decorate(function: Function) -> Function:
-        options = options_of(group)
+        options = run_options_by_name(group)
         own = signature(function)
         positional = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
 
@@ -199,6 +199,6 @@ def with_parameters_section(doc: str | None, group: Any, name: str) -> str | Non
     before, heading, after = cleandoc(doc).partition("\nNotes\n-----\n")
     rows = "".join(
         f"{each}\n{indent(fill(option.docstring_text(name), WIDTH), '    ')}\n"
-        for each, option in options_of(group).items()
+        for each, option in run_options_by_name(group).items()
     )
     return f"{before.rstrip()}\n{rows}{heading}{after}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from spacelang.api.execution import check_stored_predictions, make_executor, trial_limits
+from spacelang.api.executor_settings import check_store_has_predictions, make_executor, trial_limits
 from spacelang.api.experiment import Experiment
 from spacelang.api.resuming import stored_space
 from spacelang.api.search_data import TabularData
@@ -86,7 +86,7 @@ class ReopenedRun:
     allowed: tuple[str, ...] = ()
 
     @property
-    def version_changes(self) -> list[str]:
+    def library_version_changes(self) -> list[str]:
         """One line for each library whose installed version differs from its version in the run.
 
         Predictions may differ.
@@ -119,7 +119,7 @@ class ReopenedRun:
             raise InputError(what, f"see `spacelang show {self.store}`")
         return found[rank - 1]
 
-    def with_space(self, space: Space) -> "tuple[Space, DataObjective]":
+    def bind_other_space(self, space: Space) -> "tuple[Space, DataObjective]":
         """Return another space bound to the data of the run, and its objective with the splits of the run."""
         return _objective_for(self.header, space, self.rows, self.allowed)
 
@@ -134,7 +134,7 @@ class ReopenedRun:
                 f"the loss `{self.header.metric}` is computed by a function of the Python program that started the run"
             )
             raise InputError(what, "export a single pipeline, or use `Result.ensemble` in that program")
-        check_stored_predictions(self.store)
+        check_store_has_predictions(self.store)
         with Store.read(self.store) as run:
             return select_members(self.outcome, self.objective, run.predictions, votes or self.votes or DEFAULT_VOTES)
 

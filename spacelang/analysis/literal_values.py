@@ -191,7 +191,7 @@ def read_annotations(
     return _annotation_values(known)
 
 
-def span_of(name: str, annotations: Sequence[ast.Annotation]) -> Span:
+def span_of_annotation(name: str, annotations: Sequence[ast.Annotation]) -> Span:
     """Return the span of the first annotation with a name."""
     return next(annotation.span for annotation in annotations if annotation.name.text == name)
 

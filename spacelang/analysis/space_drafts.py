@@ -10,7 +10,7 @@ from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, is_true
-from spacelang.ir.partial_evaluation import ConditionCase, activity_cases, fold_constants
+from spacelang.ir.partial_evaluation import ConditionCase, fold_constants, split_condition_by_activity
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -335,7 +335,7 @@ def constraints_for_decision_condition(
     A constraint does not apply if it names something inactive, so each combination of active names has constraints.
     """
     known = variables[presence.address]
-    found = [*islice(activity_cases(presence.condition, known.owners, variables), MAX_CASES + 1)]
+    found = [*islice(split_condition_by_activity(presence.condition, known.owners, variables), MAX_CASES + 1)]
     if len(found) > MAX_CASES:
         return None
     return [each for case in found for each in _case_constraints(presence, known, case)]

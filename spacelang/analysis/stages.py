@@ -8,7 +8,7 @@ from spacelang.analysis import alternatives, declarations, repeated_stages
 from spacelang.analysis.alternatives import alternatives_of_structure, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.imported_modules import Module
-from spacelang.analysis.literal_values import read_annotations, span_of
+from spacelang.analysis.literal_values import read_annotations, span_of_annotation
 from spacelang.analysis.operators import BodyReader, OperatorReader
 from spacelang.analysis.parameter_groups import BodyMember, ParameterGroupExpander
 from spacelang.analysis.space_drafts import (
@@ -309,7 +309,7 @@ class StageReader:
         return ir.Choice(called, place.address, place.key, branches, default, is_first, stage.name.span)
 
     def _check_first(self, stage: ast.Stage) -> None:
-        mark = span_of("first", stage.annotations)
+        mark = span_of_annotation("first", stage.annotations)
         if self._first is not None:
             related = (RelatedPlace(self._first[1], "the other one"),)
             problem, reason = "already marks another stage", "one is enough"

@@ -10,7 +10,7 @@ from spacelang.analysis import alternatives, repeated_stages
 from spacelang.analysis.alternatives import Alternative, alternatives_of_structure, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.imported_modules import Module
-from spacelang.analysis.literal_values import read_annotations, span_of
+from spacelang.analysis.literal_values import read_annotations, span_of_annotation
 from spacelang.analysis.operators import OperatorReader, ReadOperator
 from spacelang.analysis.space_drafts import AddressPrefix
 from spacelang.diagnostics.diagnostic import RelatedPlace
@@ -140,7 +140,7 @@ class StructureReader:
                 alternatives.check_name(alternative.alias, self._report)
             advice = read_annotations(alternative.annotations, "alternatives", self._report)
             if advice.default:
-                mark = span_of("default", alternative.annotations)
+                mark = span_of_annotation("default", alternative.annotations)
                 if default is not None:
                     self._report.add(alternatives.second_default_diagnostic(mark, default[1]))
                 default = default or (len(branches), mark)
@@ -389,7 +389,9 @@ class StructureReader:
             self._report.add(TooManyPermutedSteps(written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
             return ir.Product(ir.ProductKind.SEQUENCE, steps, written.span)
         labels = _unique_titles(step_labels(written))
-        orders = tuple(ir.Branch(ir.order_name(o), ir.SKIPPED_STEP, span=written.span) for o in permutations(labels))
+        orders = tuple(
+            ir.Branch(ir.name_of_step_order(o), ir.SKIPPED_STEP, span=written.span) for o in permutations(labels)
+        )
         order = ir.Choice(called, place.address, place.key, orders, span=written.span)
         return ir.Product(ir.ProductKind.PERMUTATION, (order, *steps), written.span, labels=labels)
 

@@ -20,7 +20,7 @@ from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED_PREFIX, FunctionGoal
 from spacelang.ir.trial import Trial
-from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, options_of
+from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, non_default_options
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import allowed_prefix_length, order_by_groups_or_times, stratified_order
@@ -223,7 +223,7 @@ def task_splitter(space: Space, seed: int) -> Any:
     Raises ValueError for one that names a column, which scikit-learn would treat as a feature.
     """
     validation = None if space.task is None else space.task.validation
-    if validation is not None and options_of(validation):
+    if validation is not None and non_default_options(validation):
         problem = (
             f"`validate {describe_validation(validation)}` names a column, which scikit-learn would use as a feature"
         )

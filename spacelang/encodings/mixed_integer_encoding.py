@@ -18,7 +18,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, p
 from spacelang.ir.domain_properties import index_of_containing_domain
 from spacelang.ir.value import Value
 from spacelang.sampling.unit_scale import unit_scale
-from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at
+from spacelang.sampling.value_codes import Array, ValueCodes, code_dtype, codes_of_members_at
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class EncodedDomainPart:
         """Return the codes in `whole` that integers stand for; the part must be finite."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._indices_in_whole[(integers - self.first).astype(np.int64)])
-        return codes_at(self.part, integers - self.first)
+        return codes_of_members_at(self.part, integers - self.first)
 
     def codes_to_integers(self, codes: Array) -> Array:
         """Return the integers that stand for codes of `whole`; codes outside of the part give arbitrary integers."""
@@ -103,7 +103,7 @@ class MixedIntegerEncoding:
 
     def __init__(self, domain: Domain, whole: Domain) -> None:
         self.domain = domain
-        self._type = code_type(whole)
+        self._type = code_dtype(whole)
         self._is_union = len(parts(whole)) > 1
         found: list[EncodedDomainPart] = []
         for part in parts(domain):

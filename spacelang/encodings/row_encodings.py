@@ -54,7 +54,7 @@ class DomainEncoding:
         self.width = 1 + max(self.columns.values(), default=0)
         self._to_number, self._to_code = number, code
         self._selector = Categorical(tuple(range(len(self.parts))))
-        self._type = value_codes.code_type(domain)
+        self._type = value_codes.code_dtype(domain)
 
     def encode(self, values: ValueCodes) -> EncodedRows:
         """Return the rows of values of the domain, shape (n, width), with NaN in the columns of all other parts."""
@@ -285,7 +285,7 @@ def nearest_codes(domain: SimpleDomain, numbers: Array) -> Array:
         return inside + 0.0
     if isinstance(domain, Grid) and domain.is_consecutive:
         return round_half_up(inside)
-    return value_codes.codes_at(domain, nearest_indices(domain, inside))
+    return value_codes.codes_of_members_at(domain, nearest_indices(domain, inside))
 
 
 def to_unit(part: SimpleDomain, codes: Array) -> Array:

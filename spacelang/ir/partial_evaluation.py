@@ -47,7 +47,9 @@ class ConditionCase:
     left: expr.Expr
 
 
-def activity_cases(condition: expr.Expr, owners: Context, variables: Mapping[str, Variable]) -> Iterator[ConditionCase]:
+def split_condition_by_activity(
+    condition: expr.Expr, owners: Context, variables: Mapping[str, Variable]
+) -> Iterator[ConditionCase]:
     """Yield the cases of a condition, one for every combination of hyperparameters that may be inactive.
 
     The first has nothing inactive. Together they express the condition by what is active, because a constraint does not

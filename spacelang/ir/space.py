@@ -197,7 +197,7 @@ class Product:
     def steps_in_order(self, order: str) -> tuple["Node", ...]:
         """Return the steps of a permutation in the order that the branch named `order` stands for."""
         _, *steps = self.children
-        by_name = {order_name(labels): labels for labels in permutations(self.labels)}
+        by_name = {name_of_step_order(labels): labels for labels in permutations(self.labels)}
         places = {label: place for place, label in enumerate(self.labels)}
         return tuple(steps[places[label]] for label in by_name[order])
 
@@ -206,7 +206,7 @@ def _is_var(node: "Node") -> bool:
     return isinstance(node, Hyperparameter) and node.is_var
 
 
-def order_name(labels: Sequence[str]) -> str:
+def name_of_step_order(labels: Sequence[str]) -> str:
     """Return the name of an order of steps."""
     return ", ".join(labels)
 

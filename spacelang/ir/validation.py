@@ -156,7 +156,7 @@ def _unknown_option(kind: str, name: str) -> tuple[str, str]:
             return f"`{kind}` has no option `{name}`", remedy
 
 
-def options_of(validation: DeclaredValidation) -> tuple[WordOption, ...]:
+def non_default_options(validation: DeclaredValidation) -> tuple[WordOption, ...]:
     """Return the options of a validation that are not at their defaults, in the order in which they are written."""
     columns = (("group", group_column(validation)), ("by", time_column(validation)))
     keeps = isinstance(validation, Holdout | TimeSeriesSplits) and validation.keep
@@ -224,7 +224,7 @@ def describe_validation(validation: Validation) -> str:
         count = "the split" if validation.folds == 1 else f"the {validation.folds} splits"
         return f"{count} of {validation.source} (rows {validation.digest})"
     kind, number = kind_and_number(validation)
-    options = (name if value is None else f"{name}={literal(value)}" for name, value in options_of(validation))
+    options = (name if value is None else f"{name}={literal(value)}" for name, value in non_default_options(validation))
     return f"{kind}({', '.join((format_number(number), *options))})"
 
 

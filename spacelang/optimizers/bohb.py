@@ -22,7 +22,7 @@ from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._fidelity import Bracket, fidelity_of_rows, hyperband_brackets, rungs, rungs_by_division
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
-from spacelang.sampling.value_codes import Array, codes_at
+from spacelang.sampling.value_codes import Array, codes_of_members_at
 from spacelang.surrogates import Dimension, choose_trials_for_densities, limit_to_one_thread
 
 if TYPE_CHECKING:
@@ -267,4 +267,4 @@ def _part_dimension(part: SimpleDomain) -> Dimension:
     if part.size is None or (is_ordered and part.size > MAX_MEMBERS):
         return Dimension()
     indices = np.arange(part.last_index + 1)
-    return Dimension(tuple(to_unit(part, codes_at(part, indices)).tolist()), is_ordered=is_ordered)
+    return Dimension(tuple(to_unit(part, codes_of_members_at(part, indices)).tolist()), is_ordered=is_ordered)

@@ -2,8 +2,8 @@
 
 A target declares with `accepts` which simple domains its library supports, and `Questions` applies the chain of
 reductions. `case_splits` produces choices that no condition or constraint mentions. `split_into_simple` splits unions
-and very wide ranges into simple ranges and sets. `reduce_domain` then takes the first of `reductions_of` a domain whose
-result is accepted; this is `IdentityReduction` if the domain is accepted as it is. For example:
+and very wide ranges into simple ranges and sets. `reduce_domain` then takes the first of `possible_reductions_of` a
+domain whose result is accepted; this is `IdentityReduction` if the domain is accepted as it is. For example:
 
     rate : {none} | float(0, 1]      choice `rate:part` of 2; 0: none; 1: `rate` in float[5e-324, 1]
     size : float[0, 0.3] step 0.1    `size` in int[0, 3], where 0.2 is 2

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, describe, exact_integer, literal, parts
 from spacelang.ir.value import Value, identity_key
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
-from spacelang.solver.domain_cells import log_ends
+from spacelang.solver.domain_cells import log_uniform_ends
 
 GRID_POINTS: Final = 101  # The default number of values to which `GridReduction` cuts a range
 
@@ -129,7 +129,7 @@ class LogarithmReduction:
     def domain(self) -> Real:
         """The range of the logarithms; its uniform draws give members of a grid as often as the grid's own draws."""
         part = self.part
-        return Real(*(log_ends(part) if isinstance(part, Grid) else map(math.log, (part.least, part.greatest))))
+        return Real(*(log_uniform_ends(part) if isinstance(part, Grid) else map(math.log, (part.least, part.greatest))))
 
     def encode(self, value: Value) -> float:
         """Return the logarithm that stands for a member, or, if there is none, the one of a number next to it."""
@@ -161,7 +161,7 @@ class GridReduction:
     @cached_property
     def values(self) -> tuple[float, ...]:
         """The members of the grid, in ascending order."""
-        return tuple(map(float, spaced_members(self.part, self.points)))  # type: ignore[arg-type]
+        return tuple(map(float, evenly_spaced_members(self.part, self.points)))  # type: ignore[arg-type]
 
     @property
     def domain(self) -> Grid:
@@ -216,14 +216,16 @@ def scaling_exponent(part: Real) -> int:
     return min(1 - math.frexp(smallest)[1], 900 - math.frexp(largest)[1])
 
 
-def spaced_members(part: Grid | Real, points: int) -> list[Value]:
+def evenly_spaced_members(part: Grid | Real, points: int) -> list[Value]:
     """Return `points` members of a range, evenly spaced on its scale, with both ends; fewer if some are equal."""
     at = from_unit_function(part)
     inner = (at(place / (points - 1)) for place in range(1, points - 1))
     return list({identity_key(value): value for value in (part.least, *inner, part.greatest)}.values())
 
 
-def reductions_of(part: SimpleDomain, *, has_logs: bool = True, points: int = GRID_POINTS) -> Iterator[DomainReduction]:
+def possible_reductions_of(
+    part: SimpleDomain, *, has_logs: bool = True, points: int = GRID_POINTS
+) -> Iterator[DomainReduction]:
     """Yield the reductions of a domain, least changes first; grids keep log scales if the library `has_logs`."""
     yield IdentityReduction(part)
     if isinstance(part, Real):
@@ -241,7 +243,7 @@ def reduce_domain(part: SimpleDomain, accepts: DomainPredicate, points: int = GR
     Raises ValueError, which lists what `accepts` could allow, if it allows none. A range that only a grid can replace
     is cut to `points` values.
     """
-    made = partial(reductions_of, part, has_logs=accepts(Real(1.0, 2.0, log=True)), points=points)
+    made = partial(possible_reductions_of, part, has_logs=accepts(Real(1.0, 2.0, log=True)), points=points)
     for found in made():
         if accepts(found.domain):
             return found

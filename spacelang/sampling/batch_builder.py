@@ -13,11 +13,11 @@ from spacelang.ir.value import Value, identity_key
 from spacelang.sampling.value_codes import (
     Array,
     ValueCodes,
-    code_type,
+    code_dtype,
     concatenate_codes,
     decode_values,
-    integer_type,
     part_index_and_code,
+    smallest_integer_dtype,
 )
 
 
@@ -121,7 +121,7 @@ class BatchBuilder:
 
     def _branch_indices(self, address: str, count: int, rows: Sequence[int], places: Sequence[Any]) -> Array:
         choice = self._space.variables[address].choice
-        found = np.full(count, -1, integer_type(-1, len(choice.branches)))
+        found = np.full(count, -1, smallest_integer_dtype(-1, len(choice.branches)))
         found[rows] = places
         return found
 
@@ -155,11 +155,11 @@ def encode_values(domain: Domain, values: Sequence[Value]) -> ValueCodes:
     found = parts(domain)
     if len(found) > 1:
         both = [part_index_and_code(domain, value) for value in values]
-        return ValueCodes(np.array([c for _, c in both], code_type(domain)), np.array([p for p, _ in both], np.int8))
+        return ValueCodes(np.array([c for _, c in both], code_dtype(domain)), np.array([p for p, _ in both], np.int8))
     if isinstance(found[0], Categorical):
         index = found[0].index
-        return ValueCodes(np.array([index[identity_key(value)] for value in values], code_type(domain)))
-    return ValueCodes(np.array(values, code_type(domain)))
+        return ValueCodes(np.array([index[identity_key(value)] for value in values], code_dtype(domain)))
+    return ValueCodes(np.array(values, code_dtype(domain)))
 
 
 def join_column_pieces(pieces: Sequence[tuple[Array, ValueCodes]]) -> SparseColumn:

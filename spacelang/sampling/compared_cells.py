@@ -15,7 +15,14 @@ from spacelang.sampling.draw_acceptance import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
 from spacelang.sampling.prior_draws import prior_quantiles
 from spacelang.sampling.unit_scale import unit_scale
-from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at, nearest_float, part_index_and_code
+from spacelang.sampling.value_codes import (
+    Array,
+    ValueCodes,
+    code_dtype,
+    codes_of_members_at,
+    nearest_float,
+    part_index_and_code,
+)
 from spacelang.solver.domain_cells import log_uniform_length
 from spacelang.solver.linear_inequalities import inequalities_for, linear_difference
 
@@ -79,7 +86,7 @@ class ComparedCells:
         count, found = len(shares), {}
         for name, each in self.cells.items():
             part, code = self._parts[name]
-            kind = code_type(each.domain)
+            kind = code_dtype(each.domain)
             known = self._quantiles.get(name)
             codes = (
                 np.full(count, code, kind)
@@ -139,7 +146,7 @@ def can_be_computed_from_shares(each: ComparedCell) -> bool:
     part = parts(each.domain)[place]
     if isinstance(part, Grid) and not part.is_integral and part.size > MAX_VECTORIZED_GRID:
         return False
-    return code_type(each.domain) is not object and (not isinstance(part, Grid) or is_exact_as_floats(part))
+    return code_dtype(each.domain) is not object and (not isinstance(part, Grid) or is_exact_as_floats(part))
 
 
 def quantile_function(each: ComparedCell) -> Callable[[Array], Array]:
@@ -175,4 +182,4 @@ def _grid_quantiles(cell: Grid, part: Grid, prior: Prior | None, shares: Array) 
         indices = first + np.rint(distances / cell.step)
     else:
         indices = first + np.floor(shares * cell.size)
-    return codes_at(part, np.clip(indices, first, last))
+    return codes_of_members_at(part, np.clip(indices, first, last))

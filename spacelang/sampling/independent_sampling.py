@@ -13,7 +13,14 @@ from spacelang.ir.domain_properties import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import prior_code_sampler
 from spacelang.sampling.unit_scale import unit_scale
-from spacelang.sampling.value_codes import Array, CodeSampler, ValueCodes, code_type, codes_at, part_index_and_code
+from spacelang.sampling.value_codes import (
+    Array,
+    CodeSampler,
+    ValueCodes,
+    code_dtype,
+    codes_of_members_at,
+    part_index_and_code,
+)
 from spacelang.solver.domain_cells import log_uniform_length
 
 WORD_LIMIT: Final = 2**63
@@ -25,7 +32,7 @@ class ValueSampler:
 
     def __init__(self, domain: Domain, prior: Prior | None = None) -> None:
         self._domain = domain
-        self._type = np.dtype(code_type(domain))
+        self._type = np.dtype(code_dtype(domain))
         self._part_samplers = tuple(_part_code_sampler(part, prior) for part in parts(domain))
 
     def draw(self, count: int, rng: Generator) -> ValueCodes:
@@ -48,7 +55,7 @@ class CellSampler:
         self._is_union = len(parts(domain)) > 1
         first = [part_index_and_code(domain, cell.representative) for cell in cells]
         self._parts = np.array([part for part, _ in first], np.int8)
-        self._codes = np.array([code for _, code in first], code_type(domain))
+        self._codes = np.array([code for _, code in first], code_dtype(domain))
         self._cell_samplers = {
             state: _cell_code_sampler(cell, parts(domain)[first[state][0]], prior)
             for state, cell in enumerate(cells)
@@ -69,7 +76,7 @@ def _part_code_sampler(part: SimpleDomain, prior: Prior | None) -> CodeSampler:
     if prior is not None:
         return prior_code_sampler(part, part, prior)
     return (
-        _uniform_integers(0, part.size - 1, code_type(part)) if isinstance(part, Categorical) else _range_sampler(part)
+        _uniform_integers(0, part.size - 1, code_dtype(part)) if isinstance(part, Categorical) else _range_sampler(part)
     )
 
 
@@ -96,7 +103,7 @@ def _uniform_integers(lower: int, upper: int, kind: DTypeLike) -> CodeSampler:
 
 
 def _integer_grid_sampler(part: Grid) -> CodeSampler:
-    kind = code_type(part)
+    kind = code_dtype(part)
     if kind is object or part.step >= WORD_LIMIT or (part.log and not is_exact_as_floats(part)):
         return partial(_draw_large_integers, part)
     if part.log:
@@ -111,7 +118,7 @@ def _draw_log_integers(part: Grid, length: float, kind: np.dtype[Any], count: in
     distances = (part.lower - below_first) * np.expm1(rng.uniform(0, length, count)) - below_first
     places = np.rint(distances / part.step)
     np.clip(places, 0, part.size - 1, out=places)
-    return codes_at(part, places).astype(kind)
+    return codes_of_members_at(part, places).astype(kind)
 
 
 def _draw_large_integers(part: Grid, count: int, rng: Generator) -> Array:
@@ -168,5 +175,5 @@ def _draw_closed_range(part: Real, count: int, rng: Generator) -> Array:
 
 def _draw_grid(part: Grid, count: int, rng: Generator) -> Array:
     if part.size <= MAX_VECTORIZED_GRID:
-        return codes_at(part, rng.integers(part.size, size=count))
+        return codes_of_members_at(part, rng.integers(part.size, size=count))
     return np.array([part.value_at(random_integer_below(part.size, rng)) for _ in range(count)], float)

@@ -19,7 +19,14 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, p
 from spacelang.ir.prior import Ends, Prior, Uniform
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import is_number
-from spacelang.sampling.value_codes import Array, CodeSampler, code_type, codes_at, nearest_float, part_index_and_code
+from spacelang.sampling.value_codes import (
+    Array,
+    CodeSampler,
+    code_dtype,
+    codes_of_members_at,
+    nearest_float,
+    part_index_and_code,
+)
 
 LARGEST: Final = sys.float_info.max
 
@@ -39,12 +46,12 @@ def prior_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> 
     """Return a function that draws codes of a cell of a part of a domain; the codes are those of the part."""
     if cell.size == 1:
         code = part_index_and_code(part, cell.value_at(0))[1]
-        return lambda count, rng: np.full(count, code, code_type(part))  # noqa: ARG005 - a single value
+        return lambda count, rng: np.full(count, code, code_dtype(part))  # noqa: ARG005 - a single value
     if isinstance(cell, Categorical):
         assert isinstance(part, Categorical)
         places = np.array([part.index_of(value) for value in cell.values])
         weights = _weights_of_values(part, prior)[places]
-        codes, shares = places.astype(code_type(part)), weights / weights.sum()
+        codes, shares = places.astype(code_dtype(part)), weights / weights.sum()
         return lambda count, rng: rng.choice(codes, size=count, p=shares)
     assert isinstance(part, Real | Grid)
     return partial(_draw_numbers, cell, part, prior)
@@ -75,7 +82,7 @@ def prior_quantiles(shares: Array, part: Real | Grid, prior: Prior, cell: Simple
 def log_masses_of_members(part: Grid, prior: Prior) -> Array:
     """Return the logarithms of the probabilities of the members of a grid, up to a constant."""
     ends = _ends(part, part)
-    between = codes_at(part, np.arange(part.last_index)) + part.step / 2
+    between = codes_of_members_at(part, np.arange(part.last_index)) + part.step / 2
     edges = np.concatenate((ends[:1], np.log(between) if part.log else between, ends[1:]))
     return prior.log_masses(edges[:-1], edges[1:], ends)
 
@@ -123,10 +130,10 @@ def _draw_numbers(cell: Real | Grid, part: Real | Grid, prior: Prior, count: int
     assert isinstance(cell, Grid)
     first, last = part.index_of(cell.least), part.index_of(cell.greatest)
     indices = np.rint((numbers - float(part.lower)) / float(part.step))
-    if code_type(part) is object:
+    if code_dtype(part) is object:
         exact = [part.value_at(min(max(int(index), first), last)) for index in indices.tolist()]
         return np.array(exact, dtype=object)
-    return codes_at(part, np.clip(indices, first, last)).astype(code_type(part))
+    return codes_of_members_at(part, np.clip(indices, first, last)).astype(code_dtype(part))
 
 
 def member_log_weights(grid: Grid, prior: Prior | None) -> Array:
@@ -139,7 +146,7 @@ def member_log_weights(grid: Grid, prior: Prior | None) -> Array:
         return log_masses_of_members(grid, prior)
     if not grid.log:
         return np.zeros(grid.size)
-    values = codes_at(grid, np.arange(grid.size)).astype(float)
+    values = codes_of_members_at(grid, np.arange(grid.size)).astype(float)
     below = np.full(grid.size, grid.step / 2)
     below[0] = min(grid.step, grid.lower) / 2
     found: Array = np.log(np.log1p((grid.step / 2 + below) / (values - below)))

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import LogSumTree, member_log_weights
-from spacelang.sampling.value_codes import Array, ValueCodes, member_codes
+from spacelang.sampling.value_codes import Array, ValueCodes, grid_member_codes
 from spacelang.solver.range_forest import RangeForest, RangeInForest
 from spacelang.solver.summed_ranges import SummedRange, SummedRanges
 
@@ -44,7 +44,7 @@ class RangeForestSampler:
         rows = np.arange(count)
         for each in self._ranges:
             mine = places[each.address] = self._steps[each.address].draw(places[each.parent], rng)
-            yield each.address, rows, ValueCodes(member_codes(each.grid, mine))
+            yield each.address, rows, ValueCodes(grid_member_codes(each.grid, mine))
 
 
 class _ConditionalDraw:
@@ -111,7 +111,7 @@ class SummedRangeSampler:
             yield (
                 each.address,
                 rows,
-                ValueCodes(member_codes(each.grid, each.grid.last_index - units if each.reversed else units)),
+                ValueCodes(grid_member_codes(each.grid, each.grid.last_index - units if each.reversed else units)),
             )
 
     def _draw_units(self, place: int, left: Array, rng: Generator) -> Array:

@@ -29,7 +29,7 @@ from spacelang.sampling.draw_acceptance import AcceptanceRate
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint_sampling import JointSampler
 from spacelang.sampling.prior_draws import prior_of
-from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
+from spacelang.sampling.value_codes import Array, ValueCodes, smallest_integer_dtype
 from spacelang.sampling.weighted_sampling import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning_on_decisions import ComponentConditioner, HyperparameterComponent
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, FixedDecisions, SamplingFailedError
@@ -105,12 +105,12 @@ class Sampler:
     def measured_acceptance_rates(self, count: int) -> Iterator[tuple[ConstraintNetwork, Structure, AcceptanceRate]]:
         """Yield each network with expressions that the solver cannot decide, and the share of draws that pass them.
 
-        The networks are those of all components in the situations of `count` random structures. The branches that make
-        up the situation are given too.
+        Networks whose draws are approximate are yielded too. The networks are those of all components in the situations
+        of `count` random structures. The branches that make up the situation are given too.
         """
         for component, situation in self._situations(count):
             for tied in self._component_sampler(component, situation).tied:
-                if tied.tests_draws:
+                if tied.tests_draws or tied.approximately_sampled_addresses:
                     yield (
                         tied.network,
                         self._conditioning.representative_branches(component, situation),
@@ -306,7 +306,7 @@ class _BranchColumns:
         if len(rows) == self.count:
             self.codes[address] = places
             return
-        kind = integer_type(-1, max(int(places.max()), 0))
+        kind = smallest_integer_dtype(-1, max(int(places.max()), 0))
         known = self.codes.get(address, np.full(self.count, -1, kind))
         self.codes[address] = known.astype(np.result_type(known.dtype, places.dtype), copy=False)
         self.codes[address][rows] = places

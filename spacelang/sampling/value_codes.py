@@ -53,7 +53,7 @@ def concatenate_codes(pieces: Sequence[ValueCodes]) -> ValueCodes:
     return ValueCodes(np.concatenate([piece.codes for piece in pieces]), np.concatenate(marks) if marks else None)
 
 
-def code_type(domain: Domain) -> DTypeLike:
+def code_dtype(domain: Domain) -> DTypeLike:
     """Return the smallest NumPy type that holds all codes of a domain exactly; `object` if there is none."""
     types = [_part_code_type(part) for part in parts(domain)]
     mixed = np.float64 in types and any(isinstance(p, Grid) and not is_exact_as_floats(p) for p in parts(domain))
@@ -85,7 +85,7 @@ def decode_values(domain: Domain, codes: ValueCodes) -> list[Value]:
     return found
 
 
-def codes_at(part: SimpleDomain, indices: Array) -> Array:
+def codes_of_members_at(part: SimpleDomain, indices: Array) -> Array:
     """Return the codes of the members of a finite domain at some indices, counted from 0."""
     match part:
         case Categorical():
@@ -98,13 +98,13 @@ def codes_at(part: SimpleDomain, indices: Array) -> Array:
             return np.full(np.shape(indices), part.lower)
 
 
-def member_codes(grid: Grid, indices: Array) -> Array:
+def grid_member_codes(grid: Grid, indices: Array) -> Array:
     """Return the codes of the members of a grid at some indices in the type of the grid, exact for any integers."""
-    kind = code_type(grid)
+    kind = code_dtype(grid)
     if kind is object:
         return np.array([grid.value_at(index) for index in indices.tolist()], object)
     if is_exact_as_floats(grid):
-        return codes_at(grid, indices).astype(kind, copy=False)
+        return codes_of_members_at(grid, indices).astype(kind, copy=False)
     return int(grid.lower) + int(grid.step) * indices.astype(np.int64)
 
 
@@ -140,14 +140,14 @@ def _float_grid_codes_at(part: Grid, indices: Array) -> Array:
 def _part_code_type(part: SimpleDomain) -> DTypeLike:
     match part:
         case Grid(is_integral=True):
-            return integer_type(int(part.lower), int(part.upper))
+            return smallest_integer_dtype(int(part.lower), int(part.upper))
         case Grid() | Real():
             return np.float64
         case Categorical():
-            return integer_type(0, part.size)
+            return smallest_integer_dtype(0, part.size)
 
 
-def integer_type(lower: int, upper: int) -> DTypeLike:
+def smallest_integer_dtype(lower: int, upper: int) -> DTypeLike:
     """Return the smallest signed integer type that holds `lower` to `upper`; `object` if there is none."""
     kinds = (np.int8, np.int16, np.int32, np.int64)
     return next((kind for kind in kinds if np.iinfo(kind).min <= lower and upper <= np.iinfo(kind).max), object)

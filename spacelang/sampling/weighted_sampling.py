@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.sampling.independent_sampling import WORD_LIMIT, random_integer_below
-from spacelang.sampling.value_codes import Array, integer_type
+from spacelang.sampling.value_codes import Array, smallest_integer_dtype
 from spacelang.solver.bucket_elimination import Bucket, Elimination, State
 
 
@@ -17,7 +17,7 @@ class WeightedSampler:
 
     def __init__(self, weights: Mapping[State, float]) -> None:
         lowest, highest = min(weights), max(weights)
-        self.states = np.array(list(weights), integer_type(lowest, highest))
+        self.states = np.array(list(weights), smallest_integer_dtype(lowest, highest))
         sums = list(accumulate(weights.values()))
         self._total = sums[-1]
         self._is_uniform = all(weight == sums[0] for weight in weights.values())
@@ -114,7 +114,7 @@ def group_rows_by_state(states: Sequence[Array], sizes: Sequence[int]) -> Iterat
     if count == 1:
         yield joint_state_key([int(column[0]) for column in states], sizes), np.zeros(1, np.intp)
         return
-    keys = np.zeros(count, integer_type(0, max(prod(sizes), 2)))
+    keys = np.zeros(count, smallest_integer_dtype(0, max(prod(sizes), 2)))
     for column, each in zip(states, sizes, strict=True):
         keys = keys * each + (column.astype(keys.dtype) + 1)
     first = int(keys[0]) if count else 0

@@ -198,7 +198,7 @@ class _OrderDecision:
 
 
 def _orders(labels: Sequence[str]) -> tuple[ir.Branch, ...]:
-    return tuple(ir.Branch(ir.order_name(order), ir.SKIPPED_STEP) for order in permutations(labels))
+    return tuple(ir.Branch(ir.name_of_step_order(order), ir.SKIPPED_STEP) for order in permutations(labels))
 
 
 def _permutation_parts(node: ir.Product) -> JsonObject:

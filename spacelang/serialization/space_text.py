@@ -23,7 +23,7 @@ from spacelang.ir.tuple_parameters import (
     make_domain_test,
     member_conditions,
 )
-from spacelang.ir.validation import WordOption, kind_and_number, options_of
+from spacelang.ir.validation import WordOption, kind_and_number, non_default_options
 from spacelang.ir.walk import (
     PIPELINE_GROUP,
     group_name_per_step,
@@ -169,13 +169,15 @@ class _SpaceWriter:
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
             raise UnwritableSpaceError(f"a `.space` file cannot express an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
-        labels = next(e for e in permutations(node.labels) if ir.order_name(e) == order.branches[order.default].name)
+        labels = next(
+            e for e in permutations(node.labels) if ir.name_of_step_order(e) == order.branches[order.default].name
+        )
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
         given = (
             None if unique_name(structure_title(part), labels[:place]) == label else make_word(label)
             for place, (part, label) in enumerate(zip(parts, labels, strict=True))
         )
-        names = dict.fromkeys(map(ir.order_name, permutations(labels)))
+        names = dict.fromkeys(map(ir.name_of_step_order, permutations(labels)))
         if missing := [each for each in names if each not in order.branch_indices]:
             forbidden = make_choice_test(self._wording.dotted_name_of(order.address), missing)
             self._forbidden.append(ast.ConstraintStatement(True, forbidden, NO_SPAN))
@@ -534,7 +536,9 @@ def _task_block(task: Task) -> ast.Task:
     found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
     if task.validation is not None:
         kind, number = kind_and_number(task.validation)
-        found.append(("validate", (kind, format_number(number), *map(_split_option, options_of(task.validation)))))
+        found.append(
+            ("validate", (kind, format_number(number), *map(_split_option, non_default_options(task.validation))))
+        )
     if task.fidelity is not None:
         found.append(("fidelity", ("samples", str(task.fidelity.first), format_number(task.fidelity.factor))))
     for limit in describe_limits(task.limits):

@@ -114,7 +114,7 @@ def log_uniform_probability(lower: float, upper: float, part: Grid) -> float:
 
 
 def log_uniform_length(part: Grid) -> float:
-    """Return the difference of the two `log_ends`, accurate even if they are almost equal."""
+    """Return the difference of the two `log_uniform_ends`, accurate even if they are almost equal."""
     doubled = 2 * part.lower - min(part.step, part.lower), 2 * part.upper + part.step  # integers, so nothing is rounded
     return log_ratio(*doubled)
 
@@ -124,7 +124,7 @@ def log_ratio(lower: float, upper: float) -> float:
     return math.log(upper) - math.log(lower) if upper > 2 * lower else math.log1p((upper - lower) / lower)
 
 
-def log_ends(part: Grid) -> tuple[float, float]:
+def log_uniform_ends(part: Grid) -> tuple[float, float]:
     """Return the logarithms of the ends of the interval of a log-uniform draw: half a step around each member.
 
     Below the smallest member it is at most half of that member, so that the end stays positive.

@@ -17,7 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, literal, parts
 from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Or, Reference, is_true, references
-from spacelang.ir.partial_evaluation import activity_cases, fold_constants
+from spacelang.ir.partial_evaluation import fold_constants, split_condition_by_activity
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.sampling.unit_scale import unit_scale
 
@@ -189,7 +189,7 @@ def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
         case _:
             pass
     sure = tuple((owner, name) for owner, names in part.branches.items() if len(names) == 1 for name in names)
-    for case in activity_cases(condition, sure, space.variables):
+    for case in split_condition_by_activity(condition, sure, space.variables):
         part.rules.append(Constraint(fold_constants(Or((case.left, *case.active))), forbidden=False))
     return True
 
@@ -344,6 +344,6 @@ def _piece_counts(several: Sequence[SimpleDomain], number: int) -> list[int]:
     return shares
 
 
-def is_single_piece(domain: Domain, number: int) -> bool:
+def is_left_in_one_piece(domain: Domain, number: int) -> bool:
     """Return True if a domain stays in one piece."""
     return number == 1 or sum(part.size or number for part in parts(domain)) == 1

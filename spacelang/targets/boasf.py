@@ -146,7 +146,7 @@ class Boasf:
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
-        if _boasf.is_single_piece(node.domain, number):
+        if _boasf.is_left_in_one_piece(node.domain, number):
             return (node.domain,)
         if min(number, node.domain.size or number) > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_arms(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")

@@ -182,7 +182,7 @@ class ConfigSpaceForm(_lowering.ReadableForm):
     @cached_property
     def configuration_space_document(self) -> Document:
         """The document that `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
-        return documents.to_document(self.plan, self.space.name, self._defaults)
+        return documents.to_configspace_document(self.plan, self.space.name, self._defaults)
 
     def encode(self, configuration: Configuration) -> dict[str, cs.FlatValue]:
         """Return the values of the ConfigSpace hyperparameters for a member."""

@@ -23,7 +23,7 @@ from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key, to_python_scalar
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter
-from spacelang.reductions.domain_reductions import spaced_members
+from spacelang.reductions.domain_reductions import evenly_spaced_members
 from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Piece, Questions
 from spacelang.solver.counting import Structures
@@ -361,7 +361,7 @@ def _grid_values(piece: Piece, points: int) -> list[Value]:
         case Grid() | Real() as part if _has_all_members(piece, points):
             return [*members(part)]
         case Grid() | Real() as part:
-            return spaced_members(part, points)
+            return evenly_spaced_members(part, points)
 
 
 def _distributions() -> ModuleType:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, BranchTest, Expr
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Constraint, Product, ProductKind, Space, order_name
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Constraint, Product, ProductKind, Space, name_of_step_order
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
@@ -58,7 +58,7 @@ def permuted(draw: st.DrawFn) -> Space:
     """A finite space whose stages stand in any order, or in some of the orders."""
     space = draw(finite_spaces())
     labels = tuple(stage.key for stage in space.stages)
-    names = [order_name(order) for order in permutations(labels)]
+    names = [name_of_step_order(order) for order in permutations(labels)]
     kept = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
     order = Choice("order", "order", "order", tuple(Branch(name, SKIPPED_STEP) for name in kept), len(kept) - 1)
     root = Product(ProductKind.PERMUTATION, (order, *space.stages), labels=labels)

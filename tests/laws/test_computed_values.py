@@ -72,7 +72,7 @@ def _truth(draw: st.DrawFn, depth: int) -> Written:
     if kind == 0:
         left, right = _number(draw, depth - 1 if depth else 0), _number(draw, 0)
         sign = draw_one(draw, ("==", "!=", "<", "<=", ">", ">="))
-        python = f"is_true_if_defined(lambda: {left.python} {sign} {right.python})"
+        python = f"holds(lambda: {left.python} {sign} {right.python})"
         return Written(f"{left.text} {sign} {right.text}", python)
     if kind == 1:
         return Written("e is other", "(e == 'other')")

@@ -222,7 +222,7 @@ def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data:
 @given(part=st.one_of(grids(), held), data=st.data())
 def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, part.last_index))
-    (code,) = value_codes.codes_at(part, np.array([index])).tolist()
+    (code,) = value_codes.codes_of_members_at(part, np.array([index])).tolist()
     assert code == part.value_at(index)
     assert row_encodings.nearest_indices(part, np.array([code])).tolist() == [index]
     if part.is_integral and index < part.last_index and part.upper < 2**50:

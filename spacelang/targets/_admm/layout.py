@@ -15,7 +15,7 @@ from spacelang.encodings.mixed_integer_encoding import MixedIntegerEncoding
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
 from spacelang.ir.expr import ActivityTest, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, name_of_step_order
 from spacelang.ir.value import identity_key
 from spacelang.reductions.branch_flattening import BranchCase
 from spacelang.sampling.batch_builder import encode_values
@@ -46,7 +46,7 @@ class StepOrder:
     @cached_property
     def matrices(self) -> Array:
         """The permutation matrix of each branch: shape (branches, T, T), entries 0 and 1."""
-        by_name = {order_name(labels): labels for labels in permutations(self.labels)}
+        by_name = {name_of_step_order(labels): labels for labels in permutations(self.labels)}
         return np.stack([self.matrix_of(by_name[name]) for name in self.branches])
 
     def matrix_of(self, order: Sequence[str]) -> Array:
@@ -65,7 +65,7 @@ class StepOrder:
     def missing_orders(self) -> tuple[tuple[str, ...], ...]:
         """The orders of the steps that are not allowed."""
         known = set(self.branches)
-        return tuple(order for order in permutations(self.labels) if order_name(order) not in known)
+        return tuple(order for order in permutations(self.labels) if name_of_step_order(order) not in known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: 
     return disjunction(*found)
 
 
-def is_comparable(part: SimpleDomain) -> bool:
+def has_exact_thresholds(part: SimpleDomain) -> bool:
     """Return True unless a range of integers is logarithmic and has numbers whose logarithms are too close."""
     return not isinstance(part, Grid) or not part.log or part.greatest <= MAX_LOG_INTEGER
 
@@ -256,7 +256,7 @@ def _cells_form(
     own = piece.parameter
     # In narrow ranges, the rounding errors of ConfigSpace count.
     is_narrow = own.upper - own.lower < MIN_RELATIVE_WIDTH * max(1.0, abs(own.lower), abs(own.upper))
-    if (own.kind.endswith("float") and is_narrow) or not is_comparable(piece.part):
+    if (own.kind.endswith("float") and is_narrow) or not has_exact_thresholds(piece.part):
         raise InexpressibleError
     found = join_cells(piece.part, wanted)
     runs = found.parts if not isinstance(found, Grid | Real | Categorical) else (found,)

@@ -30,7 +30,7 @@ _CLASS_WORDS: Final = {
 """The part of the ConfigSpace class name for each suffix of a type name."""
 
 
-def to_document(plan: ConfigSpacePlan, name: str, defaults: Mapping[str, cs.FlatValue]) -> Document:
+def to_configspace_document(plan: ConfigSpacePlan, name: str, defaults: Mapping[str, cs.FlatValue]) -> Document:
     """Return the JSON document of a plan; `defaults` are the values of its default configuration by name."""
     conditions = {child: _ordered_conjunctions(plan, ways) for child, ways in plan.conditions.items()}
     conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}

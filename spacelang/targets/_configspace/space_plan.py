@@ -212,7 +212,7 @@ class DirectNetworkConverter:
     def _cut_domain(self, node: Hyperparameter) -> Domain:
         """Return the domain, cut where ConfigSpace would compare logarithms of integers that are too close."""
         cells = self.cells[node.address]
-        blurred = [part for part in parts(node.domain) if not dnf.is_comparable(part)]
+        blurred = [part for part in parts(node.domain) if not dnf.has_exact_thresholds(part)]
         if not blurred or len(cells) > MAX_CELLS:
             return node.domain
         found: list[SimpleDomain] = []

@@ -35,7 +35,7 @@ from spacelang.ir.space import (
     Product,
     ProductKind,
     Space,
-    order_name,
+    name_of_step_order,
 )
 from spacelang.ir.task import Bound, BoundedMeasure, FidelitySchedule, Limits, ScorerGoal, Task
 from spacelang.ir.validation import CrossValidation, Holdout
@@ -201,7 +201,7 @@ def tree() -> Space:
         ("line", 7),
     )
     labels = ("one", "two", "columns(numeric: A, rest: B)")
-    names = [", ".join(labels), order_name((labels[1], labels[0], labels[2]))]
+    names = [", ".join(labels), name_of_step_order((labels[1], labels[0], labels[2]))]
     some = Choice("order", "order", "order", tuple(Branch(name, SKIPPED_STEP) for name in names), 1)
     columns = Product(
         ProductKind.COLUMNS,

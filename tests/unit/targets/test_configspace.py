@@ -18,7 +18,7 @@ from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets._configspace.disjunctive_normal_form import ALWAYS, atom_normal_form
-from spacelang.targets._configspace.documents import to_document
+from spacelang.targets._configspace.documents import to_configspace_document
 from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing.small_spaces import (
@@ -268,7 +268,7 @@ def test_compiling_does_not_depend_on_the_number_of_structures() -> None:
     form = lowered(space).form
     assert Structures(space).count == 10**12
     assert len(form.plan.parameters) == 12
-    assert json.dumps(to_document(form.plan, "large", {})).count("categorical") == 12
+    assert json.dumps(to_configspace_document(form.plan, "large", {})).count("categorical") == 12
 
 
 def test_a_condition_that_is_never_true_holds_nowhere() -> None:

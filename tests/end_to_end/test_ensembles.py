@@ -180,6 +180,16 @@ def test_without_a_member_that_can_be_fitted_the_best_pipeline_stays(tmp_path: P
         assert "; ensemble.fit(table.drop(" in behind
 
 
+def test_without_a_trial_on_all_rows_the_best_pipeline_is_the_answer(folder: Path) -> None:
+    """The missing ensemble is a note, and no line is printed that would fail."""
+    asked = ("--ensemble", "4", "--optimizer", "hyperband", "--trials", "1", "--workers", "0", "--store", "few.db")
+    ended = spacelang("run", "vote.space", "--data", "rows.csv", "--metric", "accuracy", *asked, folder=folder)
+    assert (ended.returncode, "error" in ended.stderr) == (0, False), ended.stderr
+    assert "\nAn ensemble cannot be built: no trial was trained on all " in ended.stdout
+    assert "spacelang export few.db -o pipeline.py" in ended.stdout
+    assert "spacelang export few.db --ensemble" not in ended.stdout
+
+
 def test_regressors_vote_with_numbers() -> None:
     features, labels = load_diabetes(return_X_y=True, as_frame=True)
     space = sl.parse("stage e = Ridge { alpha : float[0.01, 10] log = 1 } | KNeighborsRegressor\n")

@@ -65,7 +65,7 @@ class EnsembleError(InputError):
 
 
 class NoEligibleTrialError(EnsembleError):
-    """No trial can be a member: none succeeded within all bounds on all training rows."""
+    """An error of a run without a possible member: no trial succeeded within all bounds on all training rows."""
 
 
 class BestPredictionsStorage(NullTrialStorage):

@@ -112,7 +112,12 @@ Answer: TypeAlias = Callable[[str, Question], Any]
 
 
 @renamed_attributes(
-    all="every_unfolded_part", products="product_count", called="base_name", ask="ask_values", slots="drawn_pieces"
+    all="every_unfolded_part",
+    every_part="every_unfolded_part",
+    products="product_count",
+    called="base_name",
+    ask="ask_values",
+    slots="drawn_pieces",
 )
 class Questions:
     """The questions of a space; `encode` and `decode` convert between configurations and answers."""

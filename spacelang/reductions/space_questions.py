@@ -117,7 +117,12 @@ None; equal ones that lead to equal questions; all equal ones; or also those abo
 
 
 @renamed_attributes(
-    all="every_unfolded_part", products="product_count", called="base_name", ask="ask_values", slots="drawn_pieces"
+    all="every_unfolded_part",
+    every_part="every_unfolded_part",
+    products="product_count",
+    called="base_name",
+    ask="ask_values",
+    slots="drawn_pieces",
 )
 class Questions:
     """The questions of a space; `encode` and `decode` convert between configurations and answers."""

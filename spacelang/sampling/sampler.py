@@ -44,7 +44,12 @@ DrawnPieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 """The values drawn so far and their rows, by the address of the hyperparameter."""
 
 
-@renamed_attributes(places="structure_columns", columns="batch")
+@renamed_attributes(
+    places="structure_columns",
+    columns="batch",
+    approximate_addresses="approximately_sampled_addresses",
+    measured_shares="measured_acceptance_rates",
+)
 class Sampler:
     """A sampler of the configurations of one space; everything that does not depend on the draw is computed once.
 

@@ -225,12 +225,12 @@ def test_nothing_is_imported_without_permission_or_need() -> None:
         from spacelang.analysis import declarations
         from spacelang.analysis.diagnostic_collector import DiagnosticCollector
         from spacelang.analysis.diagnostic_collector import CheckContext
-        from spacelang.catalog import load, packages
+        from spacelang.catalog import load_catalogue, packages
         from spacelang.syntax.parser import parse
         from spacelang.text import Source
 
         packages.installed_version = lambda distribution: versions[distribution]
-        known = [load(name) for name in ("xgboost", "lightgbm", "imblearn")]
+        known = [load_catalogue(name) for name in ("xgboost", "lightgbm", "imblearn")]
         versions = {catalogue.distribution: catalogue.version for catalogue in known}
         text = "use xgboost\\nuse lightgbm\\nuse imblearn\\nuse antigravity\\nuse os.path"
         asked = set()

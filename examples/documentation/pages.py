@@ -54,6 +54,7 @@ FENCE: Final = re.compile(r"^(```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
 TITLE: Final = re.compile(r"^# ", re.MULTILINE)
 HEADING: Final = re.compile(r"^(#+ )", re.MULTILINE)
 SESSION: Final = re.compile(r"^```\n(?=\$ )")
+LABEL: Final = re.compile(r"^```space-[^\n]*")
 PICTURES: Final = (".svg", ".png")
 
 
@@ -90,10 +91,15 @@ def _with_one_title(text: str) -> str:
 
 
 def _replace_in_prose(text: str, replace: Callable[[str], str]) -> str:
-    """Return a text with replacements outside of its blocks of code, of which sessions of a shell get their name."""
+    """Return a text with replacements outside of its blocks of code."""
     # The parts with an odd index are blocks of code.
     parts = FENCE.split(text)
-    return "".join(SESSION.sub("```console\n", part) if i % 2 else replace(part) for i, part in enumerate(parts))
+    return "".join(_named_block(part) if index % 2 else replace(part) for index, part in enumerate(parts))
+
+
+def _named_block(block: str) -> str:
+    """Return a block of code with its language alone: Markdown takes ```` ```space-error SL302 ```` for text."""
+    return LABEL.sub("```space", SESSION.sub("```console\n", block))
 
 
 def _new_link(link: str, source: str, page: str, repository: Path, target: Path, home: str) -> str:

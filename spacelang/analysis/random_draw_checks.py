@@ -11,7 +11,7 @@ from spacelang.diagnostics.conditions import (
     ConstraintRarelySatisfied,
 )
 from spacelang.diagnostics.diagnostic import RelatedPlace
-from spacelang.ir.expr import references
+from spacelang.ir.expr import Expr, references
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure
 from spacelang.solver.constraint_network import ConstraintNetwork
@@ -40,10 +40,9 @@ def check_random_draws(structures: Structures, report: DiagnosticCollector) -> N
     """
     is_tied = any(len(addresses) > MAX_EXACT_RANGES for addresses in _tied_addresses(structures))
     sampler = _sampler(structures) if is_tied or structures.tested_expressions else None
-    if is_tied and sampler is not None:
+    is_drawn = _check_tests(structures, sampler, report) if sampler or structures.tested_expressions else True
+    if is_tied and sampler is not None and is_drawn:
         _check_ties(structures.space, sampler, report)
-    if structures.tested_expressions:
-        _check_tests(structures, sampler, report)
 
 
 def _sampler(structures: Structures) -> "Sampler | None":
@@ -80,8 +79,8 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
     ]
 
 
-def _check_tests(structures: Structures, sampler: "Sampler | None", report: DiagnosticCollector) -> None:
-    """Report, as one note, the statements that are only tested after each draw.
+def _check_tests(structures: Structures, sampler: "Sampler | None", report: DiagnosticCollector) -> bool:
+    """Report, as one note, the statements that are only tested after each draw; return True if draws satisfy all.
 
     Report statements that too few draws satisfy as problems of their own.
     """
@@ -89,22 +88,24 @@ def _check_tests(structures: Structures, sampler: "Sampler | None", report: Diag
         networks = (each for found in structures.structure_model.by_context.values() for each in found)
         statements_of_all = {statement for each in networks for statement in _tested_statements(each)}
         _report_tests(sorted(statements_of_all, key=_start), (NOT_MEASURED,), report)
-        return
+        return True
     least: dict[tuple[_Statement, ...], tuple[ConstraintNetwork, Structure, AcceptanceRate]] = {}
     for network, taken, share in sampler.measured_acceptance_rates(STRUCTURES_MEASURED):
-        statements = tuple(_tested_statements(network))
+        statements = tuple(_tested_statements(network)) or tuple(_statements(network))
         if statements not in least or share.rate < least[statements][2].rate:
             least[statements] = network, taken, share
     rare = [statements for statements in least if least[statements][2].is_too_small]
     for statements in rare:
         if not any({*other} < {*statements} for other in rare):
             report.add(_rarely_satisfied(structures.space, statements, *least[statements]))
+    least = {statements: mine for statements, mine in least.items() if mine[0].tested}
     if least and not rare:
         groups = [mine for mine in least if not any({*mine} < {*other} for other in least)]
         groups.sort(key=lambda statements: _start(statements[0]))
         shares = [min(least[each][2].rate for each in least if {*each} <= {*mine}) for mine in groups]
         notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
         _report_tests([statement for statements in groups for statement in statements], notes, report)
+    return not rare
 
 
 def _report_tests(statements: "Sequence[_Statement]", notes: tuple[str, ...], report: DiagnosticCollector) -> None:
@@ -146,20 +147,21 @@ def _related(others: Sequence[_Statement]) -> tuple[RelatedPlace, ...]:
 
 
 def _tested_statements(network: ConstraintNetwork) -> list[_Statement]:
-    """Return the constraints and conditions of a network that draws are tested with, in the order of the text.
+    """Return the constraints and conditions of a network that draws are tested with, in the order of the text."""
+    return _statements(network, frozenset(network.tested.values())) if network.tested else []
 
-    Without any, constraints leave nothing of the network: these are all its constraints and conditions.
-    """
-    tested = frozenset(network.tested.values())
-    statements = [(constraint.expression, "constraint", constraint.span) for constraint in network.constraints]
+
+def _statements(network: ConstraintNetwork, tested: frozenset[Expr] | None = None) -> list[_Statement]:
+    """Return the constraints and conditions of a network in the order of the text: all, or those with such atoms."""
+    found = [(constraint.expression, "constraint", constraint.span) for constraint in network.constraints]
     conditions = (member.condition for member in network.members)
-    statements += [(each, "condition", each.span) for each in conditions if each is not None]
-    found = [
+    found += [(each, "condition", each.span) for each in conditions if each is not None]
+    mine = [
         _Statement(kind, span)
-        for each, kind, span in statements
-        if not tested or not tested.isdisjoint(hyperparameter_atoms(each))
+        for each, kind, span in found
+        if tested is None or not tested.isdisjoint(hyperparameter_atoms(each))
     ]
-    return sorted(found, key=_start)
+    return sorted(mine, key=_start)
 
 
 def _start(statement: _Statement) -> int:

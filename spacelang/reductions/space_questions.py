@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -109,10 +109,20 @@ Question: TypeAlias = CaseSplit | FreeHyperparameterDraw | DrawnPiece
 """A question; the answer is the index of a case, the index of a piece, or a member of the domain of a `DrawnPiece`."""
 Answer: TypeAlias = Callable[[str, Question], Any]
 """A function that returns the answer to a question, given its name; raises LookupError if it has none."""
+NameSharing: TypeAlias = Literal["none", "options", "answers", "ranges"]
+"""Which questions about one variable, or one use of a chain, share a name. They are never asked together.
+
+None; equal ones that lead to equal questions; all equal ones; or also those about all pieces of one range.
+"""
 
 
 @renamed_attributes(
-    all="every_unfolded_part", products="product_count", called="base_name", ask="ask_values", slots="drawn_pieces"
+    all="every_unfolded_part",
+    every_part="every_unfolded_part",
+    products="product_count",
+    called="base_name",
+    ask="ask_values",
+    slots="drawn_pieces",
 )
 class Questions:
     """The questions of a space; `encode` and `decode` convert between configurations and answers."""
@@ -124,13 +134,9 @@ class Questions:
         accepts: DomainPredicate,
         points: int = GRID_POINTS,
         *,
-        varying_bounds: bool = False,
+        sharing: NameSharing = "none",
     ) -> None:
-        """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid.
-
-        With `varying_bounds`, equal questions about one variable, or one use of a chain, share a name, as they are
-        never asked together; so do all pieces of one range, so that the bounds of this name vary.
-        """
+        """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid."""
         self.structures = structures
         self.space = space = structures.space
         self.parts, self.varying_ranges = bounded.parts, bounded.ranges
@@ -139,12 +145,14 @@ class Questions:
         self.draws: dict[int, FreeHyperparameterDraw] = {}
         self.by_name: dict[str, Question] = {}
         self._accepts, self._points = accepts, points
-        self._shared: dict[tuple[object, ...], str] | None = {} if varying_bounds else None
+        self._sharing = sharing
+        self._shared: dict[tuple[object, ...], str] = {}
+        self._signatures: dict[tuple[object, ...], int] = {}
+        self._part_signatures: dict[int, int] = {}
         self.names = VariableNames(space)
         for part in self.every_unfolded_part:
             if isinstance(part, CaseSplit) and len(part.cases) > 1:
-                answers = tuple((case.branch, case.domain) for case in part.cases)
-                self.forks[id(part)] = name = self._make_name(self.base_name(part), part.node, answers)
+                self.forks[id(part)] = name = self._make_fork_name(part)
                 self.by_name[name] = part
             elif isinstance(part, FreeHyperparameter):
                 pieces, name = split_into_simple(part.domain), self.base_name(part)
@@ -196,7 +204,7 @@ class Questions:
         """Return the name of a part before it is made unique: a key, or an address if two variables share the key."""
         if part.node is None:
             return "rule:case"
-        name = self.names.name_of(part.node, across_uses=self._shared is not None)
+        name = self.names.name_of(part.node, across_uses=self._sharing != "none")
         return f"{name}:case" if isinstance(part, CaseSplit) and isinstance(part.node, Hyperparameter) else name
 
     def encode(self, configuration: Configuration, *, with_guarded: bool = False) -> dict[str, Any]:
@@ -294,19 +302,48 @@ class Questions:
         if isinstance(part, Real) and part.least == part.greatest:
             return FixedPiece(part.least)
         reduction = reduce_domain(part, self._accepts, self._points)
-        if isinstance(part, Categorical) or not isinstance(reduction, IdentityReduction):
+        is_range = isinstance(reduction, IdentityReduction) and not isinstance(part, Categorical)
+        if self._sharing != "ranges" or not is_range:
             return DrawnPiece(self._make_name(name, node, part), reduction)
         place = index_of_containing_domain(split_into_simple(node.domain), part.representative)
         return DrawnPiece(self._make_name(name, node, place), reduction)
 
+    def _make_fork_name(self, fork: CaseSplit) -> str:
+        wanted = self.base_name(fork)
+        if self._sharing != "options":
+            return self._make_name(wanted, fork.node, _answers(fork))
+        signature: tuple[object, ...] = (self._signature(fork),)
+        name = self._make_name(wanted, fork.node, signature)
+        first = self.by_name.get(name)  # the fork with whose shares the options of this name are drawn
+        if not isinstance(first, CaseSplit):
+            return name
+        shares, others = map(self.case_weights.case_probabilities, (fork, first))
+        return name if shares == others else self._make_name(wanted, fork.node, (*signature, *(shares or ())))
+
+    def _signature(self, part: UnfoldedPart) -> int:
+        """Return a number that is equal for parts that ask equal questions about one variable or use of a chain."""
+        if id(part) not in self._part_signatures:
+            found: tuple[object, ...] = (id(part),)
+            if isinstance(part, CaseSplit | FreeHyperparameter) and part.node is not None:
+                about = address_to_expression_name(part.node.address, self.space.chains), part.node.key
+                inner = (tuple(map(self._signature, parts)) for parts in case_splits.inner_parts(part))
+                asked = _answers(part) if isinstance(part, CaseSplit) else part.domain
+                found = (*about, asked, *inner)
+            self._part_signatures[id(part)] = self._signatures.setdefault(found, len(self._signatures))
+        return self._part_signatures[id(part)]
+
     def _make_name(self, wanted: str, node: Choice | Hyperparameter | None, asked: object) -> str:
         """Return the name of a question about a variable; equal questions may share it."""
-        if self._shared is None or node is None:
+        if self._sharing == "none" or node is None:
             return self.names.make_unique(wanted)
         key = wanted, address_to_expression_name(node.address, self.space.chains), asked
         if key not in self._shared:
             self._shared[key] = self.names.make_unique(wanted)
         return self._shared[key]
+
+
+def _answers(fork: CaseSplit) -> tuple[object, ...]:
+    return tuple((case.branch, case.domain) for case in fork.cases)
 
 
 def _guarded(guard: GuardedParts) -> Iterator[FreeHyperparameter]:

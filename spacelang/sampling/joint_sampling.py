@@ -131,10 +131,12 @@ class JointSampler:
         if not self._is_possible:
             return AcceptanceRate(0, MEASURED_DRAWS)
         rng, kept, drawn = np.random.default_rng(0), 0, 0
-        while drawn < MEASURED_DRAWS and kept < ENOUGH_KEPT:
-            states, codes, accepted = self._draw_once(FIRST_DRAWS, rng)
-            kept += int((accepted & self._test.passes(states, codes, FIRST_DRAWS)).sum())
-            drawn += FIRST_DRAWS
+        # Approximate draws take long, and either many are kept or none.
+        size, enough = (PILOT_DRAWS, 1) if self.approximately_sampled_addresses else (FIRST_DRAWS, ENOUGH_KEPT)
+        while drawn < MEASURED_DRAWS and kept < enough:
+            states, codes, accepted = self._draw_once(size, rng)
+            kept += int((accepted & self._test.passes(states, codes, size)).sum())
+            drawn, size = drawn + size, FIRST_DRAWS
         return AcceptanceRate(kept, drawn)
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:

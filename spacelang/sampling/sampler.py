@@ -44,7 +44,12 @@ DrawnPieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 """The values drawn so far and their rows, by the address of the hyperparameter."""
 
 
-@renamed_attributes(places="structure_columns", columns="batch")
+@renamed_attributes(
+    places="structure_columns",
+    columns="batch",
+    approximate_addresses="approximately_sampled_addresses",
+    measured_shares="measured_acceptance_rates",
+)
 class Sampler:
     """A sampler of the configurations of one space; everything that does not depend on the draw is computed once.
 
@@ -105,12 +110,12 @@ class Sampler:
     def measured_acceptance_rates(self, count: int) -> Iterator[tuple[ConstraintNetwork, Structure, AcceptanceRate]]:
         """Yield each network with expressions that the solver cannot decide, and the share of draws that pass them.
 
-        The networks are those of all components in the situations of `count` random structures. The branches that make
-        up the situation are given too.
+        Networks whose draws are approximate are yielded too. The networks are those of all components in the situations
+        of `count` random structures. The branches that make up the situation are given too.
         """
         for component, situation in self._situations(count):
             for tied in self._component_sampler(component, situation).tied:
-                if tied.tests_draws:
+                if tied.tests_draws or tied.approximately_sampled_addresses:
                     yield (
                         tied.network,
                         self._conditioning.representative_branches(component, situation),

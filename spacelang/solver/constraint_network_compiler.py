@@ -30,7 +30,7 @@ MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
 MAX_ROWS: Final = 2_000_000
 """The maximum number of joint states to tabulate for the constraints of one network; takes some seconds."""
-MAX_JOINT_STATES: Final = 10_000
+MAX_JOINT_STATES: Final = 4_096
 """The maximum number of joint states for which connected comparisons of large ranges are decided."""
 MAX_SUMMED_VALUES: Final = 500_000
 """The maximum number of values in sums that decide whether large ranges have a joint value."""

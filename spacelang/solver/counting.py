@@ -104,6 +104,7 @@ def index_of_minimum(weights: Sequence[float]) -> int:
     admits="is_admissible",
     exchanges="exchangeable_branches",
     exchanges_depend_on="decisions_affecting_exchange",
+    exchange_dependencies="decisions_affecting_exchange",
 )
 class Structures:
     """The admissible structures of a space, counted and tested without enumerating them.

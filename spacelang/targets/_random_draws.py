@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from spacelang.ir.domain import SimpleDomain, parts
 from spacelang.ir.space import Hyperparameter, Space
+from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.counting import Structures
 
@@ -54,6 +55,13 @@ def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Itera
         yield from _keys(structures.model.network_by_address[address])
 
 
+def keys_connected_with_quantiles(reduction: QuantileReduction) -> Iterator[str]:
+    """Yield the keys of all variables in networks of quantiles and of variables on which their ranges depend."""
+    for network in _constrained_networks(reduction.structures):
+        if len({member.address in reduction.members for member in network.members}) > 1:
+            yield from _keys(network)
+
+
 def keys_of_hyperparameters_with(space: Space, is_affected: Callable[[SimpleDomain], bool]) -> Iterator[str]:
     """Yield the keys of the hyperparameters with a part of their domain for which a predicate is true."""
     return (node.key for node in space.hyperparameters if any(map(is_affected, parts(node.domain))))
@@ -62,6 +70,13 @@ def keys_of_hyperparameters_with(space: Space, is_affected: Callable[[SimpleDoma
 CONNECTED_IN_TURN: Final = Deviation(
     "values that constraints connect are drawn one after the other",
     lambda form: keys_of_connected_hyperparameters(form.questions.structures),
+)
+
+
+REPEATED_REASON: Final = "draws that constraints exclude are repeated"
+ACTIVITY_FIRST: Final = Deviation(
+    "what decides which related ranges are active is drawn before their quantiles",
+    lambda form: keys_connected_with_quantiles(form.reduction),
 )
 
 

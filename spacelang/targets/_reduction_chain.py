@@ -27,7 +27,7 @@ from spacelang.reductions.case_splits import (
     unfold_into_case_splits,
 )
 from spacelang.reductions.case_weights import CaseWeights
-from spacelang.reductions.space_questions import DrawnPiece, Questions
+from spacelang.reductions.space_questions import DrawnPiece, NameSharing, Questions
 from spacelang.reductions.varying_bounds import PartsWithVaryingBounds, VaryingRange, unfold_with_varying_bounds
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
@@ -102,14 +102,14 @@ def build_questions(
     points: int = domain_reductions.GRID_POINTS,
     unfolded: Callable[[Structures], UnfoldedParts] = unfold_into_case_splits,
     *,
-    varying_bounds: bool = False,
+    sharing: NameSharing = "none",
     can_vary: Callable[[VaryingRange], bool] | None = None,
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
     Ranges that `accepts` allows in no form are cut to grids of `points` values. `unfolded` returns the parts of the
-    space. With `varying_bounds`, ranges that constraints narrow keep one name. If `can_vary` is given, previous answers
-    limit the related ranges for which it is true. Raises RefusedError for numbers that floats cannot hold, and for
+    space, and `sharing` says which questions share a name. If `can_vary` is given, previous answers limit the related
+    ranges for which it is true. Raises RefusedError for numbers that floats cannot hold, and for
     spaces that nested choices cannot express, for which `keeps` must have a verdict.
     """
     space = structures.space
@@ -128,7 +128,7 @@ def build_questions(
     if related := [part for part in all_parts(bounded.parts) if isinstance(part, RangeComparison)]:
         rules = [rule for rule in space.constraints if any(_mentions(rule.expression, part) for part in related)]
         _lowering.make_report(space, keeps, _refusals(space, rules, refusal, related))
-    return Questions(structures, bounded, accepts, points, varying_bounds=varying_bounds)
+    return Questions(structures, bounded, accepts, points, sharing=sharing)
 
 
 def build_report(

@@ -61,7 +61,9 @@ REJECTED: Final = rewritten(
 TOO_RARE: Final = refused(
     "fewer than one draw in 10,000 satisfies the constraints: loosen them, or choose another way by `--set relations=…`"
 )
-NOT_IN_PYTHON: Final = refused("the function tests only comparisons of sums, and this constraint is none")
+NOT_IN_PYTHON: Final = refused(
+    "the generated function can only test comparisons of sums, and this constraint is not one"
+)
 A_QUANTILE: Final = rewritten(
     "a number in [0, 1]: the quantile of the value, given the values of related ranges before"
 )

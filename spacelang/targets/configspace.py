@@ -29,6 +29,8 @@ from spacelang.targets._configspace.space_plan import ConfigSpacePlan, Unsupport
 from spacelang.targets._configspace.space_planner import RefusedConstraintsError, make_plan
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 from spacelang.targets._random_draws import (
+    ACTIVITY_FIRST,
+    REPEATED_REASON,
     Deviation,
     RandomDraws,
     keys_of_constrained_variables,
@@ -98,10 +100,8 @@ class Configspace:
     random_draws: ClassVar[RandomDraws] = RandomDraws(
         "`ConfigurationSpace.sample_configuration`",
         (
-            Deviation(
-                "draws that constraints exclude are repeated",
-                lambda form: keys_of_constrained_variables(form.structures),
-            ),
+            Deviation(REPEATED_REASON, lambda form: keys_of_constrained_variables(form.structures)),
+            ACTIVITY_FIRST,
             Deviation(
                 "small integers of logarithmic ranges are drawn less often",
                 lambda form: keys_of_hyperparameters_with(form.space, _is_log_grid),

@@ -35,7 +35,7 @@ from spacelang.targets._exports.library_function_forms import (
 )
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
+from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import (
     BELOW_CHOICES,
     TOO_ENTANGLED,
@@ -82,7 +82,7 @@ class Hyperopt:
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN,))
+    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN, ACTIVITY_FIRST))
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
@@ -115,7 +115,7 @@ class Hyperopt:
     def _lower(self, reduction: QuantileReduction) -> LoweringResult["HyperoptSpace", Values]:
         structures = reduction.reduced_structures
         unfolded = partial(unfold_with_condition_guards, is_testable=is_testable)
-        named = build_questions(structures, accepts, self.preserves, unfolded=unfolded)
+        named = build_questions(structures, accepts, self.preserves, unfolded=unfolded, sharing="options")
         unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
         report = (*build_report(named, self.preserves, unfolded_conditions), name_count_entry(named))
         form = HyperoptSpace(named, reduction)
@@ -319,10 +319,16 @@ class _DrawCodes:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._numbers: dict[str, py.Code] = {}
+        self._choices: dict[str, py.Code] = {}
         self._switches = SwitchIndexWriter(questions, self._number)
 
     def choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None = None) -> py.Code:
-        """Return the code of a choice between options."""
+        """Return the code of a choice between options, the same for each choice of one name."""
+        if name not in self._choices:
+            self._choices[name] = self._new_choice(name, options, shares)
+        return self._choices[name]
+
+    def _new_choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None) -> py.Code:
         if (index := self._switches.drawn_index_if_used(name)) is not None:
             return py.call("scope.switch", index, *options)
         if shares is None:

@@ -35,7 +35,7 @@ from spacelang.targets._lowering import (
     exact,
     rewritten,
 )
-from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
+from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import EVENLY, preserved_by_reductions
 from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantile_verdicts
 
@@ -73,7 +73,7 @@ class Nevergrad:
 
     paper: ClassVar[str] = "Rapin and Teytaud, Nevergrad: A Gradient-Free Optimization Platform, 2018"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`RandomSearch`", (EVENLY, CONNECTED_IN_TURN))
+    random_draws: ClassVar[RandomDraws] = RandomDraws("`RandomSearch`", (EVENLY, CONNECTED_IN_TURN, ACTIVITY_FIRST))
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 

@@ -50,9 +50,12 @@ from spacelang.targets._exports.rejection_constraints import (
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
+    ACTIVITY_FIRST,
     CONNECTED_IN_TURN,
+    REPEATED_REASON,
     Deviation,
     RandomDraws,
+    keys_of_constrained_variables,
     keys_of_hyperparameters_with,
 )
 from spacelang.targets._reduction_chain import (
@@ -136,7 +139,12 @@ class Optuna:
         "`RandomSampler`",
         (
             EVENLY,
+            Deviation(
+                REPEATED_REASON,
+                lambda form: keys_of_constrained_variables(form.questions.structures) if form.rejects else (),
+            ),
             CONNECTED_IN_TURN,
+            ACTIVITY_FIRST,
             Deviation(
                 "steps on a log scale are rounded",
                 lambda form: keys_of_hyperparameters_with(form.questions.space, _is_stepped_log),
@@ -180,7 +188,7 @@ class Optuna:
         unfolded = partial(unfold_with_condition_guards, is_testable=is_testable)
         structures = reduction.reduced_structures
         named = build_questions(
-            structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True, can_vary=can_vary
+            structures, accepts, self.preserves, unfolded=unfolded, sharing="ranges", can_vary=can_vary
         )
         bounded = named.bounded_constraints
         if self.relations == "native":
@@ -199,7 +207,7 @@ class Optuna:
         free = without_constraints(reduction.structures, rejected.constraints)
         unfolded = unfold_with_condition_guards(free, is_testable)
         named = build_questions(
-            reduction.structures, accepts, self.preserves, unfolded=lambda _: unfolded, varying_bounds=True
+            reduction.structures, accepts, self.preserves, unfolded=lambda _: unfolded, sharing="ranges"
         )
         share = rejected.member_share(named)
         if not share:
@@ -305,6 +313,11 @@ class OptunaFunction(LibraryFunctionForm):
             study = optuna.create_study(sampler=sampler)
             trials = [self.ask(study)[0] for _ in range(count)]
         return [dict(trial.params) for trial in trials]
+
+    @property
+    def rejects(self) -> bool:
+        """True if trials that violate a relation are pruned."""
+        return self._rejected is not None
 
     @property
     def function_line_count(self) -> int:

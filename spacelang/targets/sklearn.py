@@ -32,7 +32,7 @@ from spacelang.targets._exports import library_function_forms
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import Deviation, RandomDraws
+from spacelang.targets._random_draws import ACTIVITY_FIRST, Deviation, RandomDraws
 from spacelang.targets._reduction_chain import (
     UNIFORM,
     build_questions,
@@ -101,6 +101,7 @@ class Sklearn:
         (
             Deviation("each dictionary is drawn equally often, however many structures it has", _keys_if_several),
             Deviation("the values of a grid are drawn evenly", _keys_if_grid),
+            ACTIVITY_FIRST,
         ),
     )
 

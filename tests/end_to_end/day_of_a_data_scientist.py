@@ -107,7 +107,7 @@ def change(day: Day, budget: Budget) -> None:
     default, _ = json.JSONDecoder().raw_decode(day.spacelang("default", "churn.space"))
     day.write("wide.json", json.dumps({**default, "estimator.max_iter": 400}))
     assert "200" in day.spacelang("why-not", "next.space", "wide.json", status=1)
-    assert "are trials of the new run" in day.spacelang("migrate", "churn.db", "next.space", "--store", "next.db")
+    assert "are in the new run" in day.spacelang("migrate", "churn.db", "next.space", "--store", "next.db")
     data = ("--data", "churn.csv", "--test", "0.2", *left_out(day))
     told = ("next.space", *data, "--store", "next.db", "--resume")
     day.spacelang("run", *told, *budget.first)

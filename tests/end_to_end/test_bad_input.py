@@ -123,7 +123,7 @@ DATA = [
         "--target-column",
         "Pulse",
         status=1,
-        telling=("takes one",),
+        telling=("takes only one",),
     ),
     case(*SMALL, "openml:iris", status=1, telling=("`openml:iris` is not an OpenML ID", "`openml:31`")),
     case(

@@ -372,7 +372,7 @@ MISTAKES = {
     ),
     "an option twice": (("-d", "table:one.npz", "--optimizers", "blds:b=1:b=2"), 2, ("`b` of `blds` is set twice",)),
     "no optimizer": (("-d", "table:one.npz", "--optimizers", " ,"), 2, ("no optimizer is given",)),
-    "no data": (("--optimizers", "blds"), 2, ("no data to compare optimizers on",)),
+    "no data": (("--optimizers", "blds"), 2, ("no data is given to compare optimizers on",)),
     "no repeats": (("-d", "table:one.npz", "--optimizers", "blds", "--repeats", "0"), 2, ("`--repeats`",)),
     "a budget that allows nothing": (
         ("-d", "table:one.npz", "--optimizers", "blds", "--trials", "0"),

@@ -69,7 +69,11 @@ def test_every_page_has_one_title_and_a_place_in_the_navigation(site: Path) -> N
     start = (site / "index.html").read_text(encoding="utf-8")
     for page in site.rglob("*.html"):
         if page.name != "404.html":
-            assert page.read_text(encoding="utf-8").count("<h1") == 1, page
+            shown = page.read_text(encoding="utf-8")
+            assert shown.count("<h1") == 1, page
+            assert "```" not in re.sub(
+                r"<code.*?</code>|<pre.*?</pre>|<script.*?</script>", "", shown, flags=re.DOTALL
+            ), page
             place = page.relative_to(site).as_posix()
             assert re.search(rf'<a href="{re.escape(place)}" class="md-nav__link', start), page
     assert re.search(r"<span class=\"md-ellipsis\">\s*Overview", start)
@@ -78,12 +82,18 @@ def test_every_page_has_one_title_and_a_place_in_the_navigation(site: Path) -> N
 def test_a_page_with_several_titles_keeps_the_first_one_and_its_code(tmp_path: Path) -> None:
     pages = part_of_build("pages")
     text = "# A\n\n# B\n\n## C\n\n```sh\n# a comment\n```\n\n```\n$ spacelang check\n```\n"
+    text += "\n```space-error SL302\nstage e = SVC\n```\n"
     (tmp_path / "README.md").write_text(text, encoding="utf-8")
     for name in pages.PAGES.keys() - {"README.md"}:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("# One\n\n## Two\n", encoding="utf-8")
     pages.copy_pages(tmp_path, tmp_path / "site", "https://example.org")
-    shown = text.replace("## C", "### C").replace("# B", "## B").replace("```\n$", "```console\n$")
+    shown = (
+        text.replace("## C", "### C")
+        .replace("# B", "## B")
+        .replace("```\n$", "```console\n$")
+        .replace("-error SL302", "")
+    )
     assert (tmp_path / "site" / "index.md").read_text(encoding="utf-8") == shown
     assert (tmp_path / "site" / "tutorial.md").read_text(encoding="utf-8") == "# One\n\n## Two\n"
 

@@ -170,7 +170,7 @@ def test_a_model_predicts_what_the_command_predicts(folder: Path, answers: dict[
 
 
 OTHER: dict[str, tuple[str, dict[str, Any]]] = {
-    "is different: the run was on .*and this is": ("other.csv", {}),
+    "is different: the run was on .*but you gave": ("other.csv", {}),
     "has no column `bought`": ("unlabelled.csv", {}),
     "leaves 105 of its 150 rows for trials": ("rows.csv", {"test": 0.3}),
     "must be between 0 and 1": ("rows.csv", {"test": 3.0}),
@@ -214,7 +214,7 @@ def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, 
 
 
 REFUSED = {
-    "so rank 99 does not exist": ("export", "run.db", "--rank", "99", "-o", "x.py"),
+    "so there is no rank 99": ("export", "run.db", "--rank", "99", "-o", "x.py"),
     "which is not in this folder": ("export", "boxed.db", "-o", "x.py"),
     "is missing columns that the pipeline uses: `age`": ("predict", "run.db", "--data", "lacking.csv"),
     "holds text": ("predict", "run.db", "--data", "worded.csv"),

@@ -132,4 +132,7 @@ def test_an_operator_that_is_called_like_what_modules_have_is_not_built_by_anoth
     (tmp_path / "own.space").write_text(f"{text}stage e = GaussianNB\n")
     options = ("--allow", "own_names", "--target", "optuna", "--format", "python")
     ended = spacelang("compile", "own.space", *options, folder=tmp_path)
-    assert f"# This module has no `build(configuration)`: `{name}` of own_names has the same name" in ended.stdout
+    assert (
+        f"# This module has no `build(configuration)`: `{name}` of own_names has the name of a function or class"
+        in ended.stdout
+    )

@@ -187,7 +187,7 @@ def test_rejection_keeps_amounts_as_an_attribute_before_optuna_5() -> None:
     ("lines", "reason"),
     [
         ("a : float[0, 1] = 0\nb : float[0, 1] = 0\nrequire a + b <= 1 / 500", "fewer than one draw in 10,000"),
-        ("a : int[1, 5] = 1\nb : int[1, 5] = 1\nrequire a * b <= 9", "only comparisons of sums"),
+        ("a : int[1, 5] = 1\nb : int[1, 5] = 1\nrequire a * b <= 9", "only test comparisons of sums"),
     ],
 )
 def test_rejection_is_refused_with_the_reason(lines: str, reason: str) -> None:

@@ -83,7 +83,7 @@ def lower_to_flat_parameters(
     keeps = target.preserves
 
     def lower(reduction: QuantileReduction) -> LoweringResult[F, Values]:
-        named = build_questions(reduction.reduced_structures, accepts, keeps, unfolded=unfolded)
+        named = build_questions(reduction.reduced_structures, accepts, keeps, unfolded=unfolded, sharing="answers")
         report = build_report(named, keeps, unfolded_condition_findings(named, BELOW_CHOICES))
         form = make_form(named, reduction)
         entries = translate_report_to_original(

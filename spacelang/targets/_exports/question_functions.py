@@ -25,6 +25,7 @@ from spacelang.reductions.varying_bounds import VaryingRange
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.targets._exports.python_conditions import PythonConditionWriter
+from spacelang.targets._exports.value_tests import implies
 from spacelang.text import unique_name
 
 AskCode: TypeAlias = Callable[[str, Question], py.Code]
@@ -85,6 +86,7 @@ class QuestionFunctionWriter:
 
     def _part_lines(self, several: UnfoldedParts, depth: int, known: Known) -> Iterator[str]:
         """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
+        guards: list[GuardedParts] = []
         for part in several:
             if isinstance(part, FreeHyperparameter):
                 yield from self._value_lines(part, depth, known)
@@ -92,13 +94,23 @@ class QuestionFunctionWriter:
             elif self._is_function(part, depth):
                 yield f"{'    ' * depth}{self._function_name(part)}({self._argument}, found)"
             else:
-                yield from self._lines_of(part, depth, known)
+                implied = self._known_under(part, guards) if isinstance(part, GuardedParts) else frozenset()
+                yield from self._lines_of(part, depth, known | implied)
+            if isinstance(part, GuardedParts):
+                guards.append(part)
             if (
                 isinstance(part, CaseSplit)
                 and part.node is not None
                 and all(case.branch is not None for case in part.cases)
             ):
                 known |= {part.node.address}
+
+    def _known_under(self, guard: GuardedParts, earlier: Iterable[GuardedParts]) -> Known:
+        """Return the addresses of hyperparameters in earlier guards whose condition holds if that of `guard` does."""
+        space = self._questions.space
+        implied = (each for each in earlier if implies(guard.condition, each.condition, space))
+        inside = (part for each in implied for part in each.parts)
+        return frozenset(part.node.address for part in inside if isinstance(part, FreeHyperparameter))
 
     def _is_function(self, content: UnfoldedPart | UnfoldedParts, depth: int = 0) -> bool:
         parts = content if isinstance(content, tuple) else (content,)
@@ -128,7 +140,8 @@ class QuestionFunctionWriter:
             case ValueSwitch():
                 domains = ((case.domain, case.parts) for case in part.cases if case.domain is not None)
                 tests = [(self._tests.is_within_code(part.node, domain), parts) for domain, parts in domains]
-                yield from self._if_lines(tests, depth, known)
+                are_all = len(tests) == len(part.cases) > 1
+                yield from self._if_lines(tests, depth, known, are_all=are_all)
             case CaseSplit() if len(part.cases) == 1:
                 yield from self._case_lines(part, part.cases[0], depth, known)
             case CaseSplit(node=Choice() as node) if all(case.branch is not None for case in part.cases):
@@ -144,16 +157,30 @@ class QuestionFunctionWriter:
                 raise TypeError("comparisons of ranges must be replaced before questions are built")
 
     def _if_lines(
-        self, tests: Sequence[tuple[py.Code, UnfoldedParts]], depth: int, known: Known, labels: Sequence[str] = ()
+        self,
+        tests: Sequence[tuple[py.Code, UnfoldedParts]],
+        depth: int,
+        known: Known,
+        labels: Sequence[str] = (),
+        *,
+        are_all: bool = False,
     ) -> Iterator[str]:
+        """Yield the lines of tests, of which at most one is true; the last one is `else` if one always is (`are_all`).
+
+        `labels` are titles for functions of the parts.
+        """
         indent, word = "    " * depth, "if"
+        are_all = are_all and all(parts for _, parts in tests)
         for place, (test, parts) in enumerate(tests):
             if labels and self._is_function(parts):
                 body = [f"{indent}    {self._function_name(parts, labels[place])}({self._argument}, found)"]
             else:
                 body = [*self._part_lines(parts, depth + 1, known)]
             if body:
-                yield f"{indent}{word} {py.expression_source(test, len(indent), len(word) + 2)}:"
+                if are_all and place == len(tests) - 1:
+                    yield f"{indent}else:"
+                else:
+                    yield f"{indent}{word} {py.expression_source(test, len(indent), len(word) + 2)}:"
                 yield from body
                 word = "elif"
 

@@ -54,6 +54,25 @@ class SatisfyingPieces:
         return tuple(value for piece in self.pieces for value in members(piece))
 
 
+def implies(first: Expr, second: Expr, space: Space) -> bool:
+    """Return True if both conditions are about one hyperparameter, and the second one holds where the first one does.
+
+    Their atoms must be testable.
+    """
+    nodes = [*expr.nodes(first), *expr.nodes(second)]
+    addresses = {*expr.mentioned_addresses(first), *expr.mentioned_addresses(second)}
+    if len(addresses) != 1 or any(isinstance(node, expr.BranchTest | expr.ActivityTest) for node in nodes):
+        return False
+    domain = space.variables[addresses.pop()].hyperparameter.domain
+    atoms = (*expr.logical_atoms(first), *expr.logical_atoms(second))
+    cells = (cell.representative for part in parts(domain) for cell in cut_at_atoms(part, atoms))
+
+    def is_counterexample(value: expr.ExpressionValue) -> bool:
+        return expr.is_true(first, lambda _: value) and not expr.is_true(second, lambda _: value)
+
+    return not any(map(is_counterexample, (expr.INACTIVE, *cells)))
+
+
 def satisfying_pieces_by_part(domain: Domain, atom: Expr, truth: bool) -> tuple[SatisfyingPieces, ...]:
     """Return, for each part of a domain, the pieces for which an atom over this hyperparameter has the given truth."""
 

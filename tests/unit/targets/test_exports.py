@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hyperopt.base import Domain
 from laws import crafted
 
 import spacelang as sl
@@ -305,8 +306,9 @@ forbid classifier is GaussianNB and scaler is none
 """
 
 
-def test_equal_questions_of_optuna_have_one_name() -> None:
-    compiled = sl.parse(CHAIN).compile("optuna")
+@pytest.mark.parametrize("name", ["hyperopt", "nevergrad", "optuna", "ray"])
+def test_a_use_of_a_chain_has_one_name_for_each_question(name: str) -> None:
+    compiled = sl.parse(CHAIN).compile(name)
     uses = [f"step[{place}]" for place in (1, 2, 3)]
     needed = [*uses, *(f"{use}.{word}.n_components" for use in uses for word in ("PCA", "TruncatedSVD"))]
     names = {*compiled.form.questions.by_name}
@@ -315,6 +317,25 @@ def test_equal_questions_of_optuna_have_one_name() -> None:
         parameters = compiled.encode(configuration)
         assert parameters.keys() <= names
         assert compiled.decode(parameters) == configuration
+
+
+def test_hyperopt_draws_equal_uses_of_a_chain_by_one_node() -> None:
+    """Uses share a label unless constraints leave other options, or other shares, in them."""
+    text = """space s
+stage step = PCA { whiten : bool = false } | StandardScaler
+stage e = GaussianNB | SVC
+pipeline = repeat(step, 1, 3) -> e
+"""
+    uses = [f"step[{place}]" for place in (1, 2, 3)]
+    all_pca = f"forbid {' and '.join(f'{use} is PCA' for use in uses)}"
+    names = {"step", "e", *uses, *(f"{use}.whiten" for use in uses)}
+    for rule, has_more in (("", False), (all_pca, True)):
+        space = sl.parse(text + rule)
+        form: Any = space.compile("hyperopt").form
+        found = {*Domain(None, form.native).params}  # hyperopt refuses two nodes with one label
+        assert found == {*form.labels} >= names
+        assert (found != names) is has_more
+        assert [law.broken_by for law in space.verify("hyperopt", count=40, draws=0).laws] == [""] * 4
 
 
 def test_conditions_are_nested_ifs_of_optunas_function() -> None:
@@ -326,6 +347,31 @@ def test_conditions_are_nested_ifs_of_optunas_function() -> None:
     ):
         assert line in [each.strip() for each in written.splitlines()]
     assert written.count("\n") < 10 * 6
+
+
+def test_an_implied_condition_is_not_tested_again() -> None:
+    """What `n >= 3` implies needs neither a fallback nor, of two cases, a second test."""
+    space = sl.parse(
+        """space implied
+abstract M
+stage e = M {
+  n : int[1, 4] | {none} = 1, a : int[1, 9], b : int[1, a] when n >= 2, c : int[1, b] when n >= 3, d : int[1, 9]
+  require d <= b
+  k : {x, y, z} = x, l : {0, 1} = 0
+  forbid k == x and l == 1
+}
+"""
+    )
+    compiled = space.compile("optuna")
+    written = compiled.form.to_python().splitlines()
+    assert '        found["e.c"] = trial.suggest_int("e.c", 1, found["e.b"])' in written
+    assert '    found["e.d"] = trial.suggest_int("e.d", 1, found.get("e.b", 9))' in written
+    assert "    else:" in written
+    module: dict[str, Any] = {}
+    exec("\n".join(written), module)
+    for configuration in space.sample(40, seed=0):
+        encoding = compiled.encode(configuration)
+        assert module["decode"](encoding) == compiled.decode(encoding).to_dict() == configuration.to_dict()
 
 
 @pytest.mark.parametrize("name", ["hyperopt", "optuna"])

@@ -107,3 +107,27 @@ def test_nothing_is_drawn_without_draws() -> None:
     form = UNEVEN.compile("optuna")
     assert verify(form, UNEVEN.counted, count=20, draws=0).distances is None
     assert verify(replace(form, origin=None), UNEVEN.counted, count=20).distances is None
+
+
+ACTIVE_RELATED = sl.parse(
+    """abstract M
+stage e = M { n : int[1, 2] = 1, w1 : int[1, 9] = 1, w2 : int[1, w1] = 1 when n == 2, u : int[1, 9], v : int[1, u] }
+  | GaussianNB
+"""
+)
+
+
+@pytest.mark.parametrize("target", ["configspace", "hyperopt", "nevergrad", "optuna", "sklearn"])
+def test_what_decides_which_quantiles_are_active_is_declared(target: str) -> None:
+    form: Any = ACTIVE_RELATED.compile(target, relations="quantiles")
+    reasons = form.origin[0].random_draws.deviation_reasons(form.form)
+    assert {"e.n", "e.w1", "e.w2"} <= reasons.keys()
+    if target != "sklearn":
+        assert reasons.keys() == {"e.n", "e.w1", "e.w2"}
+
+
+def test_rejection_draws_alternatives_with_relations_less_often_and_declares_it() -> None:
+    found = CONNECTED.verify("optuna", count=20, draws=1_000, relations="rejection")
+    assert found.holds
+    assert found.distances is not None
+    assert found.distances.declared_reasons["e"] == "draws that constraints exclude are repeated"

@@ -83,7 +83,7 @@ SERVED = """
 import json, sys
 from spacelang.language_server.server import make_server
 server = make_server({}, (), "1")
-server.documents.open("untitled:a", 1, "stage e = SVC | PCA").checked
+server.documents.open("untitled:a", 1, "stage e = SVC | PCA").check_result
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 

@@ -174,13 +174,13 @@ def test_no_scikit_learn_is_needed(folder: Path, tiny: Any) -> None:
 @pytest.mark.full
 def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
     arguments = ("tabulate", "medium.space", *HELD_OUT, "-o", "again.npz", "--b", "50", "--eta", "3")
-    stop = "import os, signal; from spacelang.cli import main; from spacelang.runtime.history import History\n"
-    stop += "keep, seen = History.keep, []\n"
+    stop = "import os, signal; from spacelang.cli import main; from spacelang.runtime.history import RunHistory\n"
+    stop += "keep, seen = RunHistory.store, []\n"
     stop += "def counted(self, *given):\n"
     stop += "    seen.append(given)\n"
     stop += "    os.kill(os.getpid(), signal.SIGTERM) if len(seen) == 20 else None\n"
     stop += "    return keep(self, *given)\n"
-    stop += "History.keep = counted\nmain()"
+    stop += "RunHistory.store = counted\nmain()"
     stopped = spacelang(*arguments, "--store", "again.db", "--workers", "0", folder=folder, code=stop)
     assert stopped.returncode == 130
     assert "of 48 trials are missing, so no table was written" in stopped.stderr

@@ -65,7 +65,7 @@ def test_what_is_used_is_in_sight() -> None:
         ("use imbalanced_learn", "SL209 imbalanced_learn: did you mean `imblearn`?"),
         ("use imblearn.over_sampling", "SL209 imblearn.over_sampling: did you mean `imblearn`?"),
         ("use os.path", "SL209 os.path: write only the name of the package, as Python imports it"),
-        ("use sklearn", "SL215 sklearn: remove it"),
+        ("use sklearn", "SL215 sklearn: remove the line"),
     ],
 )
 def test_without_permission(text: str, expected: str) -> None:
@@ -79,7 +79,7 @@ def test_without_permission(text: str, expected: str) -> None:
     [
         ("use no_package_has_this_name", "SL210 no_package_has_this_name: install the package"),
         ("use json", "SL213 json: None"),
-        ("use xgboost\nuse xgboost", "SL215 xgboost: remove it"),
+        ("use xgboost\nuse xgboost", "SL215 xgboost: remove the line"),
         ("use json\nuse json", "SL213 json: None"),
     ],
 )
@@ -225,12 +225,12 @@ def test_nothing_is_imported_without_permission_or_need() -> None:
         from spacelang.analysis import declarations
         from spacelang.analysis.diagnostic_collector import DiagnosticCollector
         from spacelang.analysis.diagnostic_collector import CheckContext
-        from spacelang.catalog import load, packages
+        from spacelang.catalog import load_catalogue, packages
         from spacelang.syntax.parser import parse
         from spacelang.text import Source
 
         packages.installed_version = lambda distribution: versions[distribution]
-        known = [load(name) for name in ("xgboost", "lightgbm", "imblearn")]
+        known = [load_catalogue(name) for name in ("xgboost", "lightgbm", "imblearn")]
         versions = {catalogue.distribution: catalogue.version for catalogue in known}
         text = "use xgboost\\nuse lightgbm\\nuse imblearn\\nuse antigravity\\nuse os.path"
         asked = set()

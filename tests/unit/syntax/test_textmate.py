@@ -10,7 +10,7 @@ import pytest
 from lark import Lark, Token, Tree
 
 from spacelang.files import resource_folder
-from spacelang.syntax.layout import lexemes, normalise_line_ends
+from spacelang.syntax.pretty_printing import lexemes, normalise_line_ends
 from spacelang.syntax.parser_tables import highlight, lark_parser, load
 from tests.laws.example import EXAMPLE
 

@@ -99,7 +99,7 @@ class _Expansion:
         return None if self._left < 0 else fold_constants(found)
 
     def _expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr:
-        """Return the expression that `expand` describes, by halving the terms; `_left` falls below 0 if it gets too long.
+        """Return the expression of `expand`, by halving the terms; `_left` falls below 0 if it gets too long.
 
         No part of it mixes terms of both halves, because solvers make one table for each half.
         """
@@ -125,9 +125,9 @@ class _Expansion:
 def _cases(ways: list[Expr], half: int) -> Iterator[tuple[range, list[Expr]]]:
     """Yield a case distinction of `ways`, which has the result for each number of true terms.
 
-    Each case is a pair: a range of numbers of true terms among the first `half`, and what is left of `ways` then, by the
-    number of true terms among the others. Numbers with the same rest share a case. If `ways` only changes from false to
-    true, or from true to false, each range is extended to the end where the rest holds as well.
+    Each case is a pair: a range of numbers of true terms among the first `half`, and the part of `ways` that is left
+    then, by the number of true terms among the others. Numbers with the same part share a case. If `ways` changes only
+    once, from false to true or from true to false, each range extends up to `half` or down to 0, respectively.
     """
     truths = [way == TRUE for way in ways]
     is_known = all(isinstance(way, Constant) for way in ways)

@@ -175,7 +175,7 @@ def _add_body(place: Span, member: str) -> TextReplacement | None:
 
 
 def _remove_with_prefix(place: Span, before: re.Pattern[str], title: str) -> TextReplacement | None:
-    """Return a fix that removes the place and the match of `before` in the text in front of it; None without a match."""
+    """Return a fix that removes the place and the match of `before` in the text before it; None without a match."""
     found = before.search(place.source.text[: place.start])
     return TextReplacement(Span(place.source, found.start(), place.end), "", title) if found else None
 

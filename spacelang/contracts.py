@@ -29,7 +29,7 @@ represents values as floats calls `refuse_oversized_integers(space, preserves)` 
 A target without conditions and constraints can use the ready-made chain of reductions. It only says which
 `SimpleDomain` domains it accepts: `Real`, `Grid`, `Categorical` or `Ordinal`. `build_questions(structures, accepts,
 preserves)` returns `Questions`: unconditional variables with these domains, by name, and the functions between
-configurations and the values of the variables. Continuous ranges that are not accepted are cut to grids of `points`
+configurations and the values of the variables. Continuous ranges that are not accepted become grids of `points`
 values, and log scales become ranges of logarithms. `preserved_by_reductions(accepts)` returns the matching preservation
 table, and `build_report(chain, preserves)` the report.
 

@@ -135,7 +135,10 @@ class TrialDispatcher:
         return self._report(record)
 
     def _advance(self) -> bool:
-        """Start jobs, wait for one; return False if none may run. Raise StalledSearchError if none is committed."""
+        """Start jobs and wait for the executor; return False, without waiting, if no committed job may run.
+
+        Raise StalledSearchError if no request is committed.
+        """
         if not self._committed:
             raise StalledSearchError
         self._start_jobs()
@@ -188,7 +191,11 @@ class TrialDispatcher:
         return True
 
     def _finish_job(self, finished: FinishedJob[Trial]) -> SearchEvent:
-        """Record a finished job and return its event: speculative if nobody has asked, or the budget is used up."""
+        """Record a finished job and return its event.
+
+        The trial is reported as speculative if the search has not committed to it, or if the budget of trials is used
+        up.
+        """
         key = self.history.cache_key(finished.job.work)
         began = self.running.pop(key).began
         self._workers = self._worker_count()

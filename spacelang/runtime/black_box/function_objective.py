@@ -96,7 +96,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def function_fingerprint(function: Callable[..., Any]) -> str:
-    """Return 64 hexadecimal digits of a function's name, source and plain values, by which a run is resumed.
+    """Return a hash (64 hexadecimal digits) of a function's name, source and plain values, to recognize it on resume.
 
     Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from
     elsewhere, such as files or other modules, is not covered.
@@ -149,7 +149,7 @@ def _stable_repr(value: Any) -> str:
 
 
 class InvalidFunctionResultError(ValueError):
-    """An answer for a configuration that is invalid."""
+    """An error for an invalid answer of a user's function."""
 
 
 def trial_from_answer(

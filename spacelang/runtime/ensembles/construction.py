@@ -107,10 +107,10 @@ class EnsembleMember:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleSelection:
-    """The selected members in the order in which they were chosen, from the best `library` pipelines.
+    """The members of an ensemble, in the order in which they were first chosen.
 
-    `models` has the loss for every ensemble size. `loss_of` returns the loss of some of the members on the held-out
-    rows.
+    `library` is the number of pipelines that they were chosen from. `models` has the loss for every ensemble size.
+    `loss_of` returns the loss of some of the members together on the held-out rows.
     """
 
     members: tuple[EnsembleMember, ...]
@@ -303,7 +303,11 @@ def _take_trial_models(
     form: PipelineInput,
     time: RunDeadline,
 ) -> _Fits:
-    """Return the models of the trials of members whose fits did not end in time, those with many votes first."""
+    """Return the models of trials, by trial number, for members whose fits on all rows did not end in time.
+
+    A member is missing if its trial has no kept model, or if there is no time to read it; members with many votes come
+    first.
+    """
     late = [
         each
         for each in members

@@ -188,7 +188,10 @@ def _special_identity(value: Any) -> Hashable:
 
 
 def _pickled_identity(value: Any) -> Hashable:
-    """Return the identity of what pickling would store; raise NoIdentityError if nothing, or a name and an own hash."""
+    """Return the identity of all that pickling would store, or the value itself if pickling would store only its name.
+
+    Raise NoIdentityError if it cannot be pickled, or if it is pickled by name and its class defines `__hash__`.
+    """
     try:
         made = value.__reduce_ex__(2)
     except Exception as error:
@@ -215,7 +218,10 @@ def table_bytes(table: Any) -> int | None:
 
 
 def copy_table(table: Any) -> Any:
-    """Return a copy with the same memory layout, so that sums agree to the last digit, if `table_bytes` is not None."""
+    """Return a copy with the same memory layout, so that sums over it agree to the last digit.
+
+    The caller must have checked that `table_bytes` of the table is not None.
+    """
     if sparse.issparse(table):
         return copy.deepcopy(table)  # `copy` would lose the flag that the indices are sorted
     if type(table) is not np.ndarray:

@@ -331,7 +331,10 @@ class DataObjective:
         return count == 0 or all(len(getattr(each, "classes_", ())) == count for each in pipelines)
 
     def _do_final_work(self, work: final_fit.FinalWork[Any]) -> final_fit.WorkResult[Any]:
-        """Do work after the search. A pipeline that raises makes it fail, but for scoring, whose errors are raised."""
+        """Do work after the search, and return its result; the work has failed if a pipeline raises.
+
+        Only BuildError and errors in scoring on the test rows are raised.
+        """
         started = self._clock()
         try:
             match work:

@@ -120,7 +120,7 @@ class StringColumnSelector:
     text: bool
 
     def __call__(self, table: Any) -> list[Any]:
-        """Return the names of the selected columns of a DataFrame."""
+        """Return the names of the string columns that hold free text if `text`, otherwise of those with categories."""
         chosen = make_column_selector(dtype_include=list(STRINGS))(table)
         return [name for name in chosen if is_free_text(table[name]) == self.text]
 

@@ -237,7 +237,10 @@ def _is_header(header: bytes) -> bool:
 
 
 def _last_ending(path: Path) -> tuple[str | None] | None:
-    """Return the ending of the last session in the file itself, in a tuple; None without a session."""
+    """Return the ending of the last session, alone in a tuple, None in it if the session has no end.
+
+    Return None without a session. Only the file itself is read, not its write-ahead log.
+    """
     with closing(_connect(path, "ro&immutable=1")) as connection:
         check_is_readable_store(path, connection)
         found: tuple[str | None] | None = connection.execute(LAST_ENDING_QUERY).fetchone()
@@ -296,7 +299,10 @@ def acquire_write_lock(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _try_write_lock(connection: sqlite3.Connection) -> tuple[bool, int] | None:
-    """With the write lock, return True if the last session has an end, and the number of trials; None without it."""
+    """Acquire the write lock; return None if another process holds it.
+
+    Otherwise return whether the last session has an end (also True without a session), and the number of trials.
+    """
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:

@@ -34,7 +34,7 @@ class Budget:
 
     @property
     def smaller_seconds_limit(self) -> float | None:
-        """The smaller one of the two limits on seconds; None without any."""
+        """The smaller one of `seconds` and `answer_seconds`; None if both are None."""
         return min((each for each in (self.seconds, self.answer_seconds) if each is not None), default=None)
 
     def with_merged_time_limits(self) -> "Budget":

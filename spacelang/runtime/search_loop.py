@@ -222,7 +222,11 @@ class TrialDispatcher:
         return is_news and (self._has_worker_change or not self._committed)
 
     def _report(self, record: TrialRecord) -> SearchEvent:
-        """Store a committed trial and return the first event; `_commit` answers or queues further requests for it."""
+        """Store a committed trial, and return the event for the first request that it answers.
+
+        Further requests for the trial are committed again: they are answered from memory, or queued if it does not
+        suffice.
+        """
         first, *others = self._committed.pop(self.history.cache_key(record.trial.request))
         self._store(replace(record, trial=replace(record.trial, request=first.request)))
         self._commit(others)

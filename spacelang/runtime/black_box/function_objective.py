@@ -196,7 +196,10 @@ def trial_from_answer(
 
 
 def _goal_numbers(given: Any, goals: Sequence[FunctionGoal]) -> dict[str, float]:
-    """Return the numbers of the goals by name; further names of a mapping are ignored."""
+    """Return the numbers of the goals by name, from a mapping, a list in their order, or a single number for one goal.
+
+    Further names of a mapping are ignored. Raise InvalidFunctionResultError for any other answer.
+    """
     names = [each.name for each in goals]
     shown = ", ".join(f"`{name}`" for name in names)
     if isinstance(given, Mapping):

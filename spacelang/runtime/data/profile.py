@@ -198,7 +198,7 @@ def profile_table(table: Table) -> TableProfile:
 
 
 def _kind_of_several_targets(table: Table) -> Kind:
-    """Return the kind of a task with several targets: a classification if all labels are 0 or 1."""
+    """Return the kind that the data declares; otherwise classification if all labels are 0 or 1, else regression."""
     is_indicator = all(each.isin((0, 1)).all() for each in target_series(table.target))
     return table.kind or ("classification" if is_indicator else "regression")
 

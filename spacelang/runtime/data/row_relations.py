@@ -293,7 +293,8 @@ class StoredSplitter:
 def serialize_splits_and_relations(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
     """Return the splits, and the groups, times and weights of a table, as texts by name for the store of a run.
 
-    Anything that the table does not have is left out.
+    Anything that the table does not have is left out. `group_name` is the name of groups that a program passed, else
+    None.
     """
     relations = table.relations
     rows = [[_packed(split.training), _packed(split.held_out)] for split in splits]
@@ -368,7 +369,10 @@ def stored_splitter(header: RunHeader) -> StoredSplitter | None:
 
 
 def _stored_weights(header: RunHeader, rows: int) -> Weights | None:
-    """Return the weights of n rows that a store holds, if any; raise DataError if they are damaged or others."""
+    """Return the sample weights that a store holds, None without any.
+
+    Raise DataError if they are damaged, or if their number is not `rows`.
+    """
     packed = _read(header.data_options, WEIGHTS_SETTING, None)
     if packed is None:
         return None

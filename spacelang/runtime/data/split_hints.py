@@ -219,7 +219,7 @@ def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
 
 
 def repeated_rows_message(share: float, finding: str) -> str:
-    """Return a sentence on a share of repeated rows: what is found of it, why it matters and what to do."""
+    """Return a sentence on repeated rows: "SHARE of FINDING", then why it matters and what to do."""
     shown = f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
     return (
         f"{shown} of {finding}, so scores are too good if such rows are on both sides of a split: drop repeated rows, "

@@ -275,7 +275,10 @@ def _fit_members(
     needed: bool,
     time: RunDeadline | None,
 ) -> _Fits:
-    """Fit the members on all rows, those with many votes first if there is a time."""
+    """Fit the members on all rows, and return the results by trial number.
+
+    With a `time`, those with many votes are fitted first, and only if they are predicted to end in time.
+    """
     ordered = [*members] if time is None else sorted(members, key=lambda each: -each.votes)
     trials = {FIRST_JOB - place: each.record.trial for place, each in enumerate(ordered)}
     jobs = [
@@ -392,9 +395,11 @@ def indices_of_lowest_losses(
 def select_models(
     library: Sequence[Predictions], losses: Losses, size: int, may_continue: Callable[[], bool] = lambda: True
 ) -> ModelMultiset:
-    """Return the multiset built greedily: `size` times, add the first model with the lowest loss; NaN is the worst.
+    """Return `size` models, chosen greedily: each time the one with which the mean prediction has the lowest loss.
 
-    It is smaller, with at least one model, if `may_continue` returns False before a model is added.
+    A model can be chosen several times. Of equal losses the first model is taken; NaN is the worst loss. `losses`
+    computes the losses of an array of mean predictions. There are fewer models, at least one, if `may_continue` returns
+    False before one is added.
     """
     if not library or size < 1:
         raise ValueError(f"cannot select {size} votes from {len(library)} models")

@@ -178,9 +178,9 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
 
 
 def split_rows(dataset: Dataset, validation: Validation, seed: int) -> list[tuple[Rows, Rows]]:
-    """Return the numbers of the training and the held-out rows of each fold of `make_folds`.
+    """Return the numbers of the training and the held-out rows of each fold, in the order of `make_folds`.
 
-    The folds have their order; the rows within a fold are in no particular order.
+    The order of the rows within a fold is not the one in which trials use them.
     """
     return _split_rows(dataset, validation, np.random.default_rng(seed))
 
@@ -296,7 +296,7 @@ def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparat
 
 
 def convert_to_floats(table: Any) -> Any:
-    """Convert a DataFrame or a matrix to float64; first rows of the resulting array are a view, not a copy."""
+    """Return the numbers of a DataFrame or a matrix as float64, with NaN for missing ones."""
     is_table = isinstance(table, pd.DataFrame)
     return table.to_numpy(dtype=np.float64, na_value=np.nan) if is_table else table.astype(np.float64)
 

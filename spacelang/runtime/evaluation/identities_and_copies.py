@@ -257,7 +257,10 @@ def _array_bytes(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def _spanned_bytes(array: np.ndarray[Any, Any]) -> int | None:
-    """Return the bytes spanned; None if elements overlap, strides are negative, or objects are not contiguous."""
+    """Return the bytes from the first to the last element of an array, with the gaps between them.
+
+    Return None if elements overlap, if strides are negative, or if the array has gaps and holds objects.
+    """
     if array.flags.forc:
         return array.nbytes
     if array.size == 0 or array.dtype.hasobject:
@@ -272,7 +275,10 @@ def _spanned_bytes(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def _copy_keeps_layout(table: pd.DataFrame) -> bool:
-    """Return True if a copy keeps the memory layout, although it joins columns of one type in a contiguous block."""
+    """Return True if a deep copy of a DataFrame keeps its memory layout.
+
+    A copy joins columns of one type in a contiguous block, so each type must have a single contiguous block already.
+    """
     blocks = [block.values for block in table._mgr.blocks]
     kinds = {block.dtype for block in blocks}
     return len(kinds) == len(blocks) and all(array.flags.forc for array in arrays_of(table))

@@ -170,7 +170,10 @@ class PipelineWalk:
 
 
 def _own_name(step: Node) -> str | None:
-    """Return the name of a decision, but None for one with the name of an operator, whose class gives the name."""
+    """Return the name of a step that is a decision; None for others, whose classes give the names.
+
+    None also for a decision with the name of one of its operators.
+    """
     if not isinstance(step, Choice):
         return None
     operators = {each.node.name for each in step.branches if isinstance(each.node, Operator)}
@@ -215,7 +218,10 @@ class _Builder(PipelineWalk):
         return value
 
     def _column_transformer(self, node: Product) -> Any:
-        """Return a `ColumnTransformer` with a part for each selector; one left out passes its columns through."""
+        """Return a `ColumnTransformer` with a part for each selector.
+
+        If a part is left out, the columns of its selector pass through.
+        """
         from sklearn.compose import ColumnTransformer
 
         remainder: Any = "drop"
@@ -342,7 +348,7 @@ def is_vote_of_one_classifier(estimator: Any) -> bool:
 
 
 def _classifiers_without(classes: tuple[Any, ...]) -> frozenset[str]:
-    """Return the names of the classifiers that do not accept one of these labels."""
+    """Return the names of the classifiers that do not accept at least one of these labels."""
     texts = [label for label in classes if isinstance(label, str)]
     names = catalogue_access.CODES_ONLY | (NO_TEXTS if texts else frozenset())
     if any(map(_is_integer, texts)):

@@ -62,7 +62,10 @@ def transformer_entries(
 
 
 def transformer_of(part: Any) -> Any:
-    """Return the transformer for a part if the table is not known; None means that columns pass through unchanged."""
+    """Return the transformer for a part if the table is not known: `passthrough` if the part is None.
+
+    A part that reads text is fitted on each column separately.
+    """
     if part is None:
         return "passthrough"
     return EachColumn(part) if reads_text_column(part) else part

@@ -95,7 +95,7 @@ class Preparation:
         return f"numbered by the space in {_format_columns(self.numbered)}" if self.numbered else ""
 
     def restricted_to(self, columns: Collection[str]) -> "Preparation":
-        """Return the plan without all columns except these, for a table that has only these columns."""
+        """Return the plan for a table that has only these columns of the planned table."""
         named = ("imputed", "encoded", "kept", "dropped", "numbered", "missing")
         fewer = {name: tuple(each for each in getattr(self, name) if each in columns) for name in named}
         table = None if self.table is None else tuple(each for each in self.table if each.name in columns)
@@ -281,7 +281,10 @@ _ANY_VALUE: Final = object()  # Stands for a value that is not known in advance,
 
 
 def _possible_values(operator: Operator, parameter: str, default: object) -> set[object]:
-    """Return representative values of a parameter in a space: each named value, and one end of each range."""
+    """Return the values that a space may give a parameter: all named ones, and the lower end of each range.
+
+    The `default` is among them if the space may leave it; a computed value is `_ANY_VALUE`.
+    """
     fixed = dict(operator.fixed)
     if parameter in fixed:
         return {fixed[parameter]}

@@ -48,7 +48,10 @@ def open_closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]
 
 
 def close_keeping_wal(path: Path, connection: sqlite3.Connection) -> None:
-    """Close a connection without merging the log, which a store must have if its last session has no end."""
+    """Close a connection without merging the write-ahead log into the file.
+
+    If the last session has no end, the store is complete only with its log.
+    """
     with suppress(sqlite3.Error), closing(_connect(path, "ro")) as guard:
         # SQLite merges the log when the last connection closes, but not if that one is read-only.
         guard.execute("PRAGMA schema_version").fetchone()
@@ -225,7 +228,10 @@ def checkpoint_and_check_wal(path: Path) -> None:
 
 
 def _is_header(header: bytes) -> bool:
-    """Check the checksums of 32 bytes as a log's header (https://sqlite.org/fileformat2.html#walformat)."""
+    """Return True if 32 bytes are a header of a write-ahead log, by their checksums.
+
+    See https://sqlite.org/fileformat2.html#walformat.
+    """
     if len(header) < 32 or int.from_bytes(header[:4], "big") not in LOG_MAGIC_NUMBERS:
         return False
     order: Literal["big", "little"] = "big" if header[3] & 1 else "little"
@@ -323,7 +329,10 @@ def _writing_process(connection: sqlite3.Connection) -> int | None:
 
 
 def state_of_unended_run(path: Path) -> RunState:
-    """Return the state of a run whose last session has no end."""
+    """Return the state of a run whose last session has no end: running if another process holds the write lock.
+
+    Otherwise the run was killed. The state is unknown if this process may not write to the file.
+    """
     if not store_errors.is_writable(path):
         return RunState.UNKNOWN  # only a process that may write can check the lock
     with store_errors.convert_store_errors(path):

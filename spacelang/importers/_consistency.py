@@ -292,7 +292,10 @@ def _condition_without_value(condition: foreign.Condition, name: str, value: Val
 
 
 def _convert_to_domain(value: Value, domain: foreign.ForeignRange | foreign.ForeignValues) -> Value:
-    """Return a value as the domain represents it: words become numbers for a range."""
+    """Return a value as the domain represents it: a word that spells a number becomes the number for a range.
+
+    A value that does not fit the domain is returned unchanged.
+    """
     if isinstance(domain, foreign.ForeignValues):
         return next((own for own in domain.values if identity_key(own) == identity_key(value)), value)
     read = foreign.parse_number(value) if isinstance(value, str) else value

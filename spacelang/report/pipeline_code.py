@@ -24,7 +24,7 @@ from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import PipelineWalk
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, import_operator_class, runtime_arguments
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
-from spacelang.targets._exports.python_nodes import (
+from spacelang.targets._exports.python_expression_tree import (
     CallNode,
     Code,
     DictNode,

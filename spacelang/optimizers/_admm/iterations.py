@@ -173,8 +173,10 @@ class AdmmIterations:
         known = self._pipeline_trials.trials_of(pipeline, self._owned_cube(self.state.point))
         given = self._form, self._splitting, self._residuals, self.state, self._problem.rng
         earlier = known if self._method.reuses_history else ()
-        slack, room = self._method.searches_slack, self._cache.idle_workers
-        problem = ThetaSubproblem(*given, room=room, earlier=earlier, searches_slack=slack, members=self._members)
+        slack, idle_workers = self._method.searches_slack, self._cache.idle_workers
+        problem = ThetaSubproblem(
+            *given, idle_workers=idle_workers, earlier=earlier, searches_slack=slack, members=self._members
+        )
         # With few members, most calls would only repeat known trials.
         most = int(min(calls, problem.cube.max_members))
         asking = self._method.theta.minimise(problem, problem.unit_dimensions, most, problem.start_point)

@@ -29,7 +29,7 @@ represents values as floats calls `refuse_oversized_integers(space, preserves)` 
 A target without conditions and constraints can use the ready-made chain of reductions. It only says which
 `SimpleDomain` domains it accepts: `Real`, `Grid`, `Categorical` or `Ordinal`. `build_questions(structures, accepts,
 preserves)` returns `Questions`: unconditional variables with these domains, by name, and the functions between
-configurations and the values of the variables. Continuous ranges that are not accepted are cut to grids of `points`
+configurations and the values of the variables. Continuous ranges that are not accepted become grids of `points`
 values, and log scales become ranges of logarithms. `preserved_by_reductions(accepts)` returns the matching preservation
 table, and `build_report(chain, preserves)` the report.
 
@@ -51,7 +51,7 @@ loop of one `SelectorCall`.
 
 **Minimizer.** A `Minimizer` has the method `minimise(value, box, calls, start, seconds)`, a `SearchCoroutine` that
 returns the best `Point` of a `Box`. A box is a product of `Dimension` objects; each is the interval [0, 1] or a finite
-subset of it. The objective is a `PointObjective`. `minimize_with_proposals` implements everything except the proposal
+subset of it. `value` is a `MinimizationProblem`. `minimize_with_proposals` implements everything except the proposal
 function, of type `ProposalFunction`, which returns the next point given the `Observations` so far.
 
 **Executor.** An `Executor` runs jobs on workers. The `work` of each `Job`, such as a `Request`, is passed to the
@@ -91,10 +91,10 @@ from spacelang.minimizers import (
     MINIMIZERS,
     Box,
     Dimension,
+    MinimizationProblem,
     Minimizer,
     Observations,
     Point,
-    PointObjective,
     ProposalFunction,
     minimize_with_proposals,
 )
@@ -134,15 +134,15 @@ __all__ = [
     "EXECUTORS", "MINIMIZERS", "OPTIMIZERS", "TARGETS", "Ask", "BlackBoxObjective", "Box", "Categorical",
     "Configuration", "Construct", "DataFacts", "Dimension", "DiscrepancyTree", "Evaluate", "Evaluator", "Executor",
     "Finding", "FinishedJob", "Form", "FunctionBound", "Grid", "HyperparameterMode", "Job", "LazyRequest", "Limits",
-    "LossName", "LossScale", "LoweringResult", "Measurement", "MemorySelector", "Minimizer", "NestedPlugin",
-    "NoveltyTracker", "Objective", "ObjectiveInfo", "Observations", "Optimizer", "OptionError", "Ordinal", "Pipeline",
-    "Point", "PointObjective", "PreservationTable", "Problem", "ProposalFunction", "Questions", "Real", "RefusedError",
-    "Request", "Sampler", "SamplingFailedError", "Search", "SearchCoroutine", "SearchEvent", "SelectionProblem",
-    "Selector", "SelectorCall", "SimpleDomain", "SortKey", "SourceForm", "Space", "Status", "Structures", "Target",
-    "TotalBudget", "Trial", "UndecidableError", "UniqueConfigurations", "Work", "WorkerSettings", "approximated",
-    "ask_all", "build_questions", "build_report", "exact", "first_exclusion", "gather", "make_report",
-    "minimize_with_proposals", "nested_plugin", "option", "preserved_by_reductions", "refuse_oversized_integers",
-    "refused", "rewritten", "sort_key",
+    "LossName", "LossScale", "LoweringResult", "Measurement", "MemorySelector", "MinimizationProblem", "Minimizer",
+    "NestedPlugin", "NoveltyTracker", "Objective", "ObjectiveInfo", "Observations", "Optimizer", "OptionError",
+    "Ordinal", "Pipeline", "Point", "PreservationTable", "Problem", "ProposalFunction", "Questions", "Real",
+    "RefusedError", "Request", "Sampler", "SamplingFailedError", "Search", "SearchCoroutine", "SearchEvent",
+    "SelectionProblem", "Selector", "SelectorCall", "SimpleDomain", "SortKey", "SourceForm", "Space", "Status",
+    "Structures", "Target", "TotalBudget", "Trial", "UndecidableError", "UniqueConfigurations", "Work",
+    "WorkerSettings", "approximated", "ask_all", "build_questions", "build_report", "exact", "first_exclusion",
+    "gather", "make_report", "minimize_with_proposals", "nested_plugin", "option", "preserved_by_reductions",
+    "refuse_oversized_integers", "refused", "rewritten", "sort_key",
 ]  # fmt: skip
 
 __getattr__ = make_module_getattr(
@@ -162,6 +162,7 @@ __getattr__ = make_module_getattr(
         "Novelty": "NoveltyTracker",
         "Order": "SortKey",
         "Part": "NestedPlugin",
+        "PointObjective": "MinimizationProblem",
         "Propose": "ProposalFunction",
         "Remembering": "MemorySelector",
         "Scale": "LossScale",
@@ -171,7 +172,7 @@ __getattr__ = make_module_getattr(
         "Told": "SearchEvent",
         "Turn": "SelectorCall",
         "UnlikelyError": "SamplingFailedError",
-        "Value": "PointObjective",
+        "Value": "MinimizationProblem",
         "WithSource": "SourceForm",
         "Workers": "WorkerSettings",
         "exclusion": "first_exclusion",

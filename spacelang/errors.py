@@ -102,7 +102,7 @@ EXTRAS: Final = {
 
 
 class MissingLibraryError(ImportError):
-    """An error: a library is needed that is not installed. `help` says how to install it."""
+    """An error raised where a library is needed that is not installed; `help` says how to install it."""
 
     def __init__(self, library: str) -> None:
         self.message = f"the package `{CORE.get(library, library)}` is not installed"
@@ -116,7 +116,10 @@ class MissingLibraryError(ImportError):
 
 
 def import_optional(name: str, module: str | None = None) -> Any:
-    """Import and return `module` (None: itself) of an optional library, or raise MissingLibraryError."""
+    """Import the optional library `name`, and return it, or its submodule `module` if that is given.
+
+    Raise MissingLibraryError if the library is not installed.
+    """
     try:
         import_module(name)
     except ModuleNotFoundError as error:
@@ -131,7 +134,10 @@ EQUIVALENT_DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("x
 
 
 def installed_version(distribution: str) -> str | None:
-    """Return the installed version of a distribution, or of another one that provides the same package, else None."""
+    """Return the installed version of a distribution, or None if it is not installed.
+
+    Without it, a distribution that provides the same package counts: `xgboost-cpu` for `xgboost`.
+    """
     versions = map(_version, (distribution, *EQUIVALENT_DISTRIBUTIONS.get(distribution, ())))
     return next((version for version in versions if version is not None), None)
 
@@ -150,7 +156,10 @@ def _version(distribution: str) -> str | None:
 
 
 def _version_in_folders(distribution: str) -> str | None:
-    """Return the version in the name of a `.dist-info` folder on `sys.path`, or None; faster than reading metadata."""
+    """Return the version in the name of the `.dist-info` folder of a distribution on `sys.path`, or None without one.
+
+    This is faster than reading the metadata.
+    """
     prefix = distribution.replace("-", "_").lower() + "-"
     for folder in sys.path:
         try:

@@ -22,7 +22,7 @@ def group_by_key(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
 def find_cycles(needs: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
     """Return the cycles of a dependency graph, which maps each node to the nodes that it needs.
 
-    Of cycles that share nodes, only some are returned.
+    A cycle is a tuple of its nodes; of cycles that share nodes, only some are returned.
     """
     left = {address: set(after) & needs.keys() for address, after in needs.items()}
     found: list[tuple[str, ...]] = []

@@ -33,7 +33,10 @@ class Alternative:
 
 
 def alternatives_of_structure(structure: ast.Structure) -> list[Alternative]:
-    """Return the alternatives of a structure, also those in plain brackets; any number of `?` signs adds one `none`."""
+    """Return the alternatives of a structure; any number of `?` signs adds one alternative `none`.
+
+    Alternatives in brackets without a name or annotations, as in `A | (B | C)`, belong to the decision around them.
+    """
     found: list[Alternative] = []
     optional = False
     for part in _parts(structure):
@@ -171,7 +174,7 @@ def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
 
 
 def second_default_diagnostic(mark: Span, first: Span) -> MisplacedAnnotation:
-    """Return the diagnostic that a decision has a second alternative marked with `@default`."""
+    """Return the diagnostic for the second `@default` of a decision, at `mark`; the first one is at `first`."""
     related = (RelatedPlace(first, "the other default"),)
     return MisplacedAnnotation(
         mark,

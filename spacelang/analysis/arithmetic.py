@@ -184,7 +184,10 @@ def to_number(number: Number) -> int | float:
 
 
 def find_infinite_constant(expression: expr.Expr) -> Span | None:
-    """Return the span of the constant that makes an expression infinite or undefined, or None."""
+    """Return the span of a constant that makes an expression infinite or undefined.
+
+    None if every part alone is finite, as in `1 / 0`.
+    """
     if isinstance(expression, expr.Constant):
         return expression.span
     for child in expr.children(expression):
@@ -230,7 +233,10 @@ def _rounding(function: Callable[[Number], int]) -> Callable[[Number], Number]:
 def _exact_or_nearest(
     nearest: Callable[[Number], float], known: Callable[[Fraction], Known]
 ) -> Callable[[Number], Number]:
-    """Return a function whose result is exact if it is rational, else the nearest float."""
+    """Return a function with the exact result if `known` finds it, else with the float of `nearest`.
+
+    `known` returns an interval of numbers instead of a result that is not rational.
+    """
 
     def apply(number: Number) -> Number:
         found = nearest(number) if isinstance(number, float) else known(number)

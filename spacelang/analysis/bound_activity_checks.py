@@ -48,7 +48,10 @@ def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None
 
 
 def _activity(space: Space, named: Variable, condition: expr.Expr) -> str:
-    """Return where a hyperparameter is active, given its condition: as written, or in words for a part of a tuple."""
+    """Return a sentence that says where a hyperparameter is active.
+
+    It quotes the condition as written. The added condition of a length or element of a tuple is put in words instead.
+    """
     if not is_condition_implied_by_tuple(named.address, condition, space):
         return f"`{named.node.name}` is active only `when {' '.join(condition.span.text.split())}`"
     parameter = space.tuples[named.address]

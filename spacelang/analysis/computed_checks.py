@@ -113,9 +113,9 @@ class _Check:
     # ---- all values
 
     def _options(self, named: Sequence[Variable]) -> dict[str, Sequence[ExpressionValue]] | None:
-        """Return the possible values of each variable that the expression names.
+        """Return the possible values by address: of the hyperparameters in `named`, and of decisions that are tested.
 
-        None if there are too many combinations.
+        None if the values have too many combinations.
         """
         found: dict[str, Sequence[ExpressionValue]] = {}
         for variable in named:
@@ -212,7 +212,7 @@ class _Check:
         )
 
     def _narrowed(self, ends: tuple[float, float], legal: NumberRange | None) -> tuple[float, float]:
-        """Return the ends of an interval, narrowed if constraints exclude its values outside of the legal range."""
+        """Return the ends of an interval, each moved to that of `legal` if constraints exclude all values beyond."""
         if legal is None:
             return ends
         below = Compare("<", self._expression, Constant(legal.lower))
@@ -233,7 +233,7 @@ class _Check:
         return is_large and bool(self._report.symbols.unbound_symbols_in(self._span))
 
     def _is_possible(self, test: Expr) -> bool:
-        """Return False if no configuration with the operator has values of which a test is true."""
+        """Return False if a test is true in no configuration with the operator; True if that cannot be decided."""
         active = And(tuple(map(ActivityTest, references(self._expression))))
         constraints = (*self._space.constraints, Constraint(active, False), Constraint(test, False))
         try:

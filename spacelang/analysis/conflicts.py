@@ -71,7 +71,7 @@ def find_conflict(
 def _conflicting_constraints(
     space: Space, candidates: tuple[Constraint, ...], checks: Iterator[int], branch: BranchKey | None
 ) -> tuple[Constraint, ...]:
-    """Return one constraint if it conflicts alone, else few of the first `MAX_CANDIDATES`, else all."""
+    """Return one constraint that conflicts alone; else a few of the first `MAX_CANDIDATES` that conflict; else all."""
     for constraint in candidates if branch is None else candidates[:MAX_CANDIDATES]:
         if is_unsatisfiable(space, (constraint,), branch):
             return (constraint,)
@@ -166,7 +166,7 @@ def _relaxations(
     nodes = (space.variables[address].node for address in with_dependencies(space.variables, named))
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
         if node.condition is not None:
-            free = replace(node, condition=Reference(_switch_name(node.address)))
+            free = replace(node, condition=Reference(_activity_flag_name(node.address)))
             yield node, free, RelatedPlace(node.condition.span, f"the condition of `{node.name}`")
         written = symbols.data_dependent_domain(node.span)
         wide = None if written is None else widest_domain(written)
@@ -201,18 +201,22 @@ def depends_on_data(expression: Expr, span: Span, symbols: DataSymbols, of_data:
 
 
 def _changed_space(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
-    """Return the space with hyperparameters replaced, and with a switch for each new condition (see `_switch_name`)."""
-    switches = [
+    """Return the space with the hyperparameters at the addresses of `changes` replaced.
+
+    A changed condition that names `_activity_flag_name(address)` gets a Boolean hyperparameter of that name, which is
+    added to the space, so that the hyperparameter may be active or not.
+    """
+    flags = [
         Hyperparameter(name, name, name, BOOLEANS, True)
         for address, node in changes.items()
-        for name in (_switch_name(address),)
+        for name in (_activity_flag_name(address),)
         if node.condition == Reference(name)
     ]
     root = rebuild_tree(space.root, lambda node: changes.get(node.address, node))
-    return Space("", Product(ProductKind.SEQUENCE, (root, *switches)))
+    return Space("", Product(ProductKind.SEQUENCE, (root, *flags)))
 
 
-def _switch_name(address: str) -> str:
+def _activity_flag_name(address: str) -> str:
     # Addresses have no spaces, so this name is free.
     return f"{address} is active"
 
@@ -232,7 +236,7 @@ def check_accidentally_excluded_strings(
 
 
 def _words(space: Space, address: str) -> Iterator[Value]:
-    """Yield the values of a hyperparameter that are no numbers; none if it has no numbers."""
+    """Yield the values that are no numbers of a hyperparameter that also has numbers; nothing for any other."""
     domain = space.variables[address].hyperparameter.domain
     if contains_numbers(domain):
         for part in parts(domain):
@@ -240,7 +244,7 @@ def _words(space: Space, address: str) -> Iterator[Value]:
 
 
 def _with_word(expression: Expr, address: str, word: Value) -> Expr:
-    """Return the condition for a hyperparameter that has the string value `word`.
+    """Return the expression simplified for the case that the hyperparameter at `address` has the string value `word`.
 
     Its tests by `<`, `<=`, `>` and `>=` are false, because strings have no order here.
     """
@@ -266,7 +270,7 @@ def _mentions(expression: Expr, address: str, word: Value) -> bool:
 
 
 def _ordered_names(expression: Expr) -> set[str]:
-    """Return the hyperparameters in arithmetic or in a comparison by `<`, `<=`, `>` or `>=`, which needs numbers."""
+    """Return the hyperparameters that are used as numbers: in arithmetic, or compared by `<`, `<=`, `>` or `>=`."""
     found: set[str] = set()
     for node in nodes(expression):
         if isinstance(node, Arithmetic | Call) or (isinstance(node, Compare) and node.relation in ORDER_OPERATORS):

@@ -107,7 +107,8 @@ class _TruthChecks:
     def check(self, unsatisfiable: Set[Span], excluding: Set[Span]) -> None:
         """Report conditions and constraints without effect, except at the given spans, which have errors already.
 
-        An equation at the spans `excluding`, which exclude the default, is still reported: its remedy is that of both.
+        `unsatisfiable` are the spans of constraints that cannot hold, `excluding` those of constraints that exclude the
+        default. An equation of continuous ranges at a span in `excluding` is reported nevertheless.
         """
         before = len(self._report.found)
         written = [statement.expression.span for statement in self._conditions.values()]
@@ -157,7 +158,7 @@ class _TruthChecks:
             )
 
     def _check_equation(self, constraint: Constraint) -> None:
-        """Report an equation of continuous ranges that must hold wherever the constraint applies."""
+        """Report each equation of continuous ranges that the constraint demands, as no random draw satisfies it."""
         for equation, continuous in equations_with_continuous_members(self._space.variables, constraint):
             names = " and ".join(f"`{self._name(address)}`" for address in continuous)
             reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
@@ -413,6 +414,6 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
 
 
 def _is_present_by_default(node: Choice | Hyperparameter) -> bool:
-    """Return True if a decision is a member of a list that is written as `A?`."""
+    """Return True for the decision of an optional list member written as `A?`, which the list has by default."""
     is_optional = isinstance(node, Choice) and node.default > 0 and node.name in node.branch_indices
     return is_optional and node.span.text.endswith("?")

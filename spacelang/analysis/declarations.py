@@ -159,7 +159,7 @@ def read_catalogues(
     used: dict[str, Catalogue] = {}
     refused: set[str] = set()
     for name in _distinct_names(uses, report):
-        found = _open(name, surroundings.allowed, report)
+        found = _open_catalogue(name, surroundings.allowed, report)
         if isinstance(found, Catalogue):
             used[name.text] = found
         else:
@@ -206,8 +206,14 @@ def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollecto
     return distinct
 
 
-def _open(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCollector) -> Catalogue | tuple[str, ...]:
-    """Return the catalogue of a package, or the packages that a refused name may have meant, after reporting it."""
+def _open_catalogue(
+    written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCollector
+) -> Catalogue | tuple[str, ...]:
+    """Return the catalogue of a package.
+
+    If it is not allowed, not installed or unreadable, report that, and return the names of the packages that may have
+    been meant.
+    """
     name = written.text
     if name not in allowed:
         return _refuse(written, allowed, report)

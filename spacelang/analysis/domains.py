@@ -207,7 +207,7 @@ def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
 
 
 def _member_inside(grid: _Grid | None, interval: Real | Grid) -> Value | NotFound:
-    """Return the smallest member of a grid inside an interval, whose lower end may be open, or `NOT_FOUND`."""
+    """Return the smallest member of a grid that lies in an interval, or `NOT_FOUND` if none does."""
     assert grid is not None
     index = max(0, math.ceil((to_fraction(interval.lower) - grid.first) / grid.step))
     for place in (index, index + 1):

@@ -27,7 +27,11 @@ from spacelang.syntax import ast
 def read_default(
     written: ast.Parameter, domain: Domain, parameter: Parameter | None, report: DiagnosticCollector
 ) -> Value:
-    """Return the value after `=` (reported if outside the domain), else the library's default or the middle."""
+    """Return the value after `=`; without one, the library's default; if the domain lacks it, the middle of the domain.
+
+    A value after `=` that is not in the domain is reported. If only the size of the present data excludes a default,
+    the nearest value of the domain takes its place.
+    """
     if written.default is not None:
         value = _value(written.default, domain, report)
         report.symbols.record_default(written.name.span, written.default.span)
@@ -86,7 +90,8 @@ def read_default_of_range(
 ) -> Value:
     """Return the default of the range that is one alternative of a decision.
 
-    It is the value after `=` if this lies in the range, else the library's default or the middle of the range.
+    It is the value after `=` if this lies in the range, else the library's default if this
+    lies in the range, else the middle of the range.
     """
     is_own = written.default is not None and _lies_in(written.default, domain, report)
     return read_default(
@@ -170,7 +175,10 @@ def _report_outside(
 
 
 def _near(value: Value, domain: Domain) -> str | None:
-    """Return the value that was probably meant: `(value,)` if the domain contains this tuple, else a similar value."""
+    """Return the text of the value that was probably meant, or None if no value of the domain is similar.
+
+    It is `(value,)` if the domain contains this tuple, else a similar listed value.
+    """
     if contains(domain, (value,)):
         return literal((value,))
     return suggest_value(value, [v for part in parts(domain) for v in getattr(part, "values", ())])

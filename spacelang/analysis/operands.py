@@ -88,7 +88,10 @@ class OperandReader:
         return Call("count", terms, written.span) if len(terms) == len(found) else None
 
     def _presence_of_members(self, written: ast.FunctionCall) -> tuple[Expr, ...] | None:
-        """Return the presence of each member of the list that is the only argument of a call, or None if it is none."""
+        """Return one condition per member of a list, true where the list has the member, if the call names only a list.
+
+        None if the call has other arguments than the name of one list of operators.
+        """
         match written.arguments:
             case (ast.DottedName() as name,) if self.is_known(name):
                 found = self._names.resolve(name, self.scope)
@@ -143,9 +146,10 @@ class OperandReader:
         return first, None if lost else self.read(right)
 
     def _word(self, known: Expr, word: ast.DottedName) -> Expr | None:
-        """Return what a word compared with `known` means: a value of `known`, else a sibling.
+        """Return what a word means that is compared with `known`, the name of a hyperparameter or a fixed value.
 
-        None after reporting a mistake.
+        It is a value of the hyperparameter, else what the word names. Compared with a fixed value, it is what the word
+        names, else a string. None after reporting a mistake.
         """
         if not isinstance(known, Reference | Constant):
             found_name = self.read_name(word)

@@ -199,7 +199,11 @@ class BodyReader:
         declaration: ast.AbstractOperator | None = None,
         declared: Collection[str] = (),
     ) -> None:
-        """Create a reader of one body. `entry` is None without a catalogue; `declared` are the allowed names."""
+        """Create a reader of the body of one operator.
+
+        `entry` is the catalogue entry of the operator, or None if it is abstract or unknown. An abstract operator has
+        its `declaration`, and `declared` are the only names that members of the body may have.
+        """
         self._body = operators
         self._operators = operators
         self._report = operators.report

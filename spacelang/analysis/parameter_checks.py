@@ -158,7 +158,7 @@ class ParameterChecker:
                 self._check_member(member, branch, catalogue_entry_of)
 
     def _check_member(self, member: Node, branch: Branch, catalogue_entry_of: EntryOf) -> None:
-        """Report the operators that a member of a list (in `branch`) may become and that the parameter rejects."""
+        """Report each operator that a member of a list may be, in any alternative, and that the parameter rejects."""
         optional = decision_of_optional_member(member)
         if optional is None:
             self._check_node(member, branch, catalogue_entry_of)
@@ -184,7 +184,7 @@ class ParameterChecker:
         )
 
     def _check_node(self, node: Node, branch: Branch, catalogue_entry_of: EntryOf) -> None:
-        """Report the operators that a node (in `branch`) may become and that the parameter does not accept."""
+        """Report each operator that a node of `branch` may be, in any alternative, and that the parameter rejects."""
         match node:
             case Operator():
                 self.check_operator(catalogue_entry_of(node), branch.span if node is branch.node else node.span)
@@ -236,7 +236,10 @@ def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None
 
 
 def _list_hint(value: Value, parameter: Parameter) -> str:
-    """Return how a list of operators is written, if a parameter was given `none` or a single value instead."""
+    """Return a remedy for a value that is not the list of operators which the parameter takes.
+
+    For `none`, it says how optional members are written, for any other value how a list is written.
+    """
     if value is None:
         return "write an optional member as `A?` or `(A -> B)?`, and lists as alternatives, such as `(A & B) | (A & C)`"
     return f"join operators with `&` in parentheses: `{parameter.name} : (A & B)`"

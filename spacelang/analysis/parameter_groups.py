@@ -97,7 +97,7 @@ class ParameterGroupExpander:
         return self._opened[id(group)]
 
     def check_recursion_and_depth(self, given: BodyMember) -> bool:
-        """Return True if a member can be read. Report one that contains itself, or that is nested too deeply."""
+        """Return True if a member can be read; False after reporting that it contains itself or is too deep."""
         span = given.member.span if given.through is None else given.through.span
         if any(given.member is other for other in self._reading):
             if id(given.member) not in self._endless:

@@ -152,7 +152,10 @@ def _tested_statements(network: ConstraintNetwork) -> list[_Statement]:
 
 
 def _statements(network: ConstraintNetwork, tested: frozenset[Expr] | None = None) -> list[_Statement]:
-    """Return the constraints and conditions of a network in the order of the text: all, or those with such atoms."""
+    """Return the constraints and conditions of a network in the order of the text.
+
+    If `tested` is given, return only those that contain one of these atoms (comparisons or other smallest tests).
+    """
     found = [(constraint.expression, "constraint", constraint.span) for constraint in network.constraints]
     conditions = (member.condition for member in network.members)
     found += [(each, "condition", each.span) for each in conditions if each is not None]

@@ -44,9 +44,8 @@ def align_upper_end_with_step(written: ast.Range) -> ast.Range:
 def tests_of_other_parts(domain: Domain, place: int, name: ast.DottedName) -> Iterator[ast.Expression | None]:
     """Yield, for each part of a union other than the one at `place`, the test that `name` is a number in that part.
 
-    Yield None for a part that cannot be told apart, such as an overlapping range.
-
-    A set without numbers has no test.
+    Yield None for a part that cannot be told apart, such as an overlapping range. Yield nothing for a set without
+    numbers.
     """
     several = parts(domain)
     own = several[place]
@@ -87,17 +86,20 @@ def default_between_ends(domain: Domain, usual: Value, ends: Sequence[tuple[int,
 
 
 def _between(part: Grid | Real, ends: Sequence[tuple[bool, bool, Fraction]]) -> Grid | Real | None:
-    """Return the part of a range that lies between the given ends, or None if it is empty."""
+    """Return the part of a range that lies between the given ends, or None if it is empty.
+
+    Each end is a tuple: True for a lower end, True for an open end, and its number.
+    """
     for is_lower, is_open, number in ends:
-        cut = (number, is_lower, is_open)
-        found = _cut_grid(part, *cut) if isinstance(part, Grid) else _cut_interval(part, *cut)
+        end = (number, is_lower, is_open)
+        found = _clip_grid(part, *end) if isinstance(part, Grid) else _clip_interval(part, *end)
         if found is None:
             return None
         part = found
     return part
 
 
-def _cut_grid(part: Grid, number: Fraction, is_lower: bool, is_open: bool) -> Grid | None:
+def _clip_grid(part: Grid, number: Fraction, is_lower: bool, is_open: bool) -> Grid | None:
     place = part.position(number)
     if is_lower:
         first = max(0, floor(place) + 1 if is_open else ceil(place))
@@ -106,7 +108,7 @@ def _cut_grid(part: Grid, number: Fraction, is_lower: bool, is_open: bool) -> Gr
     return subgrid(part, 0, last) if last >= 0 else None
 
 
-def _cut_interval(part: Real, number: Fraction, is_lower: bool, is_open: bool) -> Real | None:
+def _clip_interval(part: Real, number: Fraction, is_lower: bool, is_open: bool) -> Real | None:
     if is_lower and number >= to_fraction(part.lower):
         part = replace(part, lower=float(number), lower_open=is_open or (part.lower_open and number == part.lower))
     elif not is_lower and number <= to_fraction(part.upper):

@@ -192,7 +192,10 @@ class _ColumnNameTracker:
 
 
 def _steps_of(node: ir.Node, *, beside: bool = False) -> Iterator[tuple[ir.Operator, bool]]:
-    """Yield the operators that are steps, and whether others run in parallel; operators in parameters are no steps."""
+    """Yield each operator that is a step, and True if it is in a part of `&` or `columns(…)`, beside other steps.
+
+    Operators that are values of parameters are no steps.
+    """
     match node:
         case ir.Operator():
             yield node, beside

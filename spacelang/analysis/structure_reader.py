@@ -351,7 +351,10 @@ class StructureReader:
         selector: ir.ColumnSelector | None,
         selectors: tuple[ir.ColumnSelector, ...],
     ) -> ir.Node:
-        """Return a part of `columns(…)`, without mistakes caused by the data if the part receives no column."""
+        """Return a part of `columns(…)`.
+
+        If the part receives no column of the data, mistakes in it that the size of the data causes are not reported.
+        """
         draft, before = self._operators.draft, len(self._report.found)
         received = draft.columns
         if received is not None and selector is not None:

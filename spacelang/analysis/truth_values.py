@@ -91,7 +91,7 @@ class _Expansion:
         self._left = MAX_PARTS
 
     def expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr | None:
-        """Return an expression that equals `ways[n]` where n of the terms hold.
+        """Return an expression without `count` that equals `ways[n]` where exactly n of the terms are true.
 
         None if it would have too many parts.
         """
@@ -99,7 +99,10 @@ class _Expansion:
         return None if self._left < 0 else fold_constants(found)
 
     def _expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr:
-        """Return the expression. The halves of the terms are apart in it, because solvers tabulate halves."""
+        """Return the expression of `expand`, by halving the terms; `_left` falls below 0 if it gets too long.
+
+        No part of it mixes terms of both halves, because solvers make one table for each half.
+        """
         if self._left < 0 or all(way == ways[0] for way in ways):
             return ways[0]
         if len(terms) == 1:
@@ -120,9 +123,11 @@ class _Expansion:
 
 
 def _cases(ways: list[Expr], half: int) -> Iterator[tuple[range, list[Expr]]]:
-    """Yield pairs: how many of the first `half` conditions hold, and the comparison by how many of the other ones hold.
+    """Yield a case distinction of `ways`, which has the result for each number of true terms.
 
-    A comparison that holds for a number and all larger ones is true for at least that number, whatever the rest is.
+    Each case is a pair: a range of numbers of true terms among the first `half`, and the part of `ways` that is left
+    then, by the number of true terms among the others. Numbers with the same part share a case. If `ways` changes only
+    once, from false to true or from true to false, each range extends up to `half` or down to 0, respectively.
     """
     truths = [way == TRUE for way in ways]
     is_known = all(isinstance(way, Constant) for way in ways)

@@ -124,7 +124,10 @@ def _combined(expression: expr.Arithmetic | expr.Call, sides: list[ValueInterval
 
 
 def _is_continuous(name: str, sides: list[ValueInterval]) -> bool:
-    """Return True if an operation is defined everywhere between the ends, and has its extremes there."""
+    """Return True if the result is defined and continuous between the ends of the operands, so that it has no gaps.
+
+    Its extremes then are at ends, or where the base of a power is 0.
+    """
     if name == "/":
         return not sides[1].lower.number <= 0 <= sides[1].upper.number
     if name == "**" and sides[0].lower.number <= 0:

@@ -112,14 +112,17 @@ class CallerEvaluatedData(EvaluationData):
         )
 
     def fidelity_grid(self, space: Space, objective: "ObjectiveInfo") -> FidelitySchedule | None:
-        """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
+        """Return the first fidelity and the growth factor: from the given fidelities, or without any from the task.
+
+        None if a single fidelity is given, and if neither the caller nor the task has any.
+        """
         return super().fidelity_grid(space, objective) if self.fidelities is None else fidelity_grid(self.fidelities)
 
 
 class Suggestion:
     """A configuration whose loss an optimizer asks for; tell it exactly once.
 
-    `configuration` is what to evaluate. `fidelity` is the fidelity to evaluate it at; it is None if there is only one.
+    `configuration` is what to evaluate. `fidelity` is the fidelity to evaluate it at; None if the search has only one.
     """
 
     def __init__(self, run: "_Run", job: "Job[Any]") -> None:
@@ -197,7 +200,10 @@ class AskAndTell(Closeable, Iterator[Suggestion]):
         run.advance()
 
     def __next__(self) -> Suggestion:
-        """Return the next configuration; raises RuntimeError if a loss must be told first."""
+        """Return the next suggestion.
+
+        Raises RuntimeError if a loss must be told first, StopIteration when the search ends.
+        """
         for asked in self._next_trials():
             return asked
         if self._run.is_over:
@@ -205,7 +211,7 @@ class AskAndTell(Closeable, Iterator[Suggestion]):
         raise RuntimeError("tell the loss of a trial before asking for the next one")
 
     def ask(self) -> list[Suggestion]:
-        """Return all configurations that can be evaluated now and were not returned before.
+        """Return all suggestions that can be evaluated now and were not returned before.
 
         The list is empty if a loss must be told first, and when the search is over.
         """
@@ -230,7 +236,7 @@ class AskAndTell(Closeable, Iterator[Suggestion]):
 
 @dataclass
 class _EndListener(SilentListener):
-    """A listener that stores the outcome of a run when it ends; None before."""
+    """A listener that stores the outcome of a run; `outcome` is None until the run ends."""
 
     outcome: "Outcome | None" = None
 

@@ -100,7 +100,7 @@ def _diagnostics(name: str, report: Iterable["ReportEntry"], wanted: "set[Preser
 
 @dataclass(frozen=True, slots=True)
 class LawCheck:
-    """A law, the number of cases that were tried, and the first case that breaks it (or an empty string)."""
+    """A property that compilation must preserve, the number of cases tried, and a text on the first violation or ""."""
 
     name: str
     tried: int
@@ -108,18 +108,19 @@ class LawCheck:
 
     @property
     def holds(self) -> bool:
-        """True if no case broke the law."""
+        """True if no case violated the property."""
         return not self.broken_by
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of checking all laws.
+    """The result of checking all properties (`laws`) that compilation must preserve.
 
-    `is_all` is True if every configuration of the space was tried. `structures` holds how many structures the form
-    drew, in as many draws, and how many there are. `distances` are those between the distribution of a library's random
-    draws and the distribution of the space; None if the target has no library that draws. `preserved` maps `exact`,
-    `rewritten` and `approximated` to the constructs of the space that were preserved in that way.
+    `is_all` is True if every configuration of the space was tried. `structures` holds two
+    numbers: the different structures among the structures that the compiled space drew, and all structures of the
+    space. `distances` are those between the distribution of a library's random draws and the distribution of the space;
+    None if the target has no library that draws. `preserved` maps `exact`, `rewritten` and `approximated` to the
+    constructs of the space that were preserved in that way.
     """
 
     laws: tuple[LawCheck, ...]
@@ -130,21 +131,21 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """True if all laws hold."""
+        """True if no property was violated."""
         return all(law.holds for law in self.laws)
 
 
 def verify(
     form: "LoweringResult[Any, Any]", structures: "Structures", *, count: int = 200, seed: int = 0, draws: int = 3_000
 ) -> Verification:
-    """Check the laws of compilation on a compiled space.
+    """Check on a compiled space (`form`) that encoding, decoding and drawing preserve the original space.
 
     All configurations are tried if there are at most `count` and they can be numbered, otherwise the default one and
     `count` - 1 random ones.
     Each configuration must equal the decoding of its encoding, and the form must accept the encoding. Each of `count`
     encodings that the form draws must decode to a member, and the form must accept it. If a library draws for the
-    target, `draws` of its random draws are compared with the law of the space, unless `draws` is 0. Raises ValueError
-    for a count below 1, and SamplingFailedError as a sampler does.
+    target, `draws` of its random draws are compared with the distribution of the space, unless `draws` is 0. Raises
+    ValueError for a count below 1, and SamplingFailedError as a sampler does.
     """
     from numpy.random import default_rng
 
@@ -217,9 +218,10 @@ def _are_nearly_equal(found: Configuration, member: Configuration, space: "Space
 def _check_random_draws(
     form: "LoweringResult[Any, Any]", structures: "Structures", draws: int, rng: "Generator"
 ) -> "tuple[DrawDistances | None, list[LawCheck]]":
-    """Compare random draws with the law of the space; None and no law if no library draws for the target.
+    """Compare a library's random draws with the distribution of the space; return the distances and at most one check.
 
-    There is no law either if the draws differ, but only where the target declares the reason.
+    Return None and no check if no library draws for the target. If draws differ, but only where the target declares a
+    reason for it, return the distances and no check.
     """
     from spacelang.targets._draw_distances import measure_draw_distances
 
@@ -236,7 +238,10 @@ def _check_random_draws(
 
 
 def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encodings: Iterable[Any]) -> int:
-    """Return the number of different structures among encodings, without those that cannot be decoded."""
+    """Return the number of different structures among encoded configurations.
+
+    Those that cannot be decoded are skipped.
+    """
     decisions, found = {decision.key for decision in space.decisions}, set()
     for encoding in encodings:
         with suppress(Exception):  # the laws report it
@@ -246,7 +251,10 @@ def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encoding
 
 
 def _check_law(name: str, cases: Sequence[Any], broken_by: Callable[[Any], str]) -> LawCheck:
-    """Return a law checked on cases; a case that raises an error breaks it."""
+    """Check a property on all cases.
+
+    `broken_by` returns a text on a violation or "", and an error is a violation, too.
+    """
     for tried, case in enumerate(cases, start=1):
         try:
             breach = broken_by(case)

@@ -88,10 +88,11 @@ def unenforced_limits_warning(workers: WorkerSettings) -> str | None:
 def choose_number_of_ensemble_votes(
     given: int | None, chosen: str, store: str | PathLike[str] | None, *, resume: bool
 ) -> int | None:
-    """Return the number of votes of the ensemble of a run, by default `DEFAULT_VOTES`; None for a run without ensemble.
+    """Return the number of votes of the ensemble of a run; None for a run without an ensemble.
 
-    The default is for runs whose space was `chosen` for them, and for resumed ones if their store has predictions.
-    Raises ValueError for a negative number, and StoreError if an ensemble is asked for that cannot be built.
+    If no number is `given`, it is `DEFAULT_VOTES` for a run whose space was `chosen` by default (a resumed one must
+    also have predictions in its store), and None for any other run. The number 0 means no ensemble. Raises ValueError
+    for a negative number, and StoreError if an ensemble is asked for that cannot be built.
     """
     from spacelang.runtime.storage.store_errors import StoreError
 
@@ -110,7 +111,7 @@ def choose_number_of_ensemble_votes(
 
 
 def check_store_has_predictions(path: str | PathLike[str] | None) -> None:
-    """Raise StoreError if an existing store has no predictions, from which an ensemble could be selected."""
+    """Raise StoreError if an existing store lacks the predictions from which an ensemble is selected."""
     from spacelang.runtime.storage.store import Store, StoreError, is_missing_or_empty
 
     if path is None or is_missing_or_empty(Path(path)):

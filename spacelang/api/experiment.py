@@ -81,7 +81,7 @@ class EvaluationData(Protocol):
 
     @property
     def has_only_default_hyperparameters(self) -> bool:
-        """True if only the default hyperparameters can be evaluated."""
+        """True if the data is a loss table that has losses only of pipelines with default hyperparameters."""
         return False
 
     def bind_space(self, experiment: "Experiment") -> "tuple[Space, ObjectiveInfo]":
@@ -92,7 +92,7 @@ class EvaluationData(Protocol):
         return {}
 
     def fidelity_grid(self, space: Space, objective: "ObjectiveInfo") -> FidelitySchedule | None:  # noqa: ARG002 - few objectives decide it
-        """Return the first fidelity and the growth factor: those of the data if it has any, else those of the task."""
+        """Return the first fidelity and the growth factor: of the data if it has any, else of the task or None."""
         return None if space.task is None else space.task.fidelity
 
     def make_executor(self, objective: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":
@@ -195,10 +195,10 @@ class Experiment:
         return self.prepare_for(*bound)
 
     def _bound_as_stored(self, path: Path, space: Space, objective: "ObjectiveInfo") -> "tuple[Space, ObjectiveInfo]":
-        """Return the space and its objective as the run in a store has them.
+        """Return the given space and objective, or those of spacelang 0.2 if they are what the stored run has.
 
-        spacelang 0.2 dropped nothing from a space when it bound it to data. Another difference is left to the check of
-        the store.
+        spacelang 0.2 dropped nothing from a space when it bound it to data. Any other difference between the space and
+        the store is not resolved here; the check of the store reports it.
         """
         stored = stored_header(path)
         if stored is None or space_hash(space.checked) == stored.identity:
@@ -266,7 +266,7 @@ class PreparedExperiment:
         return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
 
     def make_run_deadline(self, started: float) -> RunDeadline | None:
-        """Return the deadline of a run for its search and final fits; None without a time, or without final fits.
+        """Return the deadline of a run for its search and final fits; None without a time limit, or without final fits.
 
         The caller closes it at the end. `started` is the reading of `perf_counter` when the run was started. Call this
         before `make_executor`: trials save their models from now on.
@@ -293,7 +293,7 @@ class PreparedExperiment:
         )
 
     def make_run_header(self, terms: StartConditions) -> "RunHeader":
-        """Return the header of the run, which identifies it in a store."""
+        """Return the header that identifies the run in a store, made of its settings and its starting conditions."""
         objective = self.objective
         names = [each.formula for each in objective_names(objective)]
         return make_run_header(
@@ -349,7 +349,7 @@ def check_rungs_available(prepared: PreparedExperiment) -> None:
 def experiment_fields_from_options(
     options: Mapping[str, Any], constraints: "tuple[Constraint, ...]" = ()
 ) -> dict[str, Any]:
-    """Return the fields of `Experiment` that the options of a run decide alone, without its space and its data.
+    """Return the fields of `Experiment` that follow from the options of a run and the constraint functions alone.
 
     Raises InitialConfigurationError, ArchiveError, and ValueError for an invalid validation or norm.
     """

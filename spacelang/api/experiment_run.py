@@ -173,10 +173,11 @@ def _run_loop(
 
 
 def with_earlier_store_defaults(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
-    """Return an optimizer that continues a run with these stored options; None for a run without a store.
+    """Return the optimizer with the earlier behaviour for options that the store of its run does not have yet.
 
-    A store of an earlier version lacks newer options. If one changes what is searched by default, the class says in
-    `options_of_earlier_stores` which value stands for the earlier behaviour.
+    `stored` are the options in the store; if it is None, there is no store, and the optimizer is returned unchanged. A
+    store of an earlier version lacks newer options. If one of them changes what is searched by default, the class of
+    the optimizer says in `options_of_earlier_stores` which value stands for the earlier behaviour.
     """
     earlier = getattr(optimizer, "options_of_earlier_stores", {})
     missing = {name: value for name, value in earlier.items() if stored is not None and name not in stored}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FinalFits:
-    """The fits on all rows that can follow the search with this outcome.
+    """The outcome of a search with all that is needed to fit its pipelines on all rows.
 
     `form` is the kind of input that pipelines take, or None if nothing can be fitted. With a `store`, the score of the
     best pipeline on the test rows is saved.
@@ -49,7 +49,10 @@ class FinalFits:
         return self.refittable_objective is not None and self.refittable_objective.test_rows > 0
 
     def new_executor(self) -> "AbstractContextManager[Executor]":
-        """Return a new executor with at most one worker, as a context manager; raises InputError without data."""
+        """Return a context manager of a new executor with one worker, or none if the run has none.
+
+        Raises InputError if the objective has no rows to fit a pipeline on.
+        """
         objective, workers = self.refittable_objective, self.workers
         if objective is None:
             message = (
@@ -59,7 +62,10 @@ class FinalFits:
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
     def fit_best(self, executor: "Executor", answer_time: "RunDeadline | None" = None) -> "FinalFit":
-        """Return the final fit of the best pipeline that can be fitted; `refittable_objective` must not be None."""
+        """Fit the best pipeline that can be fitted, store its test score if there is a store, and return the fit.
+
+        `refittable_objective` must not be None.
+        """
         from spacelang.runtime.final_fit import fit_best_pipeline
 
         objective, limits, form = self.refittable_objective, self.workers.limits, self.form
@@ -73,7 +79,7 @@ class FinalFits:
         return found
 
     def fit_trial(self, record: "TrialRecord") -> "FinalFit":
-        """Return the final fit of the pipeline of a trial; raises RefitError."""
+        """Fit the pipeline of one trial with a new executor and return the fit; raises RefitError if it fails."""
         outcome = replace(self.outcome, records=(record,), incumbent=record)
         alone = replace(self, outcome=outcome, store=None)
         with alone.new_executor() as executor:

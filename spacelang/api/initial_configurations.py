@@ -118,7 +118,7 @@ def _member_of(space: Space, given: InitialConfiguration) -> Configuration | Exc
 
 
 def keys_without_meaning(space: Space, given: Iterable[InitialItem]) -> tuple[str, ...]:
-    """Return the keys of configurations that the space lost when it was bound to its data."""
+    """Return the sorted keys of the given configurations that the space lost when it was bound to its data."""
     known = (each.values for each in given if isinstance(each, InitialConfiguration) and each.values is not None)
     return tuple(sorted({key for values in known for key in space.keys_without_meaning(values)}))
 
@@ -136,7 +136,7 @@ def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterato
 
 
 def _from_values(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
-    """Return configurations given as Python values; their source text shows one of them per line."""
+    """Return mappings as configurations, with positions in a new source text that has one configuration per line."""
     strange = next((each for each in given if not isinstance(each, Mapping)), None)
     if strange is not None:
         raise TypeError(f"each initial configuration must be a mapping, not {strange!r}")
@@ -164,7 +164,7 @@ def _from_file(path: str) -> tuple[InitialItem, ...]:
 
 
 def _read_configuration(document: PositionedValue) -> InitialItem:
-    """Read a JSON object as a configuration; the output of `run --json` stands for its best configuration."""
+    """Return the configuration in a JSON object, or a diagnostic; from `run --json` output, the best configuration."""
     if not isinstance(document.value, dict):
         empty = document.value == []
         problem = "the list of initial configurations is empty" if empty else "a configuration must be a JSON object"

@@ -198,9 +198,10 @@ def migrate_trials(
 
 
 def _drop_reason(found: NearestMember) -> str:
-    """Return why a trial is dropped: the first reason about a value that it has, else about something else.
+    """Return why a trial is dropped: one of the reasons why its configuration is not a member of the new space.
 
-    A reason about a missing value comes last, because defaults are filled in for missing values.
+    A reason about a value that the trial has comes first, then one about no single value. A reason about a missing
+    value comes last, because defaults are filled in for missing values.
     """
     lost = {change.key for change in found.changes if change.given is not None}
     filled = {change.key for change in found.changes if change.given is None}

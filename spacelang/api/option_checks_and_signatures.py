@@ -61,7 +61,7 @@ def is_scorer(value: object) -> bool:
 
 
 def is_iterable_of_functions(value: object) -> bool:
-    """Return True if the value is a list or another collection of functions."""
+    """Return True if the value is a list, tuple or set whose elements are all callable."""
     return isinstance(value, (list, tuple, set, frozenset)) and all(map(callable, value))
 
 
@@ -82,7 +82,7 @@ ARGUMENT_CHECKS: Final[Mapping[str, ArgumentCheck]] = {
 
 
 def check_argument_types(**given: object) -> None:
-    """Raise TypeError for the first argument of a wrong type."""
+    """Raise TypeError for the first argument whose value does not pass the check in `ARGUMENT_CHECKS` for its name."""
     for name, value in given.items():
         if value is not None or name != "bind":
             check_argument(name, value, ARGUMENT_CHECKS[name])
@@ -96,7 +96,7 @@ def check_argument(name: str, value: object, check: ArgumentCheck) -> None:
 
 
 def describe_value(value: object) -> str:
-    """Return a short description of a value for messages: the value itself, or its type."""
+    """Return a value for messages: None, a text or a number itself, cut to 40 characters; else only its type."""
     if value is None or isinstance(value, (str, int, float)):
         return f"`{value!r:.40}`"
     return f"a `{type(value).__name__}`"
@@ -132,7 +132,7 @@ class RunOption:
     )  # Other texts than `help` and `doc`, by function or command
 
     def docstring_text(self, name: str) -> str:
-        """Return the text for the docstring of a function with this name."""
+        """Return the description for the docstring of the function `name`: its own variant, or the common text."""
         return self.variants.get(name) or self.doc.replace("{help}", self.help)
 
     def command_line_flag(self, name: str) -> str:
@@ -151,7 +151,7 @@ class RunOption:
 
 
 def run_options_by_name(group: Any) -> dict[str, RunOption]:
-    """Return the options of a group by name."""
+    """Return the options of a `TypedDict` that groups options, by name."""
     return {name: entry.__metadata__[0] for name, entry in group.__annotations__.items()}
 
 
@@ -193,7 +193,7 @@ def _parameters(group: Any) -> Iterator[Parameter]:
 
 
 def with_parameters_section(doc: str | None, group: Any, name: str) -> str | None:
-    """Return a docstring with the options of a group in its section "Parameters", before the section "Notes"."""
+    """Return the docstring `doc` with the options of a group at the end of its section "Parameters", before "Notes"."""
     if doc is None:
         return None
     before, heading, after = cleandoc(doc).partition("\nNotes\n-----\n")

@@ -89,7 +89,7 @@ class ReopenedRun:
     def library_version_changes(self) -> list[str]:
         """One line for each library whose installed version differs from its version in the run.
 
-        Predictions may differ.
+        Pipelines fitted with other versions may predict differently.
         """
         return version_changes(self.header.versions, current_versions())
 
@@ -158,7 +158,7 @@ class ReopenedRun:
         return replace(self, objective=objective.restricted_to(names))
 
     def columns_unused_by(self, restricted: "ReopenedRun") -> tuple[str, ...]:
-        """Return the names of the feature columns that the run restricted to used columns lacks."""
+        """Return the feature columns of this run that `restricted`, its copy with only the used columns, lacks."""
         ours, theirs = self.objective.dataset.features, restricted.objective.dataset.features
         if not (isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame)):
             return ()
@@ -234,7 +234,11 @@ def _stored_outcome(run: StoredRun) -> Outcome:
 
 
 def _data_reference(header: RunHeader) -> str:
-    """Return the data that the store names; raises DataError unless it may be read because of the store alone."""
+    """Return the reference of the data that the store names.
+
+    Raises DataError unless the data is shipped with scikit-learn or lies in the current folder, because a store may be
+    foreign.
+    """
     if (found := readable_data(header)) is not None:
         return found
     where = data_reference(header)
@@ -282,7 +286,11 @@ def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: floa
 def _objective_for(
     header: RunHeader, space: Space, rows: TabularData, allowed: tuple[str, ...]
 ) -> "tuple[Space, DataObjective]":
-    """Return the bound space, and the objective with the run's metric; raises DataError if the rows differ."""
+    """Return the space bound to the rows, and the objective with the stored metric.
+
+    Raises DataError if the rows differ.
+    A scorer that cannot be restored is not needed for a fit; then the objective has the metric of the task.
+    """
     validation = stored_validation(header)  # None if the splits come with the data
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)

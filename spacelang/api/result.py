@@ -131,7 +131,7 @@ class Result:
 
     @property
     def at_defaults(self) -> list[str]:
-        """The keys of the best configuration whose values were not searched but kept at their defaults."""
+        """The keys of hyperparameters in the best configuration that were not searched but kept at their defaults."""
         best = None if objective_names(self.objective) else self.best_configuration
         return [] if best is None else self.searched.keys_at_default(best)
 
@@ -285,7 +285,10 @@ class Result:
         return "; ".join(filter(None, notes))
 
     def store_time_note(self) -> None:
-        """Save the note on the time in the store of the run, or delete an earlier one; raises StoreError."""
+        """Save `time_note` in the store of the run, if there is one; an empty note deletes an earlier one.
+
+        Raises StoreError.
+        """
         if self.store is not None:
             from spacelang.runtime.storage.optional_tables import save_time_note
 
@@ -319,10 +322,10 @@ class Result:
     def trials(self) -> "pd.DataFrame":
         """A table with one row for each trial, indexed by `trial` from 1, with the columns of `runs --export`.
 
-        `fidelity` is the number of training rows, missing for all of them; `cost` the seconds of the trial, and
-        `cost_alone` those without savings from work shared with other trials; `finished` is in seconds of the run. Each
-        bound of the task has a column `constraint.NAME`, each recorded metric `metric.NAME`, and each decision and
-        hyperparameter `param_KEY`, missing where it is inactive. See spacelang/api/README.md, "Trials".
+        `fidelity` is the number of training rows, missing (NaN) if the trial had all of them; `cost` the seconds of the
+        trial, and `cost_alone` those without savings from work shared with other trials; `finished` is in seconds of
+        the run. Each bound of the task has a column `constraint.NAME`, each recorded metric `metric.NAME`, and each
+        decision and hyperparameter `param_KEY`, missing where it is inactive. See spacelang/api/README.md, "Trials".
         """
         from spacelang.api.result_views import trials_table
 
@@ -357,9 +360,9 @@ class Result:
         """Return a table of the n best configurations, by rank: trial, score, interval, loss, cost and parameters.
 
         `score` is better the greater it is, unless it is an error; its name is that of the columns. `low` and `high`
-        are a 95 % interval for its rows, which ignores that the best were chosen. It needs predictions for the held-out
-        rows: a trial that has none (see `predictions`) is evaluated again. `intervals=False` leaves them missing.
-        Raises SeveralObjectivesError if there are several objectives.
+        are a 95 % interval for its rows, which ignores that the best were chosen. An interval needs predictions for the
+        held-out rows: a trial that has none (see `predictions`) is evaluated again. `intervals=False` leaves them
+        missing. Raises SeveralObjectivesError if there are several objectives.
         """
         from spacelang.api.result_views import held_out_intervals, leaderboard_table
 
@@ -395,7 +398,7 @@ class Result:
 
     @property
     def incumbent(self) -> "pd.DataFrame":
-        """A table of the incumbent over time: seconds, number of the trial as in `trials`, score, loss."""
+        """A table with a row for each new incumbent: seconds, number of the trial as in `trials`, score, loss."""
         from spacelang.api.result_views import incumbent_table
 
         check_single_objective(self.objective)

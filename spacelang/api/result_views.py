@@ -94,7 +94,10 @@ def held_out_intervals(
     predictions: "Callable[[int], npt.NDArray[Any] | None]",
     seed: int,
 ) -> "Intervals":
-    """Return intervals of losses by trial number; trials without `predictions` are evaluated again for them."""
+    """Return the 95 % interval of each loss by trial number; trials without `predictions` are evaluated again first.
+
+    It is empty for an objective without held-out rows; a trial whose new evaluation fails is left out.
+    """
     from spacelang.runtime.scoring.unseen_scores import held_out_interval
 
     objective = fits.objective

@@ -112,7 +112,10 @@ class ResumableRun:
         return found
 
     def given_or_stored_test_rows(self, given: str | None) -> str | float | None:
-        """Return the test rows: the given ones, or those of the store. Raises DataError if they are unknown."""
+        """Return the option `test`: the given one, or the share or file in the store.
+
+        Raises DataError if no file is found.
+        """
         if given is not None or not has_test_file(self.header):
             return given or stored_data_options(self.header).test
         if (found := readable_test_file(self.header)) is None:
@@ -164,16 +167,16 @@ class ResumableRun:
         return limits | dict.fromkeys(used_up)
 
     def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the limits that the user gave at the start.
+        """Return the limits that the user gave when the run was started.
 
-        If none was given at the start or now, the limits of the run.
+        If the user gave none then, and `chosen` has no new ones, return the limits that the run had anyway.
         """
         if self.limits.options or chosen:
             return dict(self.limits.options)
         return {"time": self.limits.seconds, "trials": self.limits.trials}
 
     def _used_up_limits(self, limits: Mapping[str, Any]) -> list[str]:
-        """Return the names of the limits of the run that leave a resumed run no time or trials."""
+        """Return the names of those of the given limits that the run has reached already."""
         trials, before = limits["trials"], self.limits.trials
         # The search ends before the time is up, because final fits follow. Then it has fewer trials than allowed.
         ended_by_time = self.state is RunState.FINISHED and not self.is_exhausted
@@ -214,7 +217,7 @@ class ResumableRun:
         return cast(RunOptions, found)
 
     def _workers(self, stored: Mapping[str, Any]) -> int:
-        """Return the number of workers of the last session; 0 if trials ran in the process of the run."""
+        """Return the last session's number of workers, as `--workers` takes it: 0 means in the process of the run."""
         return 0 if stored.get("workers") == 0 and self.last_workers == 1 else self.last_workers
 
     def _executor(self, stored: Mapping[str, Any]) -> str | None:
@@ -236,7 +239,7 @@ class ResumableRun:
         return self.votes
 
     def _metric(self, given: ResumeOptions, stored: str | None) -> "str | Scorer | None":
-        """Return the metric: a scorer that is given or that the store names, or its name; None if nothing says it."""
+        """Return the metric: the given one, else the stored name or scorer, else that of the stored loss, or None."""
         from spacelang.runtime.scoring.stored_scorers import stored_scorer
 
         if (metric := cast(SearchResumeOptions, given).get("metric")) is not None:
@@ -244,9 +247,10 @@ class ResumableRun:
         return stored or stored_scorer(self.header, (*given["allow"],)) or self._metric_of_formula()
 
     def _metric_of_formula(self) -> str | None:
-        """Return the scorer in the stored loss, if the user must have given it.
+        """Return the name of the metric in the stored loss if the user must have chosen it.
 
-        None if task, data or a table decides it.
+        None if the task has this goal, if the losses come from no rows or from a table, or if it is `roc_auc`, the
+        default.
         """
         header, goal = self.header, _task(self.header).get("goal")
         scorers = {each for each in goal.values() if isinstance(each, str)} if isinstance(goal, dict) else set()
@@ -255,7 +259,10 @@ class ResumableRun:
         return None if is_said or not header.data.rows or uses_loss_table(header) or name == "roc_auc" else name
 
     def _stored_validation(self) -> str | None:
-        """Return the validation of a store of an earlier version, which does not say if the user gave it."""
+        """Return the validation in a store of an earlier version, which lacks the options.
+
+        None for a store with options.
+        """
         validation = self.header.validation
         is_declared = validation.partition("(")[0] in KINDS
         is_earlier = stored_data_options(self.header).reference is None
@@ -328,7 +335,7 @@ def _task_limits(header: RunHeader) -> dict[str, float]:
 
 
 def uses_loss_table(header: RunHeader) -> bool:
-    """Return True if losses were looked up in a table."""
+    """Return True if the losses of the run were looked up in a loss table and no pipeline was trained."""
     return data_reference(header).startswith(TABLE_PREFIX)
 
 

@@ -350,7 +350,10 @@ class SearchCVOptions(OptimizerOptions, total=False):
 
 
 def to_command_line_options(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the options of a run that a store holds, as texts by their flags; a flag without a value has no texts."""
+    """Return the options for a store: texts by flag (without `--`), for options that differ from their defaults.
+
+    Options that stores do not hold are left out. A flag without a value has no texts.
+    """
     found = {}
     for name, option in run_options_by_name(RunOptions).items():
         value = values.get(name) if option.is_stored else None
@@ -362,7 +365,7 @@ def to_command_line_options(values: Mapping[str, Any]) -> dict[str, tuple[str, .
 
 
 def _texts(value: Any) -> Iterable[str]:
-    """Return the texts of a value, for each of which the option is repeated."""
+    """Return the texts after a flag that give an option its value; the flag is repeated for each of them."""
     if value is True:
         return ()
     if isinstance(value, Mapping):
@@ -371,6 +374,6 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def target_column_or_columns(columns: str | Iterable[str] | None) -> str | tuple[str, ...] | None:
-    """Return the target column that is given, or several; None without any."""
+    """Return a single target column as a string, several as a tuple without duplicates, and None without any."""
     found = tuple(dict.fromkeys((columns,) if isinstance(columns, str) else columns or ()))
     return found if len(found) > 1 else found[0] if found else None

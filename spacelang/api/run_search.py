@@ -18,6 +18,7 @@ from spacelang.api.experiment import (
     run_time_limit,
 )
 from spacelang.api.experiment_run import check_success, run_experiment
+from spacelang.api.leakage_warnings import leakage_warnings
 from spacelang.api.option_checks_and_signatures import (
     PATH,
     accept_options,
@@ -27,7 +28,6 @@ from spacelang.api.option_checks_and_signatures import (
 )
 from spacelang.api.result import Result
 from spacelang.api.resuming import ResumableRun, open_resumable_run, stored_default_space, uses_loss_table
-from spacelang.api.row_warnings import row_warnings
 from spacelang.api.run_options import RunOptions, SearchOptions, SearchResumeOptions
 from spacelang.api.search_data import (
     BlackBoxData,
@@ -35,7 +35,7 @@ from spacelang.api.search_data import (
     choose_default_space,
     default_space_note,
 )
-from spacelang.api.space import Space, open_space
+from spacelang.api.space import Space, load_or_bind_space
 from spacelang.errors import remedy_in_python
 from spacelang.ir.validation import group_column, parse_validation
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
@@ -145,7 +145,7 @@ def search_on_data(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
-    for message in row_warnings(prepared):
+    for message in leakage_warnings(prepared):
         warnings.warn(remedy_in_python(message), stacklevel=4)
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
@@ -178,7 +178,11 @@ def search_on_data(
 def _progress_listener(
     progress: bool | None, listener: "Listener | None", notes: Iterable[str], metric: "LossName"
 ) -> "Iterator[Listener | None]":
-    """Yield the user's listener, otherwise a progress display, below the notes, if somebody can see it."""
+    """Yield the user's listener; without one, print the notes and yield a progress display.
+
+    The display is shown if `progress` is true, or if it is None and standard error is a terminal or a notebook; else
+    None is yielded.
+    """
     from rich.console import Console
 
     from spacelang.report.progress import can_show_bars
@@ -221,7 +225,7 @@ def _space_and_reason(
     resumed: str | PathLike[str] | None,
 ) -> tuple[Space, str]:
     if space is not None:
-        return open_space(space, allow, bind), ""
+        return load_or_bind_space(space, allow, bind), ""
     if not isinstance(data, TabularData):
         message = "give a space: without data, none can be chosen by default"
         raise ValueError(message)  # noqa: TRY004 - no argument has a wrong type
@@ -252,7 +256,10 @@ def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: 
 
 
 def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput | None":
-    """Return the kind of input that pipelines take, which is that of the features; None without data."""
+    """Return the kind of input that fitted pipelines take, which is that of the features.
+
+    None for data without rows.
+    """
     if not prepared.experiment.data.has_rows:
         return None
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -269,7 +276,7 @@ def _warn_of_nonmembers(found: "ArchiveSuggestions") -> None:
 
 
 def _refuse_arguments(given: Mapping[str, object], other: str) -> None:
-    """Raise ValueError if an argument is given that cannot be combined with `other`."""
+    """Raise ValueError for an argument in `given` that is set, because none can be combined with `other`."""
     for name, value in given.items():
         if not (value is None or value is False or (isinstance(value, tuple) and not value)):
             raise ValueError(f"the argument `{name}` cannot be used with {other}: leave it out")

@@ -16,7 +16,7 @@ WIDTH: Final = 120
 
 
 def compiled_document_schema(written: JsonObject) -> JsonObject:
-    """Return the schema of compiled documents with the parts about space definitions regenerated."""
+    """Return `written`, the schema of compiled documents, with its definitions of spaces generated anew."""
     defined: JsonObject = {}
     DEFINITION.schema(defined)
     parts = written["$defs"]
@@ -25,7 +25,7 @@ def compiled_document_schema(written: JsonObject) -> JsonObject:
 
 
 def archive_schema(written: JsonObject) -> JsonObject:
-    """Return the regenerated schema of archives."""
+    """Return the schema of archives generated anew; only its `$schema` is taken from the file content `written`."""
     defined: JsonObject = {}
     return {"$schema": written["$schema"], **ARCHIVE_CODEC.schema(defined), "$defs": defined}
 

@@ -39,7 +39,7 @@ from spacelang.api.sklearn_search import (
     task_scorer,
     task_splitter,
 )
-from spacelang.api.space import Space, open_space
+from spacelang.api.space import Space, load_or_bind_space
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
@@ -150,7 +150,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _space(self) -> Space:
         """Return the space, which is loaded only once during a search."""
         known: Space | None = getattr(self, "_opened", None)
-        return open_space(self.space, self.allow, None) if known is None else known
+        return load_or_bind_space(self.space, self.allow, None) if known is None else known
 
     def _seed(self) -> int:
         given = self.random_state
@@ -159,7 +159,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     # ---- methods that the base class calls
 
     def _get_scorers(self) -> tuple[Any, str]:
-        """Return the scorers; without `scoring`, the goal of the task decides."""
+        """Return the scorers and the name of the score to optimize; without `scoring`, the goal of the task decides."""
         scorer = task_scorer(self._space())
         if self.scoring is None and scorer is not None:
             return check_scoring(self.estimator, scorer), SINGLE_SCORE
@@ -201,7 +201,10 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
-        """Return the index of the best trial with the largest number of training rows at which any trial succeeded."""
+        """Return the index of the best trial: the highest score among trials on the most rows on which any succeeded.
+
+        If `refit` is a function, it chooses the index.
+        """
         if callable(refit):
             found: int = BaseSearchCV._select_best_index(refit, refit_metric, results)
             return found

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def function_goals(space: Space, objectives: tuple[str, ...] = ()) -> tuple[FunctionGoal, ...]:
-    """Return the names in `objectives` as goals; without any, the goals of the task that a function returns.
+    """Return the names in `objectives` as goals to minimize; without names, the goals in quotes of the task.
 
     Raises ValueError unless `objectives` are different names and at least two, or none.
     """
@@ -65,7 +65,7 @@ def first_and_further_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[Pip
 
 
 def check_objective_returns_goals(space: Space, objective: ObjectiveInfo) -> None:
-    """Raise InputError if the task has goals in quotes that are not those of an objective of the user's own class."""
+    """Raise InputError if the task has a goal in quotes (`minimize "val_loss"`) that the objective does not return."""
     wanted = () if space.task is None else space.task.function_goals
     returned = {each.formula for each in objective_names(objective) or (objective.metric,)}
     if lacking := [each.loss_formula for each in wanted if each.loss_formula not in returned]:
@@ -222,7 +222,7 @@ def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColum
 
 
 def _rows_needed_per_class(validation: Validation | None) -> int:
-    """Return how many rows each class needs: one for each part that the rows are split into."""
+    """Return how many rows each class needs: the number of folds without groups, 1 for predefined splits, else 2."""
     match validation:
         case CrossValidation(folds, group=None):
             return folds
@@ -317,7 +317,10 @@ class BlackBoxData(EvaluationData):
         return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, goals=goals)
 
     def fidelity_grid(self, space: Space, objective: ObjectiveInfo) -> FidelitySchedule | None:
-        """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
+        """Return the grid of the given fidelities or of several declared ones.
+
+        Without them, that of the task or None.
+        """
         known = self.fidelities or fidelities_if_several(objective)
         return super().fidelity_grid(space, objective) if known is None else fidelity_grid(validate_fidelities(known))
 

@@ -51,7 +51,7 @@ def check_supports_several_objectives(prepared: "PreparedExperiment") -> None:
 
 
 def refuse_several_objectives(objective: ObjectiveInfo, feature: str) -> None:
-    """Raise InputError if `feature`, such as "a table", is for a single objective and the task has several."""
+    """Raise InputError if the objective has several goals, because `feature`, such as "a table", supports only one."""
     if names := objective_names(objective):
         shown = ", ".join(f"`{each.formula}`" for each in names)
         remedy = "choose one score with `--metric`, or remove the other objectives from the task"

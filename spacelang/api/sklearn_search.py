@@ -126,16 +126,17 @@ class SklearnSearchState:
         return self.budget.seconds_left(now - self.search_started, reserve) != 0
 
     def update_final_fit_reserve(self, trial: Trial, score: float) -> None:
-        """Correct the reserve for the final fit by a finished trial."""
+        """Update the seconds reserved for the final fit, which each new best trial predicts from its cost."""
         self.costs.update_cost_growth(trial)
         if trial.loss is not None and score > self.best_score:
             self.best_score = score
             self.reserve = self.costs.fit_seconds(trial, None)
 
     def splits_with_training_rows(self, rows: int) -> FixedSplitter:
-        """Return the splits with nested subsets of `rows` training rows, stratified for classification.
+        """Return the splits of the search, each with a subset of `rows` of its training rows.
 
-        The subsets consist of whole groups, or of the latest rows, if the rows have groups or an order in time.
+        A smaller subset is part of a larger one. Subsets are drawn at random, stratified for classification. If the
+        rows have groups or an order in time, the subsets consist of whole groups or of the latest rows instead.
         """
         objective = self.prepared.objective
         assert isinstance(objective, DataObjective)
@@ -188,7 +189,7 @@ class SklearnSearchState:
         return reason if unweighted == self.failed else f"{unweighted} of them as {reason}; {ERROR_HINT}"
 
     def _default_pipeline_error(self, judge: Scorer) -> Exception | None:
-        """Return the error of the default pipeline when it is fitted and scored, or None if it succeeds."""
+        """Fit the default pipeline on all data and score it with `judge`; return the error, or None if it succeeds."""
         tried = clone(self.estimator).fit(*self.data, self.weights)
         if (error := getattr(tried, "error_", None)) is None:
             try:
@@ -199,7 +200,7 @@ class SklearnSearchState:
 
 
 def task_scorer(space: Space) -> str | None:
-    """Return the scorer that the task optimizes, as scikit-learn maximises it.
+    """Return the name of the scorer that the task optimizes and that scikit-learn maximizes.
 
     None without a goal, or if the goal's direction is opposite to the scorer's. Raises ValueError for several goals
     and for a goal of the user's own function.

@@ -114,7 +114,7 @@ class Space(CachedPropertyMixin):
 
     @property
     def with_dropped_parts(self) -> "Space":
-        """The space with all that is dropped when it is bound to data, as spacelang 0.2 bound it."""
+        """The space read again so that binding it to data drops nothing, as in spacelang 0.2."""
         surroundings = replace(self.surroundings, keeps_all=True)
         return self if self.source is None else _check_for_data(self.source, surroundings)
 
@@ -125,7 +125,7 @@ class Space(CachedPropertyMixin):
 
     @property
     def bound(self) -> dict[str, int | None]:
-        """All symbols in its text with their numbers; None for unbound ones."""
+        """All symbols of data sizes in the text of the space with their numbers; None for unbound ones."""
         return {**self.symbols, **dict.fromkeys(self.vast)}
 
     @property
@@ -380,7 +380,7 @@ def load_source(source: Source, allow: Iterable[str], bind: Mapping[str, int] | 
 def load_for_data(
     reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
 ) -> Space:
-    """Return the space like `load`, but also accept bounds that are only known once the data is.
+    """Return the space like `load`, but also accept ranges whose bounds are only known once the data is known.
 
     Such a space is provisional (see `analysis.CheckResult`): it must be bound to its data before it is searched.
     """
@@ -401,8 +401,10 @@ def _check_for_data(source: Source, surroundings: CheckContext) -> Space:
     return Space(counted.space, counted, symbols=symbols, source=source, surroundings=surroundings, is_provisional=True)
 
 
-def open_space(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
-    """Return a given space with further symbols bound, or load it as `load_for_data` does."""
+def load_or_bind_space(
+    space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None
+) -> Space:
+    """Return a `Space` with the symbols in `bind` bound as well; load anything else as `load_for_data` does."""
     if not isinstance(space, Space):
         return load_for_data(space, allow=allow, bind=bind)
     return space.bind(**bind) if bind else space

@@ -18,7 +18,7 @@ from spacelang.api.option_checks_and_signatures import (
     check_argument_types,
 )
 from spacelang.api.run_options import CompareOptions, target_column_or_columns
-from spacelang.api.space import Space, open_space
+from spacelang.api.space import Space, load_or_bind_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
     ComparisonDataset,
@@ -123,7 +123,7 @@ def compare(
     if not isinstance(options["validate"], str | None):
         raise TypeError("`validate` takes a text here, such as `cv(5)`: each seed has splits of its own")
     entered = parse_optimizers(optimizers)
-    loaded = open_space(space, options["allow"], options["bind"])
+    loaded = load_or_bind_space(space, options["allow"], options["bind"])
     # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
     budget = make_budget(loaded, options["time"], options["trials"]).with_merged_time_limits()
     workers = worker_settings(loaded, options)

@@ -14,7 +14,7 @@ from spacelang.api.option_checks_and_signatures import accept_options
 from spacelang.api.result import Result
 from spacelang.api.run_options import SearchTableOptions
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
-from spacelang.api.space import Space, open_space
+from spacelang.api.space import Space, load_or_bind_space
 from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Request, Trial
 from spacelang.ir.validation import describe_validation
@@ -63,7 +63,7 @@ def search_table(
     OptionError; ValueError for texts that are no time or limit. InputError of the runtime is raised for a file that is
     no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
     """
-    loaded = open_space(space, options["allow"], options["bind"])
+    loaded = load_or_bind_space(space, options["allow"], options["bind"])
     data = load_evaluation_data(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
     budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])
     workers = worker_settings(loaded, options)
@@ -224,8 +224,8 @@ class SimulatedExecutor(JobSlots):
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Trial]]:
         """Return the job that ends next and move the clock to its end.
 
-        If that is more than `seconds` ahead, no job is returned, and the clock moves forward by `seconds`. Exceptions
-        of the evaluation are raised here.
+        No job is returned if none is running. If the end is more than `seconds` ahead, no job is returned either, and
+        the clock moves forward by `seconds`. Exceptions of the evaluation are raised here.
         """
         for began, worker, job in self._unevaluated:
             trial = self._evaluate_job(job)
@@ -243,7 +243,7 @@ class SimulatedExecutor(JobSlots):
         return (finished,)
 
     def _evaluate_job(self, job: Job[Request]) -> Trial:
-        """Return the trial of a job; it is a timeout if its cost exceeds what the job allows."""
+        """Return the trial of a job; it is a timeout if its cost exceeds the seconds that the job allows."""
         trial: Trial = self._evaluate(job.work)
         allowed = job.allowed_seconds(UNLIMITED)
         if allowed is not None and trial.cost > allowed:

@@ -103,7 +103,7 @@ class Parameter:
 
     @property
     def accepted_values(self) -> tuple[Value, ...]:
-        """All accepted single values: strings, `true`, `none`, numbers."""
+        """All values that are accepted individually (strings, `true`, `none`, numbers), without those of intervals."""
         options = (
             value for rule in self.accepts or () if isinstance(rule, value_rules.AllowedValues) for value in rule.values
         )
@@ -162,7 +162,10 @@ class Parameter:
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
     def check_operator(self, operator: "CatalogueEntry") -> str | None:
-        """Return None if an operator can be the value (or one in a list), else a description of the legal values."""
+        """Return None if an operator can be the value, or an item of it if it is a list.
+
+        Otherwise return a description of the legal values.
+        """
         if self.takes_operator_list:
             suits = operator.methods.issuperset(_PREDICTOR_METHODS.methods)
             return None if suits else value_rules.describe_rules((_PREDICTOR_METHODS,), ())
@@ -242,7 +245,10 @@ class CatalogueEntry:
         return tuple(dict.fromkeys(found))
 
     def check_operator(self, parameter: Parameter, operator: "CatalogueEntry") -> str | None:
-        """Return None if an operator (of the same task) can be the value, else a description of the legal values."""
+        """Return None if an operator can be the value of a parameter of this operator, else describe the legal values.
+
+        Where it matters, a classifier needs a classifier and a regressor a regressor.
+        """
         expected = parameter.check_operator(operator)
         if expected is not None or (self.name, parameter.name) in ACCEPTS_REGRESSORS:
             return expected
@@ -331,7 +337,10 @@ class FileCatalogues:
         return self.default.scorers
 
     def get(self, name: str) -> CatalogueEntry | None:
-        """Return the operator for a name as written; None if it is unknown or ambiguous."""
+        """Return the operator for a name as a file writes it, plain or `catalogue.Operator`.
+
+        None if unknown or ambiguous.
+        """
         if name in self.default:
             return self.default.get(name)
         catalogue, dot, operator = name.partition(".")

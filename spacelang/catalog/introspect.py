@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from spacelang.catalog import catalogue as entries
 from spacelang.catalog import sklearn_declarations
-from spacelang.catalog.boosting import supplement_parameters
+from spacelang.catalog.boosting_parameters import supplement_parameters
 from spacelang.catalog.sklearn_declarations import constraints_to_rules
 from spacelang.catalog.snapshot import BUNDLED, catalogue_to_json, user_snapshot_path
 from spacelang.catalog.value_rules import (
@@ -244,7 +244,7 @@ def _tags(operator: type) -> Any:
 
 
 def _tags_if_any(operator: type) -> Any:
-    """Return the tags of an operator of any package; None if it cannot be constructed this way."""
+    """Return the tags of an operator of any package; None if `_tags` cannot construct it."""
     try:
         return _tags(operator)
     except Exception:  # noqa: BLE001 - an unknown constructor may raise anything
@@ -316,9 +316,9 @@ def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
 
 
 def _filter_rule(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | None:
-    """Return the rule without the values `words`, and with `objects` in place of the type names `types`.
+    """Return the rule without the values `words`; type names in `types` become the word `objects`.
 
-    None if no value remains.
+    None if no value remains in a rule of single values.
     """
     match rule:
         case AllowedValues(values):

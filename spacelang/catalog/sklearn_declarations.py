@@ -205,7 +205,7 @@ OPERATOR_REMEDIES: Final[Mapping[str, DeprecationAdvice]] = {
 
 
 def removed_parameters(operator: str, version: str) -> dict[str, str]:
-    """Return the parameters that an operator had in earlier versions, each with what to do instead."""
+    """Return the parameters that are removed from an operator by `version`, each with what to do instead."""
     return {
         removal.parameter: f"removed in {removal.version}: {removal.remedy}"
         for removal in REMOVALS
@@ -234,7 +234,10 @@ _SENTENCE: Final = re.compile(r"(?<=[a-z0-9`])\. +(?=[A-Z`])")
 
 
 def parameter_deprecations(docstring: str | None) -> dict[str, Deprecation]:
-    """Return the deprecation of each parameter deprecated as a whole, not of single values or in the future."""
+    """Return the deprecation of each parameter, by name, that a docstring declares deprecated or renamed.
+
+    Deprecations of single values of a parameter, and announced ones, are left out.
+    """
     found = {}
     for name, entry in _entries(_parameters(docstring)):
         for directive in _DIRECTIVE.finditer(entry):

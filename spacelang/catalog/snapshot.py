@@ -38,7 +38,10 @@ class SnapshotError(Exception):
 
 
 def load_catalogue(name: str = "sklearn") -> entries.Catalogue:
-    """Return the user's snapshot for the installed version or the bundled one; raise LookupError or SnapshotError."""
+    """Return the user's refreshed snapshot of the installed version if there is one, else the bundled snapshot.
+
+    Raises LookupError for a library without a bundled one, and SnapshotError.
+    """
     if name not in BUNDLED:
         raise LookupError(f"unknown catalogue `{name}`")
     return _load(name, user_snapshot_folder())
@@ -168,7 +171,11 @@ def _write_value(value: Value) -> object:
 
 
 def catalogue_from_json(text: str, path: str = "<text>") -> entries.Catalogue:
-    """Return the catalogue that `dump` wrote; raise SnapshotError with `path`, for an operator at first access."""
+    """Return the catalogue in a text of `catalogue_to_json`.
+
+    Raise SnapshotError, which names `path`, for any other text.
+    Operators are decoded at first access, and errors in them are raised then.
+    """
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -116,9 +116,9 @@ def _help(command: Callable[..., None]) -> str:
 
 
 def _snapshot_error() -> type[Exception]:
-    """Return the class `SnapshotError`; it is imported only when an exception is matched against it.
+    """Import and return the class `SnapshotError`, for the expression of an `except` clause.
 
-    Python evaluates an `except` clause only after an exception.
+    Python evaluates that expression only after an exception, so the module is not imported otherwise.
     """
     from spacelang.catalog.snapshot import SnapshotError
 

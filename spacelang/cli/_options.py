@@ -133,13 +133,13 @@ class StoredPipelineOptions:
 
 def load_checked_space(reference: str, options: SpaceOptions) -> "Space":
     """Read and check a space, print its warnings to standard error, and return it; raises SpaceError for errors."""
-    space = load_without_sizes(reference, options)
+    space = load_without_size_note(reference, options)
     print_unbound_sizes(space)
     return space
 
 
-def load_without_sizes(reference: str, options: SpaceOptions) -> "Space":
-    """Return a space like `load`, without a note on the sizes of data that are not bound."""
+def load_without_size_note(reference: str, options: SpaceOptions) -> "Space":
+    """Load a space like `load_checked_space`, but print no note on sizes of the data that are not bound."""
     from spacelang.api.space import SpaceError, load_source
 
     source = read_space_source(reference)

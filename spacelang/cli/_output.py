@@ -128,7 +128,7 @@ def exit_on_write_error(output: Path) -> Iterator[None]:
 
 @contextmanager
 def exit_on_value_error() -> Iterator[None]:
-    """End the program with the message of a ValueError that the block raises, as wrong usage."""
+    """If the block raises a ValueError, end the program with its message and the status for wrong usage."""
     try:
         yield
     except ValueError as error:

@@ -169,7 +169,10 @@ REPETITION_SECONDS: Final = 0.5
 
 
 class _Interrupter:
-    """A signal handler that raises KeyboardInterrupt, once for signals within `REPETITION_SECONDS` seconds."""
+    """A signal handler that raises KeyboardInterrupt.
+
+    Repeated signals within `REPETITION_SECONDS` raise it only once.
+    """
 
     def __init__(self) -> None:
         self._last = -REPETITION_SECONDS
@@ -228,7 +231,7 @@ FILES_HELP: Final = "raise the limit: `ulimit -n 1024`"
 
 
 class _LimitedImports:
-    """A finder of modules that finds nothing, and raises InputError for packages that need more than the limits."""
+    """An import finder that finds nothing; it raises InputError for packages that need more than the process has."""
 
     def __init__(self, address_space: float, open_files: float) -> None:
         self._address_space, self._open_files = address_space, open_files

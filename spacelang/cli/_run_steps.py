@@ -80,13 +80,13 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 def prepare_experiment(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.experiment import check_rungs_available
-    from spacelang.api.row_warnings import row_warnings
+    from spacelang.api.leakage_warnings import leakage_warnings
     from spacelang.api.several_objectives import check_supports_several_objectives
     from spacelang.runtime.objective import positive_class_of
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
-    for message in row_warnings(prepared):
+    for message in leakage_warnings(prepared):
         print_warning(replace_unprintable(message))
     check_rungs_available(prepared)
     check_supports_several_objectives(prepared)

@@ -145,7 +145,10 @@ class FinishedSearch:
         print_json(run_json_document(self.found.outcome, self.run_facts, finale, vote, time_note))
 
     def _final_fit(self) -> "tuple[FinalFit | None, int]":
-        """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
+        """Fit the best pipeline on all rows and store its test score; return the fit and the exit status.
+
+        The fit is None after an interruption, without a successful trial, with several objectives, and after an error.
+        """
         from spacelang.api.final_fits import store_test_score
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.final_fit import fit_best_pipeline

@@ -12,7 +12,7 @@ from spacelang.cli._options import (
     SpaceInputArgument,
     SpaceOptions,
     display_name_of_space,
-    load_without_sizes,
+    load_without_size_note,
     print_unbound_sizes,
     refuse_repeated_standard_input,
 )
@@ -43,7 +43,7 @@ def command(
     from spacelang.serialization.difference import compare_spaces
 
     refuse_repeated_standard_input(first, second)
-    one, other = (load_without_sizes(reference, options) for reference in (first, second))
+    one, other = (load_without_size_note(reference, options) for reference in (first, second))
     print_unbound_sizes(one, other)
     first, second = map(display_name_of_space, (first, second))
     found = compare_spaces(one.counted, other.counted)

@@ -13,7 +13,7 @@ from spacelang.cli._options import (
     SpaceArgument,
     SpaceOptions,
     load_checked_space,
-    load_without_sizes,
+    load_without_size_note,
 )
 from spacelang.cli._output import exit_with_error, overwrite_file, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
@@ -76,7 +76,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from spacelang.runtime.storage.store import Store
 
     renames = Renames.parse(rename or ())
-    loaded = (load_checked_space if store is None else load_without_sizes)(
+    loaded = (load_checked_space if store is None else load_without_size_note)(
         space, options
     )  # a new run is on data of known size
     taken = None

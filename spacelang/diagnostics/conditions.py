@@ -72,8 +72,8 @@ class ConditionAlwaysTrue(Diagnostic):
 class ConstraintRemovesUnmentionedValue(Diagnostic):
     """A constraint removes a value such as `none` from a hyperparameter, which may not be meant.
 
-    A comparison between a number and a word is false, so `require` removes every configuration in which it is made.
-    `forbid` with the opposite comparison keeps them:
+    A comparison between a number and a word is false, so `require` removes every configuration in which
+    the hyperparameter has a word as its value. `forbid` with the opposite comparison keeps them:
 
         forbid max_depth < 3
 
@@ -270,9 +270,9 @@ class ConstraintNeedsRejectionSampling(Diagnostic):
         require num_leaves <= 2 ** max_depth
         require learning_rate * n_estimators >= 5
 
-    Draws follow the law of the space exactly, and membership is exact. The number of configurations is an estimate with
-    an interval, and targets that need an exact constraint refuse the space. A test that fewer than one draw in 10,000
-    passes is an error (SL516).
+    Draws have exactly the distribution of the space, and membership is exact. The number of configurations is an
+    estimate with an interval, and targets that need an exact constraint refuse the space. A test that fewer than one
+    draw in 10,000 passes is an error (SL516).
     """
 
     code = "SL515"

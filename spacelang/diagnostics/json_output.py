@@ -149,7 +149,10 @@ def _removals_of_redundant(diagnostic: Diagnostic) -> list[TextReplacement | Non
 
 
 def _fixes_in_help(diagnostic: Diagnostic) -> list[TextReplacement | None]:
-    """Return the replacements that the help spells out in backticks."""
+    """Return the replacements in backticks of a help text that begins with "write" or "compare with".
+
+    For syntax of another language, it is the known replacement of that idiom.
+    """
     if isinstance(diagnostic, ForeignSyntax):
         return [] if diagnostic.instead is None else [_replace(diagnostic.primary, diagnostic.instead)]
     help_ = diagnostic.help or ""
@@ -172,7 +175,7 @@ def _add_body(place: Span, member: str) -> TextReplacement | None:
 
 
 def _remove_with_prefix(place: Span, before: re.Pattern[str], title: str) -> TextReplacement | None:
-    """Return a fix that removes the place and the match of `before` in front of it, or None."""
+    """Return a fix that removes the place and the match of `before` in the text before it; None without a match."""
     found = before.search(place.source.text[: place.start])
     return TextReplacement(Span(place.source, found.start(), place.end), "", title) if found else None
 

@@ -37,7 +37,7 @@ class AnsiStyles:
     end: str = ""
 
     def severity_style(self, severity: Severity) -> str:
-        """Return the style of a severity."""
+        """Return the escape sequence that begins the style of a severity; notes have the style of the gutter."""
         match severity:
             case Severity.ERROR:
                 return self.error
@@ -47,7 +47,7 @@ class AnsiStyles:
                 return self.gutter
 
     def __call__(self, style: str, text: str) -> str:
-        """Return the text in a style."""
+        """Return the text between the escape sequence `style` and the one that ends it; empty text stays empty."""
         return f"{style}{text}{self.end}" if text else ""
 
 
@@ -89,7 +89,10 @@ def _diagnostic_lines(diagnostic: Diagnostic, paint: AnsiStyles) -> Iterator[str
 
 
 def _snippets(diagnostic: Diagnostic, paint: AnsiStyles) -> list[list[_Mark]]:
-    """Return the marks of each snippet. The primary mark is the first mark of the first snippet."""
+    """Return the marks of each snippet: places that are near each other are shown in one snippet.
+
+    The primary mark is the first mark of the first snippet.
+    """
     primary = _make_mark(diagnostic.primary, "^", paint.severity_style(diagnostic.severity), diagnostic.label)
     snippets = [[primary]]
     for related in diagnostic.related:

@@ -65,7 +65,10 @@ def _window(line: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _end_of_fitting(line: str, first: int, room: int = MAX_CELLS) -> int:
-    """Return the end of the characters from `first` on that fit into `room` cells, at most `2 * MAX_CELLS`."""
+    """Return the offset after the last character, from `first` on, that fits into `room` cells.
+
+    It is at most `first + 2 * MAX_CELLS`, as characters may take no cell.
+    """
     stop = min(len(line), first + 2 * MAX_CELLS)
     for place in range(first, stop):
         room -= cell_width(_visible_character(line[place]))

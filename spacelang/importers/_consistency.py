@@ -180,7 +180,7 @@ def _without_constants(
 def evaluate_constants(
     condition: foreign.Condition, parameters: dict[str, foreign.ForeignParameter], constants: set[str]
 ) -> foreign.Condition:
-    """Return the condition with comparisons of these constants replaced by their truth values."""
+    """Return the condition with comparisons of these constants replaced by their truth values at the default values."""
 
     def decided(test: foreign.ValueTest) -> foreign.Condition:
         if test.parameter not in constants:
@@ -247,7 +247,10 @@ def _is_literal_true(
 
 
 def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentSpace:
-    """Return the space without one value of a set; the value must not occur in any configuration."""
+    """Return the space without one value of a set; the value must not occur in any configuration.
+
+    If the value was the default, the first remaining value becomes the default.
+    """
     parameter = space.parameters[name]
     domain = parameter.domain
     assert isinstance(domain, foreign.ForeignValues)

@@ -99,12 +99,15 @@ class ExpressionWriter:
         return _joined("or", [self.decision_test(name, body, places, path) for body in bodies])
 
     def decision_test(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
-        """Return the test that a decision takes one of some alternatives, given by the indices of their values."""
+        """Return the test that a decision in `body` takes one of some alternatives, as written in the body `path`.
+
+        `places` are the indices of the alternatives.
+        """
         words = [self._naming.alternatives[name, place] for place in dict.fromkeys(places)]
         return make_choice_test(self.qualified_name(name, body, path), words)
 
     def qualified_name(self, name: str, body: Path, path: Path) -> ast.DottedName:
-        """Return the name of a hyperparameter or decision of one body as seen from another body."""
+        """Return the name of a hyperparameter or decision of the body `body`, as written in the body `path`."""
         called = self._naming.members[name, body]
         return make_dotted_name(
             called if body in (path, ROOT) else f"{self._naming.body_name_in_expressions(body)}.{called}"
@@ -213,7 +216,10 @@ class ConstraintWriter:
         return any(paths[constant] == paths[name] for name in names if name not in self._shape.decisions)
 
     def _rules(self, table: _ClauseTable) -> Iterator[tuple[Path, ast.ConstraintStatement]]:
-        """Yield a clause once for every combination of bodies in which its hyperparameters can be active together."""
+        """Yield pairs of a constraint of a clause, and before it the path of the body in which it is written.
+
+        There is one for every combination of bodies in which the hyperparameters of the clause can be active together.
+        """
         if not all(table.sets.values()):
             return
         decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
@@ -228,7 +234,11 @@ class ConstraintWriter:
     def _rule(
         self, table: _ClauseTable, decisions: dict[str, frozenset[int]], bodies: dict[str, Path]
     ) -> tuple[Path, ast.ConstraintStatement] | None:
-        """Return the constraint for a combination of bodies, with its place; None if it can never apply there."""
+        """Return the path of the body in which a constraint is written, and the constraint; None if it can never apply.
+
+        `bodies` has the body in which each hyperparameter of the clause is active, and `decisions` the indices of the
+        forbidden alternatives of each decision.
+        """
         taken = {step[0]: step[1] for body in bodies.values() for step in body if step[0]}
         if any(name in taken and taken[name] not in places for name, places in decisions.items()):
             return None
@@ -280,7 +290,10 @@ def _parameters_of(literals: tuple[foreign.ValueTest | foreign.ParameterComparis
 
 
 def _merge(tables: list[_ClauseTable]) -> list[_ClauseTable]:
-    """Return clauses, merged where possible, that forbid the same combinations; the better of two orders is used."""
+    """Return clauses, merged where possible, that forbid the same combinations.
+
+    They are merged in two orders of their hyperparameters; the result with fewer clauses is returned.
+    """
     by_names = group_by_key(((*sorted(table.sets), table.others), table) for table in _remove_implied(tables))
     found: list[_ClauseTable] = []
     for several in by_names.values():

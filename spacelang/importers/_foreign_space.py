@@ -277,7 +277,10 @@ def colon_path_without_choice(name: str) -> tuple[str, ...]:
 
 
 def candidate_names(name: str, below: tuple[str, ...] = ()) -> list[str]:
-    """Return names for a path: its last part, its last two, … (without what it shares with `below`), and all of it."""
+    """Return names for a path, the shortest first: its last part, its last two, … up to four, and all of it.
+
+    All but the last name leave out the leading parts that the path shares with `below`.
+    """
     own = colon_path_without_choice(name)
     inner = own[min(common_prefix_length(own, below), len(own) - 1) :]
     shortened = ["_".join(inner[place:]) for place in reversed(range(len(inner)))]

@@ -247,7 +247,7 @@ def _repeated_groups(bodies: MembersByBody) -> Iterator[tuple[tuple[Path, ...], 
 
 
 def _self_contained(members: Sequence[ast.Member]) -> list[ast.Member]:
-    """Return the members whose conditions refer only to other members of the group."""
+    """Return the largest group of the members in which every condition refers only to members of the group."""
     while True:
         names = {member.name.text for member in members if isinstance(member, ast.Parameter | ast.FixedParameter)}
         kept = [
@@ -276,7 +276,7 @@ def _references(expression: ast.Expression | None) -> Iterator[str]:
 
 
 def _group_name(users: list[str], members: list[ast.Member], names: UniqueNames) -> str:
-    """Return a name for a group: the common prefix of its operators, or the names of its members."""
+    """Reserve a name for a group, and return it: the common prefix of the operators, or the names of its members."""
     columns = zip(*(user.split("_") for user in users), strict=False)
     common = "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
     if common:

@@ -38,9 +38,10 @@ _ROUNDING: Final = ("ceil", "floor", "count")
 def computed_value(
     expression: expr.Expr, lookup: expr.Lookup, variables: Mapping[str, Variable]
 ) -> expr.ExpressionValue:
-    """Return the value of a computed parameter, or INACTIVE if it is undefined; `lookup` is an assignment.
+    """Return the value of a computed parameter, or INACTIVE if it is undefined.
 
-    A number is a float if it has a fraction or if an operand that is not rounded is a float; else it is an integer.
+    `lookup` returns the values of the variables that the expression mentions. A number is a float if it has a fraction,
+    or if an operand outside of `ceil`, `floor` and `count` is a float; else it is an integer.
     """
     match expression:
         case expr.Constant():
@@ -74,7 +75,10 @@ def _number(expression: expr.Expr, lookup: expr.Lookup) -> Fraction:
 
 
 def has_float_operand(expression: expr.Expr, variables: Mapping[str, Variable]) -> bool:
-    """Return True if an operand that is not rounded is written as a float, or is a hyperparameter with float values."""
+    """Return True if an operand is written as a float, or is a hyperparameter with float values.
+
+    Operands inside `ceil`, `floor` and `count`, whose results are integers, do not count.
+    """
     match expression:
         case expr.Constant():
             return isinstance(expression.value, float)

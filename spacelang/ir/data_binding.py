@@ -48,7 +48,8 @@ class DataColumn:
 def is_selected(column: DataColumn, selector: ColumnSelector, selectors: tuple[ColumnSelector, ...]) -> bool | None:
     """Return True if a selector of `columns(…)` takes a column; None if that depends on an unknown name.
 
-    `selectors` are all selectors of the same `columns(…)`.
+    `selectors` are all selectors of the same `columns(…)`: `rest` takes what no other one takes, and `categorical` also
+    takes text columns unless another one selects `text`.
     """
     match selector.kind:
         case "all":
@@ -66,9 +67,10 @@ def is_selected(column: DataColumn, selector: ColumnSelector, selectors: tuple[C
 
 
 def possible_columns(sizes: Mapping[str, int], known: Iterable[DataColumn] | None = None) -> tuple[DataColumn, ...]:
-    """Return the columns that a pipeline may receive, given numbers of columns by symbol and maybe the columns.
+    """Return the columns that a pipeline may receive, given numbers of columns by symbol and the columns if known.
 
-    A number takes precedence over the known columns.
+    `sizes` maps symbols such as `n_numeric` to numbers; a kind with the number 0 has no columns, even if `known`
+    contains some. A kind of which no column is known is represented by one column without a name.
     """
     found: list[DataColumn] = []
     named = None if known is None else [*known]
@@ -83,9 +85,10 @@ def possible_columns(sizes: Mapping[str, int], known: Iterable[DataColumn] | Non
 
 
 class BoundSpace:
-    """A space without what has no meaning for its data.
+    """A space without the parts that have no meaning for its data.
 
-    `constraints` maps the places of constraints of the space before to what is left of them.
+    `space` is the reduced space, and `lost` are the removed parts. `constraints` maps the index of each constraint of
+    the original space to what remains of it; constraints that were dropped are missing.
     """
 
     def __init__(self, space: Space, pruned: Space, lost: "RemovedParts") -> None:
@@ -107,8 +110,8 @@ def bind_to_columns(
     - A part of `columns(…)` that can receive no column is dropped with its decisions and hyperparameters.
     - Where no part is left, the alternative of the nearest decision around it is dropped. If there is none, the result
       is None: no pipeline would receive a column.
-    - A condition at a span for which `is_decided` is True has a known value if it mentions nothing else. A
-      hyperparameter whose condition is false is dropped; one whose condition is true loses the condition.
+    - A condition that mentions something dropped is simplified, and so is one for whose span `is_decided` returns True.
+      A hyperparameter whose condition is then false is dropped; one whose condition is true loses the condition.
     - Expressions see what was dropped as inactive, and decisions as not reached. A constraint that names a dropped
       hyperparameter therefore never applies, and is dropped, as is one that always holds now.
 
@@ -126,7 +129,7 @@ def bind_to_columns(
 
 
 def _prune(node: Node, columns: tuple[DataColumn, ...]) -> Node | None:
-    """Return a structure without parts that receive none of `columns`; None if no part of a `columns(…)` is left."""
+    """Return a tree without the parts of `columns(…)` that receive none of `columns`; None if nothing of it is left."""
     match node:
         case Hyperparameter() | Operator():
             return node
@@ -178,7 +181,7 @@ def _prune_parts(product: Product, columns: tuple[DataColumn, ...]) -> Product |
 
 
 class RemovedParts:
-    """The variables and alternatives of a space that a pruned one lacks, as expressions see them."""
+    """A record of the variables and alternatives that a pruned space lacks; it simplifies expressions accordingly."""
 
     def __init__(self, space: Space, pruned: Space) -> None:
         self.variables: tuple[DroppedVariable, ...] = tuple(
@@ -203,7 +206,10 @@ class RemovedParts:
         )
 
     def simplify(self, expression: expr.Expr) -> expr.Expr:
-        """Return what remains of an expression, at the same span: `Constant(True)` or `Constant(False)` if decided."""
+        """Return what remains of an expression, at the same span: `Constant(True)` or `Constant(False)` if decided.
+
+        Removed hyperparameters count as inactive, and removed alternatives as never taken.
+        """
         left = partially_evaluate(
             self._without_branches(expression),
             lambda address: expr.INACTIVE if address in self.addresses else UNKNOWN,
@@ -248,7 +254,10 @@ def _dropped_variable(old: Variable, new: Variable | None) -> DroppedVariable | 
 
 
 def _without_decided_conditions(space: Space, lost: RemovedParts, is_decided: Callable[[Span], bool]) -> Space:
-    """Return the space with simplified conditions, without hyperparameters whose condition is false."""
+    """Return the space with simplified conditions, without hyperparameters whose condition is false.
+
+    Only conditions that mention removed parts, or for whose span `is_decided` returns True, are simplified.
+    """
     parents = (space.root, *operators(space.root))
     removable = {child.address for each in parents for child in children_of(each) if isinstance(child, Hyperparameter)}
     changes: dict[str, Hyperparameter | None] = {}
@@ -282,7 +291,10 @@ SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", 
 
 
 def data_size_for_array_shape(name: str) -> str | None:
-    """Return the size of the data that the shape of an array stands for in other languages, such as `X.shape[1]`."""
+    """Return the symbol for the end of a Python name: `n_features` for `X.shape[1]`, `n_samples` for `X.shape[0]`.
+
+    Any other name gives None.
+    """
     return {"shape[0]": "n_samples", "shape[1]": "n_features"}.get(name.rpartition(".")[2])
 
 

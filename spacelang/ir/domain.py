@@ -269,7 +269,7 @@ class Union:
 
     @property
     def representative(self) -> Value:
-        """The middle of the first part."""
+        """The representative of the first part."""
         return self.parts[0].representative
 
 
@@ -313,7 +313,10 @@ def members(part: SimpleDomain) -> Iterator[Value]:
 def grid(
     lower: float, upper: float, step: float, *, lower_open: bool = False, upper_open: bool = False, log: bool = False
 ) -> Grid:
-    """Return lower, lower + step, ... (integers if `step` is one), without excluded ends, maybe empty."""
+    """Return the grid lower, lower + step, ... up to `upper`, without excluded ends; it may be empty.
+
+    Its members are integers if `step` is an integer, and otherwise floats.
+    """
     start, distance = to_fraction(lower), to_fraction(step)
     steps, left = divmod(to_fraction(upper) - start, distance)
     last = int(steps) - (upper_open and not left)

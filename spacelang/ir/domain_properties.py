@@ -66,7 +66,11 @@ def contains_numbers(domain: Domain) -> bool:
 
 
 def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
-    """Return the member nearest to a number; `NOT_FOUND` if the value or the domain has no numbers."""
+    """Return the member nearest to a number outside of the domain, among the ranges of the domain.
+
+    Return `NOT_FOUND` if the value is not a number, or if the domain has no range. The caller must make sure that the
+    domain does not contain the value.
+    """
     if not is_number(value):
         return NOT_FOUND
     assert isinstance(value, int | float)

@@ -3,7 +3,7 @@
 An atom (the smallest part that is true or false) is false if it mentions an inactive hyperparameter; see
 grammars/REFERENCE.md, "Conditions and constraints". It is also false if its arithmetic is undefined: a division by
 zero, or an order comparison between a number and `none`. Numbers stand for the decimals that they are written as (see
-`rationals`).
+`ir.value`).
 """
 
 import operator
@@ -289,7 +289,10 @@ def logical_atoms(expression: Expr) -> Iterator[Expr]:
 
 
 def implied_atom_truths(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield the atoms that must be true, and those that must be false, if an expression has a truth value."""
+    """Yield the atoms whose truth follows if an expression is true (or false, as `is_true` says), each with its truth.
+
+    For example, if `a and not b` is true, `a` must be true and `b` false; if it is false, nothing follows.
+    """
     match expression:
         case And() | Or() if isinstance(expression, And) is is_true or len(expression.terms) == 1:
             for term in expression.terms:

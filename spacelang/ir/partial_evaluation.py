@@ -21,7 +21,10 @@ KnownValues: TypeAlias = Callable[[str], expr.ExpressionValue | Unknown]
 
 
 def partially_evaluate(expression: expr.Expr, known: KnownValues) -> expr.Expr:
-    """Return what remains of a condition with known values, `Constant(True)` or `Constant(False)` if decided."""
+    """Return what remains of a condition with known values, `Constant(True)` or `Constant(False)` if decided.
+
+    `known` returns the value of an address, INACTIVE if it is known to be inactive, or UNKNOWN.
+    """
     return fold_constants(_substitute(expression, known))
 
 
@@ -53,7 +56,8 @@ def split_condition_by_activity(
     """Yield the cases of a condition, one for every combination of hyperparameters that may be inactive.
 
     The first has nothing inactive. Together they express the condition by what is active, because a constraint does not
-    apply if it names something inactive. `owners` are taken. Sets that are always active together count once.
+    apply if it names something inactive. `owners` are branches that are known to be taken. Sets that are always active
+    together count once.
     """
     doubtful = _possibly_inactive(condition, owners, variables)
     for places in product((False, True), repeat=len(doubtful)):
@@ -84,7 +88,8 @@ def _possibly_inactive(
 def fold_constants(expression: expr.Expr, *, naming: bool = False) -> expr.Expr:
     """Return an expression without constants in `and`, `or` and `not`, as in `x and true`.
 
-    With `naming`, the result mentions the same hyperparameters.
+    With `naming`, the result mentions the same hyperparameters: a constant that decides an `and` or `or`, as in `x and
+    false`, is then kept together with the other terms.
     """
     match expression:
         case expr.And() | expr.Or():
@@ -118,7 +123,7 @@ def _substitute(expression: expr.Expr, known: KnownValues) -> expr.Expr:
 
 
 def _evaluate_known(expression: expr.Expr, known: KnownValues) -> expr.Expr | expr.InactiveValue:
-    """Return the remainder of an expression as a value, or INACTIVE if it is undefined."""
+    """Return what remains of an expression with known values, or INACTIVE if its value is undefined."""
     match expression:
         case expr.Constant():
             return expression

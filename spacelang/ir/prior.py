@@ -89,7 +89,10 @@ class Normal(Prior):
         return places.clip(start, end)
 
     def _standardise(self, start: float, end: float) -> tuple[float, float, int]:
-        """Return ends in deviations from the mean and a sign, mirrored above it: logs of lower tails are exact."""
+        """Return the ends in standard deviations from the mean, and a sign.
+
+        An interval above the mean is mirrored below it (sign -1), because logarithms of lower tails are exact.
+        """
         lower, upper = (start - self.mean) / self.deviation, (end - self.mean) / self.deviation
         return (-upper, -lower, -1) if lower > 0 else (lower, upper, 1)
 

@@ -183,9 +183,10 @@ _Group: TypeAlias = tuple[str, bool, Expr]
 
 
 def merge_bounds_across_uses(space: Space) -> Mapping[str, Sequence[RangeBound]]:
-    """Return the bounds that name hyperparameters by address; in a chain, those that the body of its stage can state.
+    """Return the bounds at ends of ranges, by the address of the bounded hyperparameter, as a text can state them.
 
-    Such a bound is the same in all uses, and does not name another use than its own. Its constraints are those of all.
+    In a chain, only bounds are returned that the body of its stage can state: those that are the same in all uses and
+    name no other use. Each of them has the constraints of all uses.
     """
     bounds = range_bounds(space)
     if not space.chains:

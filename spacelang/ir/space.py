@@ -151,7 +151,7 @@ class Choice(CachedPropertyMixin):
     first: bool = False
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
     repeats: str = ""
-    """For a chain: the stage that each branch has as often as its name says (see `ir.chains`); else empty."""
+    """For a chain: the stage that each branch has as often as its name says (see `ir.repeated_stages`); else empty."""
 
     @cached_property
     def branch_indices(self) -> dict[str, int]:
@@ -207,7 +207,7 @@ def _is_var(node: "Node") -> bool:
 
 
 def name_of_step_order(labels: Sequence[str]) -> str:
-    """Return the name of an order of steps."""
+    """Return the name of an order of steps: the labels joined by commas."""
     return ", ".join(labels)
 
 
@@ -325,7 +325,7 @@ class Space(CachedPropertyMixin):
 
     @cached_property
     def tuples(self) -> dict[str, TupleParameter]:
-        """The tuple parameter of each hyperparameter that is a member of one, by the address of the member."""
+        """The tuple parameters by the addresses of their members, the hyperparameters that represent the tuple."""
         found = (each for operator in operators(self.root) for each in operator.tuples)
         return {member: each for each in found for member in each.members}
 

@@ -68,7 +68,7 @@ def is_branch_taken(given: Mapping[str, Any], key: str, branches: tuple[str, ...
 
 
 def comparison_key(value: Any) -> Any:
-    """Return a value so that equal values compare equal: 1 and 1.0 are, 1 and true are not."""
+    """Return a key that is equal for values that count as equal: for 1 and 1.0, but not for 1 and true."""
     if isinstance(value, tuple | list):
         return tuple(map(comparison_key, value))
     return (
@@ -87,7 +87,7 @@ def is_true_if_defined(test: Callable[[], bool]) -> bool:
 
 
 def defined_arguments(values: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return computed arguments, without those that do not exist."""
+    """Return the arguments that `values` computes, or an empty dictionary if one of them does not exist."""
     try:
         return values()
     except UNDEFINED:

@@ -324,7 +324,7 @@ class LossName:
 
     @staticmethod
     def of_formula(formula: str) -> "LossName":
-        """Return the name of the loss with a formula, as a store has it, made of one of scikit-learn's scorers."""
+        """Return the `LossName` for the formula of a loss, such as `1 - roc_auc`, made of a scikit-learn scorer."""
         score = _score_name(formula)
         return LossName(score if score != formula else f"{NEGATED_PREFIX}{formula}", formula)
 

@@ -37,7 +37,8 @@ def tuple_value(parameter: TupleParameter, lookup: Lookup) -> ExpressionValue:
 def member_conditions(parameter: TupleParameter, least: int, condition: Expr | None) -> Iterator[tuple[str, Expr]]:
     """Yield the address and the condition of each member of a tuple, given the condition of the whole parameter.
 
-    The shortest tuple has `least` elements, which are active wherever the tuple is.
+    The shortest tuple has `least` elements, which are active wherever the tuple is. Members without a condition are
+    left out.
     """
     span = parameter.span
     if parameter.choice is not None:
@@ -76,7 +77,7 @@ class TupleDescription:
 
     @property
     def element(self) -> SimpleDomain | None:
-        """The smallest domain that contains those of all elements; None if there is none of their kind."""
+        """The smallest domain that contains those of all elements; None without elements or if their kinds differ."""
         return _hull(self.elements)
 
     @property
@@ -134,7 +135,10 @@ def describe_tuple(parameter: TupleParameter, nodes: Mapping[str, Hyperparameter
 
 
 def make_domain_test(address: str, domain: Domain, whole: Domain) -> Expr | None:
-    """Return the test that the value of a hyperparameter of domain `whole` is in a part of it; None for all of it."""
+    """Return the test that the value of a hyperparameter with the domain `whole` lies in `domain`, a part of it.
+
+    Return None if both domains are equal. Raise ValueError for a union.
+    """
     element = Reference(address)
     match domain:
         case _ if domain == whole:
@@ -150,7 +154,11 @@ def make_domain_test(address: str, domain: Domain, whole: Domain) -> Expr | None
 
 
 def domain_text(node: Hyperparameter, space: Space) -> str:
-    """Return the domain of a hyperparameter in the syntax of the language, with the tuple among other values."""
+    """Return the domain of a hyperparameter in the syntax of the language.
+
+    If a tuple parameter may also have other values, the hyperparameter for these gives the domain of the whole
+    parameter, tuples included.
+    """
     parameter = space.tuples.get(node.address)
     if parameter is None or node.address != parameter.choice:
         return describe(node.domain)

@@ -38,7 +38,10 @@ Structure = Mapping[str, str]
 def walk_reached_variables(
     space: ir.Space, branch_of: Callable[[ir.Choice], str]
 ) -> Iterator[tuple[ir.Variable, str | None]]:
-    """Yield the reached variables, owners first: decisions with a branch from `branch_of`, others with None."""
+    """Yield the reached variables, owners first: decisions with a branch from `branch_of`, hyperparameters with None.
+
+    Conditions are ignored, so that a reached hyperparameter may be inactive.
+    """
     waiting: list[ir.Context] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(0), ()):
@@ -196,7 +199,7 @@ def operator_address(operator: ir.Operator) -> str:
 
 
 def _addresses_for_grouping(node: ir.Node) -> Iterator[str]:
-    """Yield the addresses of the parts of a structure that have one; decisions of stages are skipped."""
+    """Yield the addresses of the parts of a tree that have one; decisions of stages are skipped."""
     match node:
         case ir.Operator():
             yield from filter(None, (operator_address(node),))
@@ -211,9 +214,11 @@ def _addresses_for_grouping(node: ir.Node) -> Iterator[str]:
 
 
 def group_name_per_step(nodes: Sequence[ir.Node], prefix: str) -> list[str]:
-    """Return the name of the group of each step.
+    """Return the name of the group of each step, the first name after `prefix` in the addresses inside of the step.
 
-    A step without addresses gets the group of the nearest steps with addresses before and after it, if it is the same.
+    The name is PIPELINE_GROUP for a step with addresses outside of `prefix`, and empty if the addresses begin with
+    different names. A step without addresses gets the group of the nearest steps with addresses before and after it, if
+    it is the same.
     """
     found = [_step_group(node, prefix) for node in nodes]
     spoken = [place for place, node in enumerate(nodes) if any(_addresses_for_grouping(node))]
@@ -306,7 +311,7 @@ def _operator(
 
 
 def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | None:
-    """Return the index of the branch for a plain value, or None if there is none, as always for the value None."""
+    """Return the index of the branch that stands for a plain value; None if there is none, or if the value is None."""
     alike = (
         place for place, each in enumerate(branches) if each.value is not None and are_same_value(each.value, value)
     )
@@ -314,7 +319,7 @@ def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | Non
 
 
 def is_value_branch(branches: Sequence[Branch], name: str) -> bool:
-    """Return True if the branch with this name is a plain value or a range, not an operator."""
+    """Return True if the branch with this name is a plain value, a range or `none`, and not an operator."""
     nodes = (branch.node for branch in branches if branch.name == name)
     return any(isinstance(node, Hyperparameter) or node == SKIPPED_STEP for node in nodes)
 
@@ -333,7 +338,7 @@ def operator_and_fixed_operators(operator: Operator) -> Iterator[Operator]:
 
 
 def products(node: Node) -> Iterator[Product]:
-    """Yield the products of a structure, without those inside operators."""
+    """Yield the products of a tree, without those inside operators."""
     return (each for each in subtree(node, values=False) if isinstance(each, Product))
 
 
@@ -351,7 +356,7 @@ def computed_parameters(root: Node) -> Iterator[tuple[ComputedParameter, Context
 
 
 def possible_last_operators(node: Node) -> Iterator[Operator]:
-    """Yield the operators that can be the last step of a structure; they determine what kind of estimator it is."""
+    """Yield the operators that can be the last step of a pipeline; they determine what kind of estimator it is."""
     match node:
         case Operator():
             yield node

@@ -297,7 +297,10 @@ class _Completer:
                 yield item
 
     def _words_after(self, path: tuple[str, ...], words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        """Yield the words of an address behind a path, which begins the address or, in a body, may be inside it."""
+        """Yield the words of an address that follow the words of `path` in it.
+
+        The path must be the beginning of the address. If the cursor is in a body, it may be anywhere in the address.
+        """
         for start in range(len(words) - len(path)):
             if words[start : start + len(path)] == path and (start == 0 or self._body is not None):
                 yield words[start + len(path) :]
@@ -306,7 +309,7 @@ class _Completer:
     def _words_of_addresses(self) -> Sequence[tuple[str, ...]]:
         """The words of each address as an expression names it, without needless names of alternatives.
 
-        These are the texts of lists of operators and repeated words: `estimators.SVC.C`, not
+        Needless are names that are no plain words, and words that repeat the one before: `estimators.SVC.C`, not
         `estimators."SVC? & PCA?".SVC.SVC.C`.
         """
         found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []

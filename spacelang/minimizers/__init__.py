@@ -1,8 +1,10 @@
 """Minimizers: one module per method that searches the unit cube for the smallest value by requesting trials.
 
-The function to minimise is a `PointObjective`. `minimize_with_proposals` requests the trials for the points that a
-minimizer proposes, and stops after the given calls or seconds. A minimizer therefore only has to propose the next
-point, given the observations so far (`Observations`). See spacelang/optimizers/README.md, section "Minimizers".
+The function to minimise is given by a `MinimizationProblem`. `minimize_with_proposals` requests the trials for the
+points that a minimizer proposes, and stops after the given calls or seconds. A minimizer therefore only has to propose
+the next point, given the observations so far (`Observations`).
+
+See spacelang/optimizers/README.md, section "Minimizers".
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +23,7 @@ from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import Dimension, limit_to_one_thread
 
 __all__ = [
-    "MINIMIZERS", "Box", "Dimension", "Minimizer", "Observations", "Point", "PointObjective", "ProposalFunction",
+    "MINIMIZERS", "Box", "Dimension", "MinimizationProblem", "Minimizer", "Observations", "Point", "ProposalFunction",
     "minimize_with_proposals",
 ]  # fmt: skip
 
@@ -38,8 +40,11 @@ a penalty does, the coordinate must be declared without members.
 """
 
 
-class PointObjective(Protocol):
-    """The function to minimise: it maps points to requests, and trials to numbers."""
+class MinimizationProblem(Protocol):
+    """The problem of a minimizer: it maps points to requests, and their trials to the numbers to minimise.
+
+    It also has the points that are known before the first request, the idle workers and the random generator.
+    """
 
     @property
     def known(self) -> Sequence[tuple[Point, float]]:
@@ -95,7 +100,7 @@ ProposalFunction: TypeAlias = Callable[[Observations, Generator], Iterable[float
 
 def minimize_with_proposals(
     propose: ProposalFunction,
-    value: PointObjective,
+    value: MinimizationProblem,
     box: Box,
     calls: int,
     start: Point,
@@ -122,7 +127,9 @@ def minimize_with_proposals(
 
 
 class _ProposalLoop:
-    def __init__(self, propose: ProposalFunction, value: PointObjective, box: Box, calls: int, start: Point) -> None:
+    def __init__(
+        self, propose: ProposalFunction, value: MinimizationProblem, box: Box, calls: int, start: Point
+    ) -> None:
         self._propose, self._value, self._start, self._width = propose, value, start, len(box)
         self._points = [point for point, _ in value.known]
         self._numbers = [number for _, number in value.known]
@@ -224,7 +231,7 @@ class Minimizer(Protocol):
     paper: ClassVar[str]
 
     def minimise(
-        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+        self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Return the point of the box with the smallest number, the first of equal ones, after some calls or seconds.
 

@@ -12,9 +12,9 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import (
     Box,
+    MinimizationProblem,
     Observations,
     Point,
-    PointObjective,
     minimize_with_proposals,
     prepend_initial_design,
 )
@@ -37,7 +37,7 @@ class Bo:
             raise OptionError(f"`initial` is {self.initial}", "give at least 2, as a model needs 2 points")
 
     def minimise(
-        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+        self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate a Latin hypercube, then points of maximum expected improvement.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
+from spacelang.minimizers import Box, MinimizationProblem, Observations, Point, minimize_with_proposals
 from spacelang.plugins import option
 
 SIMPLEX_EDGE: Final = 0.25
@@ -36,7 +36,7 @@ class Direct:
     )
 
     def minimise(
-        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+        self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate one point at a time, because each point depends on all earlier numbers."""
         from spacelang.surrogates import random_point

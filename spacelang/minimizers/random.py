@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Point, PointObjective, minimize_with_proposals
+from spacelang.minimizers import Box, MinimizationProblem, Point, minimize_with_proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Random:
     paper: ClassVar[str] = "Bergstra and Bengio, Random Search for Hyper-Parameter Optimization, JMLR 2012"
 
     def minimise(
-        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+        self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate the start, then random points, one for each idle worker."""
         from spacelang.surrogates import random_point

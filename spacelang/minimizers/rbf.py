@@ -11,9 +11,9 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import (
     Box,
+    MinimizationProblem,
     Observations,
     Point,
-    PointObjective,
     minimize_with_proposals,
     prepend_initial_design,
 )
@@ -29,7 +29,7 @@ class Rbf:
     most_modelled: ClassVar[int] = POINTS_WHEN_FITTED
 
     def minimise(
-        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+        self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate a Latin hypercube of 2 (d + 1) points, at most half of the calls, then proposals of the spline."""
         from spacelang.surrogates.cubic_rbf import propose_point

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
+from spacelang.minimizers import Box, MinimizationProblem, Observations, Point, minimize_with_proposals
 from spacelang.plugins import OptionError
 
 REQUIRED_SOLVERS: Final = ("bonmin", "ipopt")
@@ -40,7 +40,7 @@ class Rbfopt:
             raise OptionError(f"RBFOpt needs {listed} on the PATH", "install the solvers of COIN-OR, or use `rbf`")
 
     def minimise(
-        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+        self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate the start, then one point at a time; random points if RBFOpt ends before the calls are used up."""
         from spacelang.surrogates import random_point

@@ -10,7 +10,7 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
-from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
+from spacelang.minimizers import Box, MinimizationProblem, Observations, Point, minimize_with_proposals
 from spacelang.plugins import OptionError, option
 from spacelang.sampling.value_codes import Array
 
@@ -33,7 +33,7 @@ class Tpe:
             raise OptionError(f"`gamma` is {self.gamma}", "give a number greater than 0")
 
     def minimise(
-        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+        self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate random points, then proposals of the model; pending points are neither good nor bad."""
         from spacelang.surrogates.tpe import TreeParzenEstimator

@@ -137,9 +137,9 @@ class BracketRun(Generic[K]):
         """For each rung the sorted results: sort key and position among the candidates."""
 
     def record_and_promote(self, rung: int, place: int, order: SortKey) -> int | None:
-        """Record the result of a candidate on a rung, and return the candidate that is promoted now.
+        """Record the result `order` of a candidate on a rung, and return the candidate that is promoted now, or None.
 
-        `place` and the result are positions in `candidates`; None if no candidate is promoted. The best candidates of a
+        `place` and the returned number are positions in `candidates`. The best candidates of a
         rung are promoted; of equal ones the first drawn. A candidate is promoted as soon as too few results are missing
         to displace it.
         """
@@ -157,7 +157,7 @@ class BracketRun(Generic[K]):
 
     @property
     def unfinished_training_counts(self) -> Iterator[tuple[int, int]]:
-        """The number of trainings without a result on each rung, with those of later promotions, and their rows."""
+        """A pair for each rung: how many trainings have no result yet, later promotions included, and their rows."""
         for rung, rows in enumerate(self.sizes):
             yield self._entrant_count(rung) - len(self._results[rung]), rows
 
@@ -174,10 +174,10 @@ def make_bracket_plan(
     rule: Literal["cut", "published"],
     first: Iterable[Bracket] = (),
 ) -> BracketPlan:
-    """Return the brackets of a selector call: as many passes as it has iterations, after some `first` brackets.
+    """Return the brackets of a selector call: the `first` ones, then as many passes as the call has iterations.
 
-    With the rule `cut`, a search with a time budget and without a limit on its iterations cuts the brackets to the
-    budget.
+    Without a limit on the iterations, the passes are endless. With the rule `cut`, the brackets are then reduced to
+    what fits into the time budget, if there is one.
     """
     seconds = turn.selection.budget_seconds
     if rule == "published" or seconds is None or turn.iterations is not None:
@@ -279,7 +279,10 @@ class ConcurrentBrackets(Generic[K]):
             heappush(self._waiting, (number, 0, place))
 
     def _known_sort_key(self, candidate: K, rows: int) -> SortKey | None:
-        """Return the sort key of a training known from this or an earlier selector call, else None."""
+        """Return the sort key of a training whose trial this or an earlier selector call received, else None.
+
+        A known training on all rows counts as one more repeated draw.
+        """
         if order := self._results.get((candidate, rows)):
             self._repeated_count += rows == self._size
             return order
@@ -308,7 +311,7 @@ class ConcurrentBrackets(Generic[K]):
         return (each for each in everything if (each, self._size) not in self._results)
 
     def _partly_trained(self) -> Iterator[K]:
-        """Yield candidates trained on some rows, but not on all of them, in the same order."""
+        """Yield candidates not trained on all rows yet, those on the highest rung and then the best ones first."""
         reached: dict[K, tuple[int, SortKey]] = {}
         for (candidate, rows), order in self._results.items():
             reached[candidate] = min(reached.get(candidate, (0, order)), (-rows, order))

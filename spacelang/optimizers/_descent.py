@@ -114,7 +114,10 @@ class ArmStatistics:
         return later
 
     def _recall_known_trials(self, pipeline: Pipeline) -> int:
-        """Load trials of earlier selector calls at the present configuration, and return their number."""
+        """Load the trials of earlier selector calls at the present configuration, and return their number.
+
+        They are loaded from the first rung up to the first rung whose trial is unknown.
+        """
         times = 0
         for times, trial in enumerate(self._lookup(pipeline, *self._sizes), start=1):
             self._update_bounds(pipeline, times - 1, trial)
@@ -137,7 +140,7 @@ class DescentRules:
 
 
 def make_descent_end_rule(sizes: Sequence[int], rule: EndRule = "paper") -> EndRule:
-    """Return the end rule for some rungs: on a single one every trained pipeline is fully trained."""
+    """Return `rule`, or `local_optimum` with a single rung, where every trained pipeline is fully trained."""
     return rule if len(sizes) > 1 else "local_optimum"
 
 

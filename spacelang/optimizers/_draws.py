@@ -42,7 +42,7 @@ class UniqueConfigurations:
             if not repeated:
                 asked.add(configuration)
                 yield configuration
-        for configuration in self._enumerate_remaining(asked):
+        for configuration in self._enumerate_all(asked):
             if configuration not in asked:
                 asked.add(configuration)
                 yield configuration
@@ -60,8 +60,10 @@ class UniqueConfigurations:
     def _draw_configuration(self, leaf: Pipeline) -> Configuration:
         return self._draws.draw_configuration(leaf, self._rng)
 
-    def _enumerate_remaining(self, asked: set[Configuration]) -> Iterator[Configuration]:
-        """Yield every configuration, leaf by leaf, repetitions included.
+    def _enumerate_all(self, asked: set[Configuration]) -> Iterator[Configuration]:
+        """Yield every configuration, leaf by leaf, those in `asked` and repeated ones included.
+
+        The caller skips the configurations in `asked`, and adds the others to it.
 
         A leaf with too many values is sampled instead, round after round until a whole round adds nothing to `asked`.
         """
@@ -207,7 +209,10 @@ class RandomLeaves:
 
 
 def repeat_first_unfinished_leaf(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
-    """Yield the first unfinished leaf in text order, again and again; a finished leaf must stay finished."""
+    """Yield the first unfinished leaf in text order again and again until it is finished, then the next unfinished one.
+
+    A finished leaf must stay finished.
+    """
     for leaf in tree.iter_leaves():
         while not is_finished(leaf):
             yield leaf

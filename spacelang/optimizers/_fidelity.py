@@ -48,7 +48,7 @@ def cumulative_rows(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def fidelity_of_rows(rows: int, size: int) -> int | None:
-    """Return the number of rows as the `fidelity_of_rows` of a request: None for all rows."""
+    """Return the `fidelity` of a request on `rows` of `size` rows: the number of rows, or None for all of them."""
     return None if rows == size else rows
 
 
@@ -194,7 +194,11 @@ class TimeBudgetBracketPlan:
         """True once the best configuration of the probe was promoted to all rows, or could not be."""
 
     def next_bracket(self, unfinished: Iterable[tuple[int, int]]) -> Bracket:
-        """Return the next bracket: one to measure costs while they are unknown, else the next of the pass, cut."""
+        """Return the next bracket, reduced to the time that is left.
+
+        First come the initial brackets, then one that measures costs while they are unknown, then a single candidate on
+        all rows if there is time for it, then the brackets of one pass after another. Never returns None.
+        """
         if self._first:
             return self._first.popleft()
         if self._probe is not None and not self._costs.rows.issuperset(self._probe.sizes):
@@ -208,7 +212,7 @@ class TimeBudgetBracketPlan:
         if not self._pass:
             self._pass.extend(self._make_pass(self._rungs(rest)))
         bracket = self._pass.popleft()
-        return bracket if rest <= 0 else self._cut(bracket, rest)
+        return bracket if rest <= 0 else self._reduce_to_time(bracket, rest)
 
     def record(self, rows: int, cost: float) -> None:
         """Record the cost of a finished training, in seconds."""
@@ -234,12 +238,12 @@ class TimeBudgetBracketPlan:
                 found.append(rows)
         return tuple(reversed(found))
 
-    def _cut(self, bracket: Bracket, rest: float) -> Bracket:
-        """Return a bracket that is expected to cost no more than its part of `rest`, in seconds.
+    def _reduce_to_time(self, bracket: Bracket, rest: float) -> Bracket:
+        """Return `bracket`, reduced until its expected cost is at most half of `rest`, in seconds.
 
-        With several rungs, this is half of it. A bracket that costs more has fewer candidates, and without its first
-        rung if these were too few to be divided by `eta` on every rung. If a single rung remains, the bracket continues
-        with candidates that were trained on fewer rows.
+        A bracket that costs more gets fewer candidates, and loses its first rung if these are too few to be divided by
+        `eta` on every rung. If a single rung remains, it may cost all of `rest`, and continues with candidates that
+        were trained on fewer rows.
         """
         most, sizes = bracket.candidates, bracket.sizes
         while len(sizes) > 1:
@@ -250,7 +254,7 @@ class TimeBudgetBracketPlan:
         return Bracket(max(1, self._affordable(most, sizes, rest)), sizes, continues=len(bracket.sizes) > 1)
 
     def _affordable(self, most: int, sizes: tuple[int, ...], seconds: float) -> int:
-        """Return the largest number of candidates, up to `most`, with which a bracket is expected to fit in."""
+        """Return the largest number of candidates, up to `most`, for which the rungs `sizes` cost at most `seconds`."""
 
         def cost(candidates: int) -> float:
             counts = (candidates, *Bracket(candidates, sizes).survivor_counts(self._eta))

@@ -108,9 +108,11 @@ class ImprovementPerSecondModel:
         return self._ranked
 
     def _is_model_due(self) -> bool:
-        """Return True if a new model is worth its seconds, or trials have doubled; without times, if they have grown.
+        """Return True if a new model is to be fitted to the recorded trials.
 
-        So models take a small share of the time, and each is a function of the recorded trials.
+        It needs `MIN_SUCCESSES` successes; the first model is then due at once. A later one is due if the share
+        `MODEL_SHARE` of the unused seconds pays for it, or if there are twice as many trials as for the last one. A
+        search without times (`has_time`) fits it after one more `GROWTH_DIVISOR`-th of these trials.
         """
         size = len(self._losses)
         if self.kind == "none" or sum(loss is not None for loss in self._losses) < MIN_SUCCESSES:
@@ -149,7 +151,7 @@ class ImprovementPerSecondModel:
     def _local_search(
         self, starts: Sequence[Configuration], scoring: "_Scoring", rng: Generator
     ) -> dict[Configuration, float]:
-        """Return the configurations on the paths from some configurations to better ones, with their scores."""
+        """Return the scores of the `starts` and of the points of a hill climb from each of them."""
         scores = scoring(self.tree.surrogate_features(starts))
         paths = [*zip(starts, scores.tolist(), strict=True)]
         found = dict(paths)
@@ -190,21 +192,24 @@ class ImprovementPerSecondModel:
 
 @dataclass(frozen=True, slots=True)
 class _FittedTrials:
-    """The first trials, to which a model is fitted, and the logarithm of the share of rows of a first training."""
+    """The data of a fitted model: the number of trials, and the logarithm of the share of rows of a first training."""
 
     count: int
     first_share: float
 
 
 def log_transform_losses(losses: Sequence[float | None]) -> Array:
-    """Return the logarithms of the distances of losses from a bound below the best one; a failure is the worst loss."""
+    """Return log(loss - best + margin) for each loss; a failure (None) counts as the worst loss.
+
+    The margin is `LOSS_MARGIN` times the distance of the median from the best loss.
+    """
     filled, best, median = _fill_failures(losses)
     margin = LOSS_MARGIN * (median - best) or abs(best) * 1e-9 or 1e-12
     return np.asarray(np.log(filled - best + margin))
 
 
 def clip_losses(losses: Sequence[float | None]) -> Array:
-    """Return losses without their differences far above the median; a failure is the worst loss.
+    """Return losses, at most median + `MAX_DISTANCE` * (median - best); a failure (None) counts as the worst loss.
 
     The logarithm of `log_transform_losses` is not used for a Gaussian process: near the best loss, it would make noise
     larger than the differences that the process has to learn.
@@ -214,7 +219,10 @@ def clip_losses(losses: Sequence[float | None]) -> Array:
 
 
 def _fill_failures(losses: Sequence[float | None]) -> tuple[Array, float, float]:
-    """Return the losses with the worst one for failures, the best, and the median of the others."""
+    """Return three results: the losses, with the worst one for failures, then the best loss, then their median.
+
+    The median is that of the successes alone.
+    """
     known = np.array([loss for loss in losses if loss is not None])
     filled = np.array([known.max() if loss is None else loss for loss in losses])
     return filled, float(known.min()), float(np.median(known))
@@ -245,7 +253,10 @@ def _with_share(features: Array, share: float) -> Array:
 
 
 def encode_for_distances(branches: Sequence[int], points: Array) -> Array:
-    """Return rows for a model of distances: decisions as 0 or 1 for each branch, and inactive values in the middle."""
+    """Return points for a model of distances: a column of 0 or 1 per branch, and inactive values replaced by 1/2.
+
+    `branches` has the number of branches of each decision; the decisions are the first columns of `points`.
+    """
     hot = [(points[:, [column]] == np.arange(count)).astype(float) for column, count in enumerate(branches)]
     values = points[:, len(branches) :]
     return np.column_stack([*hot, np.where(values == INACTIVE, 0.5, values)])

@@ -94,7 +94,10 @@ class HyperoptTpe:
         return import_optional("hyperopt", "hyperopt.base").trials_from_docs(documents, validate=False)
 
     def _document(self, number: int, configuration: Configuration, loss: float | None) -> dict[str, Any]:
-        """Return the document of a trial; documents are cached by the place of the trial in the history."""
+        """Return hyperopt's document of a trial; it has failed if `loss` is None.
+
+        `number` is the index of the trial in the history, by which documents are cached.
+        """
         known = self._documents.get(number)
         if known is None or known[0] != configuration:
             known = configuration, self._form.trial_document(number, self._form.encode_active(configuration))
@@ -148,7 +151,10 @@ class OptunaStudy:
         self._rebuild()
 
     def _rebuild(self, forgotten: frozenset[int] = frozenset()) -> None:
-        """Replace the study by an empty one, to which the trials at the places in `forgotten` are never added."""
+        """Replace the study by an empty one.
+
+        Trials of the history with an index in `forgotten` will never be added to it.
+        """
         self._storage = self._optuna.storages.InMemoryStorage()
         with silence_optuna(self._optuna):
             self._study = self._optuna.create_study(
@@ -169,7 +175,10 @@ class OptunaStudy:
         return ()
 
     def propose(self, history: TrialLog, rng: Generator) -> Request:
-        """Return the suggestion of a new sampler after the history; the memo stores what it leaves in the study."""
+        """Return the suggestion of a new sampler after the history.
+
+        The memo stores the attributes that the sampler sets in the study, which a resumed run restores.
+        """
         with silence_optuna(self._optuna):
             self._synchronize(history)
             before = dict(self._storage.get_study_system_attrs(self._number))
@@ -207,7 +216,7 @@ class OptunaStudy:
         self._started_count, self._finished_count = len(history.started), len(history.finished)
 
     def _add_running_trial(self, request: Request) -> None:
-        """Add a running trial that the study did not suggest itself."""
+        """Add a running trial that the study did not suggest itself, with the attributes in the memo of the request."""
         kept = json.loads(str(request.memo[0])) if request.memo else {"params": {}, "trial": {}, "study": {}}
         trial = self._optuna.trial.FixedTrial(kept["params"] or self._form.encode(request.configuration))
         try:

@@ -118,7 +118,7 @@ class Playout:
         return self.seed is None or self.attempt == 1
 
     def next_attempt(self, *, is_last: bool) -> "Playout":
-        """Return the next attempt; `is_last` makes it the final one."""
+        """Return the playout of its next candidate; with `is_last` a failure of this one is not retried."""
         return replace(self, attempt=MAX_ATTEMPTS if is_last else self.attempt + 1, exhausted_nodes=())
 
     @property
@@ -129,7 +129,10 @@ class Playout:
 
     @classmethod
     def from_request(cls, request: Request, tree: StructuralTree) -> "Playout":
-        """Return the playout of a request; without a memo an evaluation outside one, below its first decision."""
+        """Return the playout of a request, restored from its memo.
+
+        A request without a memo is an evaluation outside a playout. Its prefix has the first decision alone.
+        """
         if not request.memo:
             return cls(tree.prefix_of(request.configuration)[:1])
         seed, attempt, *texts = request.memo
@@ -267,7 +270,10 @@ class SearchTree:
             insort(node.rewards, reward)
 
     def mark_exhausted(self, prefix: Prefix, reward: float | None) -> bool:
-        """Exclude a prefix, backing up a given reward as a last visit; return False if it was excluded already."""
+        """Mark a prefix as exhausted; return False if it was marked already.
+
+        A `reward`, if not None, is recorded as one more visit at the prefix and at all nodes above it.
+        """
         node = self.path_to(prefix)[-1]
         if node.is_exhausted:
             return False
@@ -313,7 +319,10 @@ class TreePolicy:
         return node.prefix
 
     def mark_exhausted(self, prefix: Prefix, reward: float | None) -> None:
-        """Exclude a prefix, with a last visit of `reward` if given, and every node above that is exhausted then."""
+        """Mark a prefix as exhausted, and so every node above it whose children all exist and are exhausted.
+
+        A `reward`, if not None, is recorded as one more visit of the prefix.
+        """
         if self.nodes.mark_exhausted(prefix, reward):
             for node in reversed(self.nodes.path_to(prefix)[:-1]):
                 if len(node.children) < len(self.actions(node.prefix)) or not _are_exhausted(node):
@@ -321,7 +330,10 @@ class TreePolicy:
                 node.is_exhausted = True
 
     def _can_widen(self, node: SearchTreeNode, admissible: int) -> bool:
-        """Return True if a node gets another child: all its children are exhausted, or too few for its visits."""
+        """Return True if a node gets another child: all its children are exhausted, or it has fewer than it may have.
+
+        It may have `max_children` for its visits, and at most `admissible`, the number of its branches.
+        """
         return _are_exhausted(node) or len(node.children) < min(admissible, max_children(node.visits, self.pw))
 
     def _best_child(self, node: SearchTreeNode) -> SearchTreeNode:
@@ -340,7 +352,10 @@ class TreePolicy:
 
 
 def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
-    """Return the PUCT scores of n children, (n,), of a node with `parent` visits, by a softmax of `promise`."""
+    """Return quality + c_ucb * softmax(promise) * sqrt(parent) / (1 + visits), the PUCT scores of n children of a node.
+
+    `parent` is the number of visits of the node; the arrays have shape (n,).
+    """
     shares = np.exp(promise - promise.max())
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
 

@@ -89,7 +89,11 @@ class CostByRows:
         return self._median_costs.get(rung)
 
     def predict(self, configuration: Configuration, rung: int) -> float | None:
-        """Return the cost of a configuration on a rung, from its own trials, else the typical one; None without any."""
+        """Return the expected cost of a configuration on a rung, in seconds.
+
+        It follows from a trial of its own on any rung, else it is the median of all configurations on this rung. None
+        if there is neither.
+        """
         known = self._costs.get(configuration)
         return self.median_cost(rung) if known is None else self._scaled(known, rung, self.exponent)
 
@@ -175,8 +179,8 @@ class Race:
         """Return the configuration to be trained on more rows, and its next rung; None if there is none.
 
         Promotions to higher rungs come first. While fewer than `MIN_TRAINED_ON_ALL` configurations were trained on all
-        rows, the best one of as many results is trained on all rows at once, if that takes at most half of the rest of
-        the time. A training that would probably take longer than the budget lasts is left out.
+        rows, one more is trained on all rows at once (see `_early_promotion`), if that takes at most half of the rest
+        of the time. A training that would probably take longer than the budget lasts is left out.
         """
         if self.last_rung and len(self._started[self.last_rung]) < MIN_TRAINED_ON_ALL:
             early = self._early_promotion()
@@ -190,7 +194,10 @@ class Race:
         return None
 
     def best_not_fully_trained(self) -> tuple[Configuration, int] | None:
-        """Return the best configuration of the highest rung that was not trained on all rows; None without any."""
+        """Return the best configuration on the highest rung of those not started on a higher one, and the last rung.
+
+        The last rung is the one to train it on. None if every configuration was started on the last rung.
+        """
         for rung in range(self.last_rung - 1, -1, -1):
             for configuration in sorted(self._results[rung], key=lambda each: self._results[rung][each]):
                 if not self._is_beyond(configuration, rung):
@@ -198,7 +205,11 @@ class Race:
         return None
 
     def _early_promotion(self) -> Configuration | None:
-        """Return the best configuration below the last rung, once there are as many results as are to be trained."""
+        """Return a configuration to be trained on all rows at once; None without enough results or time.
+
+        It is the best on the highest rung with at least `MIN_TRAINED_ON_ALL` * (1 + n) results, if n configurations
+        were started on all rows.
+        """
         for rung in range(self.last_rung - 1, -1, -1):
             ranked = [each for each in self._successes(rung) if each not in self._started[self.last_rung]]
             wanted = MIN_TRAINED_ON_ALL * (1 + len(self._started[self.last_rung]))

@@ -179,7 +179,7 @@ class SelectorCall(Generic[K]):
     _largest_penalty: float = 0.0
 
     def can_continue(self, iterations: int = 0) -> bool:
-        """Return True if another iteration may start after `iterations` of them, within the limits of the call."""
+        """Return True if the call allows another iteration after `iterations` finished ones, and has seconds left."""
         is_in_time = self.seconds is None or self.spent < self.seconds
         return is_in_time and (self.iterations is None or iterations < self.iterations)
 
@@ -284,7 +284,7 @@ class CandidateSource(Protocol[K]):
         """Yield up to `count` trainings to start now, each a candidate and a number of rows."""
 
     def record(self, candidate: K, rows: int, trial: Trial) -> None:
-        """Record the trial of a candidate that was drawn."""
+        """Record the trial of a candidate on `rows`, a training that `candidates_to_train` has yielded."""
 
 
 class SequentialCandidates(Generic[K]):

@@ -163,10 +163,10 @@ class _Run:
         return self._next_new_training()
 
     def _next_new_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
-        """Return a proposal of the model or a random draw.
+        """Return the request of a proposal of the model or of a random draw, with its training.
 
-        If no configuration is left to draw, return the best configuration that is not trained on all rows yet, else
-        None.
+        If no configuration is left to draw, the request trains the best configuration that is not trained on all rows
+        yet on all rows. None if there is no such configuration either.
         """
         if self._next_draw is None or self._next_draw in self._seen:
             self._next_draw = next((each for each in self._drawn if each not in self._seen), None)

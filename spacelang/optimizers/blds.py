@@ -85,10 +85,14 @@ class Blds:
 
 
 def bound_half_widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:
-    """Return the half widths w_k of the bounds after the k-th training, k = 1, 2, ...
+    """Return the half widths w_k of the confidence bounds after the k-th training, k = 1, 2, ...
 
-    w_k = sqrt(max(log_floor, ln(C D_k^2)) / D_k). With the paper's C = 1/9600 and b = 100 they are not monotone: w_1 is
-    smaller than each of w_2 .. w_8. `leaves` is at least 1.
+    With `width=bound`, w_k = sqrt(max(log_floor, ln(C D_k^2)) / D_k). D_k = n_1 + ... + n_k are the rows of the first
+    k trainings together, with the n_k in `sizes`. C is `log_const`, or with `log_rule=theory` c `leaves` / delta, for
+    the number of leaves, at least 1. With `width=simple`, w_k = sqrt(0.09 k / n_k). With `collapse_at_full`, the last
+    one is 0.
+
+    With the paper's C = 1/9600 and b = 100 they are not monotone: w_1 is smaller than each of w_2 .. w_8.
     """
     if options.width == "simple":
         found = [sqrt(SIMPLE_WIDTH * k / rows) for k, rows in enumerate(sizes, start=1)]

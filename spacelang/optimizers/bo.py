@@ -85,7 +85,10 @@ class _Proposals:
                 self._record(pipeline, event.finished)
 
     def _start_count(self, room: int) -> int:
-        """Return how many trials to start: at least one if none is running and any pipeline is left."""
+        """Return how many trials to start on `room` idle workers: at least one if none is running.
+
+        There are never more than pipelines or iterations are left.
+        """
         if self._is_exhausted or not self._turn.can_continue(self._started_count):
             return 0
         left = self._tree.leaf_count - len(self._values) - len(self._pending)

@@ -141,7 +141,7 @@ class Boasf:
     def _run_round(
         self, arms: Sequence[ArmState], given: Sequence[float], resource: "_Resource", workers: int
     ) -> SearchCoroutine[int]:
-        """Pull all arms concurrently, and return the number of idle workers at the end."""
+        """Pull all arms concurrently, each for its share in `given`; return the number of idle workers at the end."""
         limit, clock = self.limit or inf, self.clock if resource.in_seconds else None
         whole = resource.total / self.rounds
         parts = []
@@ -192,7 +192,8 @@ TieRule = Literal["keep", "reference"]
 def arm_score(rewards: Sequence[float], c: float, denom: Denominator = "sqrt") -> float:
     """Return the score of an arm: the mean of its n rewards, plus `c` times their standard deviation over sqrt(n).
 
-    The deviation is that of a population. With `denom="log2"` the divisor is log2(n + 2). Without rewards, it is 0.
+    The deviation is that of a population. With `denom="log2"` the divisor is log2(n + 2). Without rewards,
+    the score is 0.
     """
     if not rewards:
         return 0.0
@@ -208,7 +209,10 @@ def softmax_shares(scores: Sequence[float], resource: float) -> list[float]:
 
 
 def survival_probabilities(scores: Sequence[float]) -> list[float] | None:
-    """Return each arm's chance to survive, from 0 for the lowest score to 1 for the highest; None if all are equal."""
+    """Return each arm's probability to survive, linear in its score: 0 for the lowest score and 1 for the highest one.
+
+    None if all scores are equal.
+    """
     least, most = min(scores), max(scores)
     return None if least == most else [(each - least) / (most - least) for each in scores]
 

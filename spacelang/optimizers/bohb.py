@@ -90,7 +90,7 @@ class Bohb:
         )
 
     def _effective_eta(self, size: int) -> float:
-        """Return `eta`, limited by the number of rows: beyond, rungs are the same and candidates far more."""
+        """Return `eta`, at most `size` (or 2): a larger one gives the same rungs, but far more candidates."""
         return min(self.eta, max(size, 2))
 
 
@@ -196,7 +196,7 @@ class LazyCandidateCall(SelectorCall[LazyCandidate]):
 
 @dataclass
 class FidelityTrials:
-    """The trials on one number of rows; the number of a failure is infinity."""
+    """The trials on one number of rows; the value of a failure is infinity."""
 
     configurations: list[Configuration] = field(default_factory=list)
     values: list[float] = field(default_factory=list)

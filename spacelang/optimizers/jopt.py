@@ -126,7 +126,10 @@ class _Run:
         return maximise_expected_improvement(model.process, best, self._best, rng, self._are_seen)
 
     def _design_point(self, count: int, rng: Generator) -> Array:
-        """Return a point of the initial design or beyond it a random one, or a random one whose member is new."""
+        """Return point number `count`, from 0, of the initial design, or a random point after its end.
+
+        If the member of this point was already started, return a random point whose member is new, if one is found.
+        """
         place: Array = self._design[count] if count < len(self._design) else self._draw(1, rng)[0]
         if not self._are_seen(_to_float32(place)[None])[0]:
             return place
@@ -146,7 +149,7 @@ class _Run:
                 return self._joint.replace_inactive(place, self._best) if self._values else place
 
     def _are_seen(self, places: Array) -> Array:
-        """Return for each of n points, of shape (n, width), whether its member was already started.
+        """Return a boolean for each of n points, shape (n, width): True if its member was already started.
 
         Points after the first chunk with a new member are not decoded: they are reported as started.
         """

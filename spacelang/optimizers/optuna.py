@@ -80,7 +80,10 @@ class Optuna:
 
 
 def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntry, ...]:
-    """Return the entry for values that a sampler only draws at random; raises OptionError if it cannot search."""
+    """Return one entry if a sampler only draws some values at random, else none.
+
+    Raises OptionError if the sampler can search no value at all.
+    """
     slots = [*form.questions.drawn_pieces()]
     if sampler == "BruteForceSampler":
         endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real)]

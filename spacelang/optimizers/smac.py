@@ -105,7 +105,7 @@ class _Challengers:
         """The latest model and what it proposed, each with the number of invalid proposals before it."""
 
     def initial_design(self) -> Sequence[Configuration]:
-        """Return the members in the facade's initial design; in a space without choices its only one."""
+        """Return the members of the space in the facade's initial design; of a space with one member, this one."""
         if not len(self._form.native):
             return (self._form.decode({}),)
         with TemporaryDirectory() as folder, _silence_smac():

@@ -24,7 +24,13 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.solver.domain_cells import can_be_cut, cut_at_atoms, hyperparameter_atoms, is_multivariate, join_cells
+from spacelang.solver.domain_cells import (
+    can_be_split,
+    hyperparameter_atoms,
+    is_multivariate,
+    join_cells,
+    split_at_atoms,
+)
 
 MAX_ALTERNATIVES: Final = 256  # The maximum number of alternatives to which one branch of a stage is flattened
 
@@ -134,7 +140,7 @@ class _Flattening:
         ):
             return False
         for atom in hyperparameter_atoms(condition):
-            if is_multivariate(atom) or not can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom):
+            if is_multivariate(atom) or not can_be_split(self._inside[references(atom)[0]].hyperparameter.domain, atom):
                 return False
         return True
 
@@ -230,6 +236,6 @@ def _distinguished_pieces(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterat
     def signature(value: Value) -> tuple[bool, ...]:
         return tuple(is_true(atom, lambda _: value) for atom in atoms)
 
-    cells = cut_at_atoms(node.domain, atoms)
+    cells = split_at_atoms(node.domain, atoms)
     for mine in group_by_key((signature(cell.representative), cell) for cell in cells).values():
         yield join_cells(node.domain, mine), mine[0].representative

@@ -15,7 +15,7 @@ from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.ir.walk import activity_depths
-from spacelang.solver.bucket_elimination import EXISTS, Bucket, Factor, State, Table, eliminate
+from spacelang.solver.bucket_elimination import EXISTS, EliminatedVariable, Factor, State, Table, eliminate
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import join_cells
@@ -253,7 +253,7 @@ class SpaceUnfolder:
 
     def parts_of_network(self, network: ConstraintNetwork) -> UnfoldedParts:
         """Return the parts of one network, with everything below it."""
-        if network.has_only_free_hyperparameters:
+        if network.has_only_unconstrained_hyperparameters:
             nodes = (member.node for member in network.members)
             return tuple(self.intern_free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
         return _EliminatedNetwork(self, network).parts()
@@ -264,7 +264,7 @@ def _case_keys(cases: Sequence[Case]) -> tuple[object, ...]:
 
 
 class _EliminatedNetwork:
-    """One network with the buckets of its elimination, read from the variables that determine most to the others."""
+    """One network with its eliminated variables, read from the variables that determine most to the others."""
 
     def __init__(self, unfolding: SpaceUnfolder, network: ConstraintNetwork) -> None:
         self._unfolding, self._network = unfolding, network
@@ -279,17 +279,17 @@ class _EliminatedNetwork:
     def parts(self) -> UnfoldedParts:
         return tuple(part for root in self._roots for part in self._parts_of_variable(root, {}))
 
-    def _eliminate(self) -> Sequence[Bucket]:
+    def _eliminate(self) -> Sequence[EliminatedVariable]:
         """Eliminate truth variables first, then hyperparameters, then decisions, inner ones before outer ones.
 
-        Return the buckets in this order.
+        Return the eliminated variables in this order.
         """
         turns: dict[tuple[int, int], set[str]] = {}
         for name in self._network.states:
             turns.setdefault(self._elimination_turn(name), set()).add(name)
         graph = self._network.with_factors(self._branch_factors())
         with self._network.attribute_errors_to_constraints():
-            return eliminate(graph, *((turns[turn], EXISTS) for turn in sorted(turns, reverse=True))).buckets
+            return eliminate(graph, *((turns[turn], EXISTS) for turn in sorted(turns, reverse=True))).eliminated
 
     def _elimination_turn(self, name: str) -> tuple[int, int]:
         if name not in self._members:

@@ -51,7 +51,10 @@ def pipeline_module_source(pipeline: Any, name: str = "pipeline") -> str:
 def fit_statement(
     reference: str, labels: Sequence[str], name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS
 ) -> str | None:
-    """Return a line that fits the pipeline `name` to named data as `reading` reads it; None if no line can."""
+    """Return a line of Python that reads the data `reference` and fits the pipeline `name` to it.
+
+    `labels` are the target columns. None unless the data is a CSV file or a data set that scikit-learn ships.
+    """
     scheme, _, shipped = reference.partition(":")
     if scheme == "sklearn" and [*labels] == ["target"] and not reading.drop_columns:
         load = f"load_{shipped}"
@@ -169,19 +172,22 @@ class CodeWriter:
         return _lines(f"{name}(", items, f"){self.set_output_call(estimator)}", indent)
 
     def import_class(self, estimator: Any) -> str:
-        """Return the name of a class, and import it; `OneHotProbabilityClassifier` is copied instead."""
+        """Return the name of an object's class, and import it.
+
+        `OneHotProbabilityClassifier` is copied into the module.
+        """
         if not isinstance(estimator, OneHotProbabilityClassifier):
             return self.import_member(type(estimator).__name__, type(estimator))
         self.hard_votes.append(estimator)
         return str(OneHotProbabilityClassifier.__name__)
 
     def set_output_call(self, estimator: Any) -> str:
-        """Return the call of `set_output` to append to a constructor, or an empty string if none is needed."""
+        """Return `.set_output(...)` to append to a first step that was asked for DataFrames; "" for others."""
         is_asked = any(estimator is each for each in self.firsts) and "_sklearn_output_config" in vars(estimator)
         return '.set_output(transform="pandas")' if is_asked else ""
 
     def import_member(self, name: str, member: Any) -> str:
-        """Return the name of a public member, and import it; if the name is taken, its package is put before it."""
+        """Import a class or function; return its name in the code: `name`, prefixed by its package if that is taken."""
         wanted = _public_module(member.__module__, name), name
         package = wanted[0].partition(".")[0].title().replace("_", "")
         for here in (name, f"{package}{name}", *(f"{package}{name}{number}" for number in range(2, 99))):
@@ -202,10 +208,10 @@ def module_source_to_copy(module: ModuleType) -> str:
 
 
 def definitions_used_by(module: ModuleType, callers: str) -> tuple[str, dict[str, set[str]]]:
-    """Return the definitions of a module that other code needs, and the names that they import from each module.
+    """Return the source of the definitions of a module that other code uses, and the names that they import by module.
 
-    `callers` is the other code. The module must define everything before it uses it. A module that is imported itself
-    has no names.
+    `callers` is the other code. Definitions used by these definitions are included, so the module must define
+    everything before it uses it. A module that is imported as a whole (`import math`) has an empty set of names.
     """
     lines = inspect.getsource(module).split("\n")
     statements = [each for each in ast.parse("\n".join(lines)).body if not isinstance(each, ast.Expr)]
@@ -243,7 +249,10 @@ def _public_module(module: str, name: str) -> str:
 
 
 def _arguments(estimator: Any) -> list[tuple[str, Any]]:
-    """Return the arguments that differ from the defaults, with the prefix `name=`, or none without a default."""
+    """Return the arguments to write, as pairs of a prefix and a value, in the order of the constructor.
+
+    The prefix is `name=` for a value that differs from its default, and "" for a parameter without a default.
+    """
     values = estimator.get_params(deep=False)
     given = []
     for name, default in _defaults(type(estimator), values).items():
@@ -255,7 +264,7 @@ def _arguments(estimator: Any) -> list[tuple[str, Any]]:
 
 
 def _defaults(estimator: type, values: Iterable[str]) -> dict[str, Any]:
-    """Return the default of each parameter in `values`, in the order of the constructor."""
+    """Return the default of each parameter named in `values`, in the order of the constructor; `empty` without one."""
     parameters = inspect.signature(estimator).parameters
     known = {name: parameter.default for name, parameter in parameters.items() if name in values}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):

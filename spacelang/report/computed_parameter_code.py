@@ -37,7 +37,11 @@ class ComputedParameterCodeWriter:
         return {computed.address: cls(space, owners) for computed, owners in computed_parameters(space.root)}
 
     def is_always_defined(self, computed: ComputedParameter) -> bool:
-        """Return True if the value is a truth value, or one hyperparameter that is active wherever the operator is."""
+        """Return True if the value exists in every configuration that has the operator.
+
+        That is so for comparisons, and for a single hyperparameter that is active wherever the operator is chosen.
+        Arithmetic and calls never count as always defined.
+        """
         match computed.expression:
             case expr.Reference(address=address):
                 variable = self._variable(address)
@@ -116,9 +120,9 @@ class ComputedParameterCodeWriter:
         return self.space.variables[address]
 
     def _further_owners(self, variable: Variable) -> dict[str, str]:
-        """Return the branches, by configuration key, that must be taken to reach a variable.
+        """Return the branches that must be chosen to reach a variable: their names by the key of the decision.
 
-        Branches that lead to the operator are left out.
+        Branches that the operator needs as well are left out.
         """
         owners = (owner for owner in variable.owners if owner not in self.owners)
         return {self._variable(decision).key: branch for decision, branch in owners}

@@ -48,7 +48,7 @@ class RunLimits:
     trials: int | None
 
     def are_used_up_by(self, run: "StoredRun") -> bool:
-        """Return True if the run cannot continue without a larger limit."""
+        """Return True if the run has reached its limit on trials or seconds, so it needs a larger one to continue."""
         return self._has_all_trials(run) or (self.seconds is not None and run.seconds >= self.seconds)
 
     def options_with_doubled_limits(self, run: "StoredRun") -> str:
@@ -175,7 +175,7 @@ def resume_call_in_python(run: "StoredRun", budget: str = "", moved: str | None 
 
 
 def _larger_budget(run: "StoredRun", budget: str) -> str:
-    """Return the options with which a run continues that has used up its limits: `budget`, by default the double."""
+    """Return the options for a run that has used up its limits: `budget`, or doubled limits; "" for any other run."""
     limits = read_run_limits(run)
     is_used_up = run.state is RunState.FINISHED or limits.are_used_up_by(run)
     return (budget or limits.options_with_doubled_limits(run)) if is_used_up else ""
@@ -196,7 +196,7 @@ def _allow_options(packages: Collection[str], trusted: Collection[str]) -> str:
 
 
 def _executor_option(header: "RunHeader") -> str:
-    """Return the option for the address of a scheduler, which only a user can trust, with a space before it."""
+    """Return ` --executor ADDRESS`, a placeholder to fill in, if the run had an address as its executor; else ""."""
     names = (header.asked or {}).get("executor", ())
     return f" --executor {ADDRESS}" if names and names[0] not in EXECUTORS.names() else ""
 
@@ -207,7 +207,7 @@ def allowed_packages(header: "RunHeader") -> list[str]:
 
 
 def _function_to_repeat(header: "RunHeader") -> str | None:
-    """Return the name of the Python function that resumes a run which needs functions of a program, or ask and tell.
+    """Return `sl.search` or `sl.ask_and_tell`, which the user must call again with the functions of the program.
 
     None if a command can resume the run.
     """
@@ -243,26 +243,29 @@ def _has_ensemble(run: "StoredRun") -> bool:
 
 
 def _data(header: "RunHeader", moved: str | None) -> str:
-    """Return the path of the data of a run: `moved` if the user gave one, because the original is not found."""
+    """Return the path of the data: the stored one if it is found, else `moved`, the path that the user gave.
+
+    For data that a program passed, it is `moved` or the placeholder `FILE`.
+    """
     if was_data_passed_by_program(header):
         return moved or FILE
     return readable_data(header) or moved or data_reference(header)
 
 
 def _data_option(header: "RunHeader", option: str, moved: str | None) -> str:
-    """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
+    """Return ` OPTION PATH`, which names the data of a run; "" if the data is found by what the store says."""
     is_found = readable_data(header) is not None and not was_data_passed_by_program(header)
     return "" if is_found else f" {option} {quote_for_shell(_data(header, moved))}"
 
 
 def _new_file(stem: str, suffix: str) -> str:
-    """Return the name of a file that does not exist, because commands do not overwrite files."""
+    """Return `stem` and `suffix` as a file name, with a number if the file exists already."""
     taken = {each.stem for each in Path.cwd().glob(f"{stem}*{suffix}")}
     return f"{unique_name(stem, taken)}{suffix}"
 
 
 def has_tried_whole_space(run: "StoredRun") -> bool:
-    """Return True if the run has tried its whole space."""
+    """Return True if the last session ended because every configuration was tried; False for a run of `tabulate`."""
     sessions = run.sessions
     return bool(sessions) and sessions[-1].ending == EXHAUSTED and run.header.optimizer != TABULATE
 

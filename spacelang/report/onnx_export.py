@@ -146,7 +146,7 @@ def _convert(fitted: Any, inputs: _Inputs) -> Any:
 
 
 def _parts(estimator: Any) -> Iterable[Any]:
-    """Yield a fitted estimator and the fitted estimators inside it whose outputs decide its predictions."""
+    """Yield a fitted estimator, and recursively the steps of a pipeline or the members of an ensemble in it."""
     yield estimator
     inner: Any = [part for _, part in getattr(estimator, "steps", ())] or getattr(estimator, "estimators_", None)
     for part in inner if isinstance(inner, list) else ():
@@ -163,7 +163,7 @@ def _round_down(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _difference(fitted: Any, model: Any, inputs: _Inputs) -> tuple[float, float]:
     """Compare an ONNX model with the estimator; return the share of rows that differ, and the largest difference.
 
-    Compared are labels and probabilities, or numbers, or the output of a transformer.
+    A classifier is compared by labels and probabilities, a regressor by predictions, a transformer by its output.
     """
     from onnxruntime import InferenceSession, SessionOptions
 
@@ -199,7 +199,7 @@ def _compare(found: Any, expected: Any) -> tuple[float, float]:
 
 
 def describe_prediction_difference(share: float, distance: float) -> str:
-    """Describe in words how far a model is from its pipeline."""
+    """Describe the difference in words: the `share` of rows predicted differently, and the largest `distance`."""
     return (
         f"on the same 32-bit inputs, the ONNX model predicts {share:.2%} of the rows differently from the pipeline, "
         f"by up to {distance:.2g} (at most {1 - EQUAL_SHARE:.1%} of the rows may differ by more than {TOLERANCE:g})"
@@ -231,7 +231,7 @@ def _is_covered(fitted: Any, inputs: _Inputs) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """Return one line for the error that is the cause of all others."""
+    """Return one line for the innermost cause of an error (`__cause__`), or for the error itself."""
     return describe_exception(error) if error.__cause__ is None else _reason(error.__cause__)
 
 

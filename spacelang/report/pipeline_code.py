@@ -110,7 +110,7 @@ class PipelineCodeWriter(PipelineWalk):
         yield from map(source_without_type_comments, (*tests, columns.StringColumnSelector, *readers))
 
     def helper_call(self, helper: str, *arguments: Code) -> CallNode:
-        """Return a call of a helper function, which is then written into the module."""
+        """Return code that calls a helper function, and remember to write the helper into the module."""
         self.used.add(helper)
         return CallNode(helper, arguments)
 
@@ -179,7 +179,10 @@ class PipelineCodeWriter(PipelineWalk):
         return call(name, dtype_include=ListNode(tuple(map(LiteralNode, DTYPES[selector.kind]))))
 
     def decision_function_name(self, decision: ir.Choice, operator: ir.Operator | None = None) -> str:
-        """Return the name of a decision's function, written at first use; with an `operator`, of its parameter."""
+        """Return the name of the function that builds the chosen alternative of a decision; write it at first use.
+
+        An `operator` is given if the decision is one of its parameters.
+        """
         if id(decision) not in self.names:
             word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in decision.key)
             # The uses of a chain for different numbers of uses have equal bodies.
@@ -251,7 +254,7 @@ class PipelineCodeWriter(PipelineWalk):
         return CallNode(self.writer.import_member(found.__name__, found), tuple(conditional), tuple(whole.items()))
 
     def computed_arguments(self, operator: ir.Operator, computed: ir.ComputedParameter) -> str:
-        """Return the code of the arguments with a computed value, which are empty where the value does not exist."""
+        """Return code of a dictionary with the computed argument; it is empty for configurations without the value."""
         self.used.add("computed")
         value = expression_source(self.computed_value(operator, computed))
         return f"defined_arguments(lambda: {{{literal_source(computed.name)}: {value}}})"
@@ -269,12 +272,12 @@ class PipelineCodeWriter(PipelineWalk):
         named = replace(node, name=computed.name, named=() if known is None else known.named)
         return self.converted_value(operator, named, code)
 
-    def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, usual: Code | None) -> Code:
+    def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, default: Code | None) -> Code:
         """Return a keyword argument with the value of a conditional hyperparameter.
 
-        If the configuration does not have the hyperparameter, the argument is `usual`, or left out if that is None.
+        If the configuration does not have the hyperparameter, the argument is `default`, or left out if that is None.
         """
-        return _argument_if_active(child.name, self._hyperparameter_value(operator, child), child.key, usual)
+        return _argument_if_active(child.name, self._hyperparameter_value(operator, child), child.key, default)
 
     def _tuple_argument(
         self, operator: ir.Operator, parameter: ir.TupleParameter, conditional: list[Code]
@@ -287,7 +290,7 @@ class PipelineCodeWriter(PipelineWalk):
         return {}
 
     def _tuple(self, operator: ir.Operator, parameter: ir.TupleParameter) -> Code:
-        """Return the code of the value of a tuple parameter: as many elements as its length says, or another value."""
+        """Return the code of a tuple parameter's value: the tuple of its elements, or a value chosen in its place."""
         other = None
         if parameter.choice is not None:
             node = replace(self._node(parameter.choice), name=parameter.name)
@@ -331,7 +334,10 @@ class PipelineCodeWriter(PipelineWalk):
                 return self.converted_value(operator, node, found)
 
     def converted_value(self, operator: ir.Operator, node: ir.Hyperparameter, found: Code) -> Code:
-        """Return the value of a hyperparameter, with a lookup for values that the library takes in another form."""
+        """Return the code `found` of a hyperparameter's value with the conversion to the form that the library takes.
+
+        The code is unchanged if the library takes all values as they are.
+        """
         values = (value for part in parts(node.domain) if isinstance(part, Categorical) for value in part.values)
         others = {each: code for each in values if (code := self.replacement(operator, node, each)) is not None}
         if not others:
@@ -343,7 +349,7 @@ class PipelineCodeWriter(PipelineWalk):
         return NameNode(f"{{{items}}}.get({source}, {source})")
 
     def replacement(self, operator: ir.Operator, node: ir.Hyperparameter, value: Value) -> Code | None:
-        """Return the replacement of a value that the library does not take as it is; None if it needs none."""
+        """Return code of the object that the library takes in place of a value; None if it takes the value itself."""
         known, found = catalogue_entry(operator).parameters.get(node.name), None
         if isinstance(value, str) and value in node.named:
             found = self.named_object(operator, node.name, value)
@@ -353,7 +359,7 @@ class PipelineCodeWriter(PipelineWalk):
 
 
 def _reads_text(node: ir.Node) -> bool:
-    """Return True if the node may contain an operator that takes a single column of text instead of a table."""
+    """Return True if an operator in the node is a text vectorizer, which takes a single column instead of a table."""
     return any(catalogue_entry(each).module == READERS for each in ir.subtree(node) if isinstance(each, ir.Operator))
 
 
@@ -362,17 +368,17 @@ def source_without_type_comments(found: Any) -> str:
     return re.sub("  # type: ignore.*", "", inspect.getsource(found))
 
 
-def _random_state(found: type) -> Code:
-    """Return code for the `random_state` argument: the seed, or the library's default if it is not None."""
-    usual = inspect.signature(found).parameters.get(SEED)
+def _random_state(operator_class: type) -> Code:
+    """Return code for the `random_state` argument: the seed, but the library's own default if the seed is None."""
+    usual = inspect.signature(operator_class).parameters.get(SEED)
     default = None if usual is None or usual.default is usual.empty else usual.default
     return NameNode(SEED if default is None else f"{default!r} if {SEED} is None else {SEED}")
 
 
-def _argument_if_active(name: str, value: Code, key: str, usual: Code | None) -> Code:
-    """Return code that passes a keyword argument if its key is in the configuration, else `usual` if there is one."""
+def _argument_if_active(name: str, value: Code, key: str, default: Code | None) -> Code:
+    """Return code that passes a keyword argument if `key` is in the configuration, else `default` unless it is None."""
     argument = expression_source(DictNode(((name, value),)))
-    other = expression_source(DictNode(() if usual is None else ((name, usual),)))
+    other = expression_source(DictNode(() if default is None else ((name, default),)))
     return NameNode(f"**({argument} if {literal_source(key)} in {GIVEN} else {other})")
 
 

@@ -51,7 +51,10 @@ def one_line_pipeline(configuration: Configuration, order: Sequence[str] = ()) -
 
 
 def _shown_steps(configuration: Configuration, order: Sequence[str]) -> list[tuple[str, dict[str, Value]]]:
-    """Return the steps that are shown with their values, in the order of the pipeline."""
+    """Return the name and the values of each step in the order of the pipeline, without steps whose choice is `none`.
+
+    If all of them are `none`, all are returned.
+    """
     steps = _values_by_step(configuration)
     places = {name: place for place, name in enumerate(dict.fromkeys(key.partition(".")[0] for key in order))}
     names = sorted(steps, key=lambda name: places.get(name, len(places)))
@@ -103,7 +106,7 @@ def score_names(names: Sequence[LossName]) -> list[str]:
 
 
 def format_objective(name: LossName, value: float) -> str:
-    """Return the value of an objective as a score, or a cost with its unit, such as `1.25ms`."""
+    """Return a minimized value as text: a cost such as latency with its unit (`1.25ms`), anything else as its score."""
     if (units := _UNITS.get(name.formula)) is not None:
         name_of_unit, factor = _suitable_unit(value, units)
         return f"{value / factor:.3g}{name_of_unit}"

@@ -190,7 +190,10 @@ def _estimator_code(space: Space) -> tuple[str, str]:
 
 
 def builder_code(space: Space, other_code: str = "") -> BuilderCode:
-    """Return the code that builds pipelines, besides other code; raise BuildError for abstract or clashing names."""
+    """Return the code that builds the pipelines of a space, to be put into a module next to `other_code`.
+
+    Raises BuildError for abstract operators, and for names that clash with those of `other_code`.
+    """
     writer = PipelineCodeWriter(space)
     steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
     functions = [*writer.helper_functions(space, steps), *writer.functions, BUILD.format(steps=steps)]

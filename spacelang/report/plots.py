@@ -146,7 +146,7 @@ def _draw_parallel(run_data: RunData, axes: "Axes | None") -> "Axes":
 
 
 def _head_size(drawn: Sequence[ParallelAxis], axes: "Axes") -> float:
-    """Return the font size in points with which the heads of neighbouring axes do not touch."""
+    """Return the font size in points with which the headings of neighbouring axes do not overlap."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     width = 72 * axes.get_position().width * figure.get_figwidth()  # in points

@@ -87,7 +87,11 @@ def result_rows(
     chosen: str = "",
     positive: "PositiveClass | None" = None,
 ) -> list[Row]:
-    """Return labels and texts: trials, unsearched parts, approximations, store, `positive` class, reason (`chosen`)."""
+    """Return rows of a label and a text about a result.
+
+    They are the trials, what was not searched, approximations, the `positive` class, the reason why the space was
+    `chosen`, and the store; those that do not apply are left out.
+    """
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
     kept = [] if store is None else [("stored in", replace_unprintable(str(store)))]
     why = [("space", replace_unprintable(chosen))] if chosen else []
@@ -251,7 +255,7 @@ def incumbent_curve_svg(
 
 
 def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> list[str]:
-    """Return the lines of a node; `domains` has the texts of domains with named bounds, by address."""
+    """Return the lines of HTML for a node and all below it; `domains` maps addresses to texts with named bounds."""
     match node:
         case Operator() if node.tuples:
             parts = (*children_with_grouped_tuples(node), *fixed_operators(node))

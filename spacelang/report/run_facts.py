@@ -87,7 +87,10 @@ class SearchCoverage:
         }
 
     def keys_at_default(self, configuration: Configuration) -> list[str]:
-        """Return the keys of hyperparameters that the run left at their defaults; none for an initial configuration."""
+        """Return the keys of the configuration's hyperparameters that the search kept exactly at their defaults.
+
+        There are none for one of the initial configurations.
+        """
         return [key for key, mark in self.value_remarks(configuration).items() if mark == "default"]
 
     def end_reason_text(self, ended: EndReason) -> str:
@@ -215,7 +218,7 @@ class StartingPoints:
         return "" if seconds is None else f"--time {round_duration(times * seconds)}"
 
     def _counts(self, outcome: Outcome) -> tuple[int, int]:
-        """Return how many starting points and how many other configurations were tried."""
+        """Return two numbers of different configurations tried: those that are starting points, and all others."""
         tried = {each.trial.request.configuration for each in outcome.records}
         evaluated = len(tried.intersection(self.configurations))
         return evaluated, len(tried) - evaluated
@@ -269,12 +272,15 @@ class TrialCountAndSeconds:
     seconds: float
 
     def to_json(self) -> dict[str, object]:
-        """Return the effort as a JSON object."""
+        """Return the trials and the seconds as a JSON object."""
         return {"trials": self.trials, "seconds": self.seconds}
 
 
 def effort_by_part_of_auto(optimizer: str, records: Iterable[TrialRecord]) -> dict[str, TrialCountAndSeconds]:
-    """Return the effort of each part of `auto` that had a trial, in the order of `PARTS`; empty for others."""
+    """Return trials and seconds of each part of `auto` that had a trial, in the order of `PARTS`.
+
+    Empty for any other optimizer.
+    """
     if optimizer != OPTIMIZER:
         return {}
     found = _efforts(records, lambda record: str((record.trial.request.memo or ("initial",))[0]))
@@ -282,7 +288,10 @@ def effort_by_part_of_auto(optimizer: str, records: Iterable[TrialRecord]) -> di
 
 
 def effort_by_learner(key: str, records: Iterable[TrialRecord]) -> dict[str, TrialCountAndSeconds]:
-    """Return the effort of each alternative of the decision `key`, the most expensive first; empty without a key."""
+    """Return trials and seconds for each alternative of the decision `key`, most seconds first.
+
+    Empty if `key` is "".
+    """
     if not key:
         return {}
     found = _efforts(records, lambda record: str(record.trial.request.configuration.get(key, "other")))
@@ -295,7 +304,7 @@ def describe_parts_of_auto(parts: Mapping[str, TrialCountAndSeconds]) -> str:
 
 
 def describe_learner_seconds(learners: Mapping[str, TrialCountAndSeconds]) -> str:
-    """Return what the time of trials went into, such as `boosting 3.0 s, 2 others 1.0 s`; empty for one learner."""
+    """Return the seconds spent on each learner, such as `boosting 3.0 s, 2 others 1.0 s`; empty for one learner."""
     if len(learners) < 2:
         return ""
     shown, others = [*learners.items()][:MAX_LEARNERS], [*learners.values()][MAX_LEARNERS:]

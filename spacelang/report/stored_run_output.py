@@ -195,7 +195,7 @@ def _trials(run: "StoredRun", found: RunSummary) -> str:
 
 
 def _value(value: object) -> str:
-    """Return the text of an option's value; for a nested plug-in, its name."""
+    """Return the value of an option as text: a string itself, the name of a nested plug-in, or JSON."""
     name = value.get("name") if isinstance(value, dict) else value
     return name if isinstance(name, str) else json.dumps(value)
 

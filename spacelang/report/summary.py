@@ -228,9 +228,9 @@ def _other_trials(outcome: Outcome, measured: Measurement) -> str:
 
 
 def _failures(outcome: Outcome) -> Iterator[Text]:
-    """Yield one line on failed trials, as `show` lists the reasons.
+    """Yield one line on failed trials with the most frequent reason, or nothing if no trial failed.
 
-    If no trial succeeded, yield a line for each of the most frequent reasons.
+    If no trial succeeded, yield a headline and a line for each of the most frequent reasons.
     """
     if not outcome.failed:
         return

@@ -50,7 +50,7 @@ def count_failures_by_reason(records: Iterable[TrialRecord]) -> Counter[Reason]:
 
 
 def sum_failures_by_reason(counts: Counter[Reason]) -> dict[str, int]:
-    """Return the numbers of failures by reason alone, the most frequent first."""
+    """Return the numbers of failures by reason, summed over the statuses that share a reason."""
     found: Counter[str] = Counter()
     for (_, reason), number in counts.most_common():
         found[reason] += number
@@ -165,7 +165,10 @@ def _verdict(each: "UnseenRowsMeasurement", held: bool) -> str:
 
 
 def _missing_interval(each: "UnseenRowsMeasurement") -> str:
-    """Return the reason why a value has no interval; empty for a missing value, whose text has the reason."""
+    """Return the reason why a known value has no interval, after a semicolon.
+
+    "" for a missing value or with no reason.
+    """
     return f"; {each.reason}" if each.reason and each.value is not None else ""
 
 
@@ -217,7 +220,7 @@ class HeldOutSummary:
 
 
 def summarize_held_out_rows(header: RunHeader) -> HeldOutSummary:
-    """Return the held-out rows of a run; zero rows if their number is unknown, or if they are of groups.
+    """Return the numbers of held-out rows and classes of a run; zero rows if unknown or if the rows have groups.
 
     Rows of one group are not independent, so that their number does not determine an interval.
     """
@@ -243,7 +246,10 @@ def roc_auc_variance(score: float, fewer: float, more: float) -> float:
 
 
 def _compatible_losses(score: float, variance: Callable[[float], float]) -> tuple[float, float]:
-    """Return the lowest and highest compatible loss (at least this one), with the `variance` of each score."""
+    """Return the 95 % interval of the loss 1 - `score`, as (low, high).
+
+    It has all losses 1 - t whose true score t, observed with variance `variance(t)`, is compatible with `score`.
+    """
     found = [true for true in GRID if (true - score) ** 2 <= Z**2 * variance(true)]
     low, high = min(score, *found[:1]), max(score, *found[-1:])
     return max(0.0, 1.0 - high), 1.0 - low

@@ -34,7 +34,7 @@ class Budget:
 
     @property
     def smaller_seconds_limit(self) -> float | None:
-        """The smaller one of the two limits on seconds; None without any."""
+        """The smaller one of `seconds` and `answer_seconds`; None if both are None."""
         return min((each for each in (self.seconds, self.answer_seconds) if each is not None), default=None)
 
     def with_merged_time_limits(self) -> "Budget":
@@ -51,7 +51,7 @@ class Budget:
         return max(0.0, min(limits) - seconds) if limits else None
 
     def trials_left(self, trials: int) -> int | None:
-        """Return how many evaluations may still start after this many trials; None without a limit."""
+        """Return how many more trials may start after this many; None without a limit on trials."""
         return None if self.trials is None else max(0, self.trials - trials)
 
 
@@ -75,7 +75,10 @@ ROUND_DURATIONS: Final = ("10s", "20s", "30s", "1m", "2m", "5m", "10m", "20m", "
 
 
 def round_duration(seconds: float) -> str:
-    """Return the shortest round duration of at least so many seconds, such as `5m`; whole days beyond the longest."""
+    """Return the shortest of some round durations, such as `5m`, that is at least so many seconds, as text.
+
+    Longer durations than all of these are rounded up to whole days, written in hours.
+    """
     fitting = (text for text in ROUND_DURATIONS if parse_duration(text) >= seconds)
     return next(fitting, f"{24 * math.ceil(seconds / 86_400)}h")
 

@@ -93,7 +93,7 @@ def timeout_failure(limit: float, seconds: float) -> Failure:
 
 
 def memory_failure(limit: float, taken: float, seconds: float) -> Failure:
-    """Return the failure of an evaluation that was stopped because it took more bytes than its limit."""
+    """Return the failure of an evaluation that was stopped because it took `taken` bytes, more than its `limit`."""
     reason = f"the evaluation took {format_megabytes(taken)} of memory, more than {format_quantity(limit, BYTES)}"
     return Failure(Status.MEMORY, reason, seconds)
 
@@ -106,7 +106,11 @@ def exit_failure(exit_code: int, seconds: float) -> Failure:
 
 
 def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
-    """Return the failure of an evaluation ended by SIGKILL: out of memory if the system was, or near `limit` bytes."""
+    """Return the failure of an evaluation whose process was ended by SIGKILL.
+
+    It is out of memory if the system was (`is_memory_out`), or if the `taken` bytes come close to `limit`; otherwise a
+    crash.
+    """
     if is_memory_out:
         return Failure(Status.MEMORY, "the system ended the worker process because memory ran out", seconds)
     by = f"the worker process was ended by {signal_name(signal.SIGKILL)}"

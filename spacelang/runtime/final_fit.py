@@ -212,7 +212,10 @@ def _trial_model_note(record: TrialRecord, objective: RefittableObjective, time:
 
 
 def score_on_unseen_rows(executor: Executor, job: Job[UnseenScoreWork], rows: int) -> TestScore | None:
-    """Run a scoring job; return its score, without a loss if it fails, or None for no rows."""
+    """Run a job that scores on `rows` test rows, and return the score; None, without running it, if `rows` is 0.
+
+    If the job fails, the score has the reason instead of a loss.
+    """
     if not rows:
         return None
     (found,) = run_final_jobs(executor, job)
@@ -243,7 +246,7 @@ def _score_and_bounds(
 
 
 def rank_candidates(outcome: Outcome, training_size: int) -> Iterator[TrialRecord]:
-    """Yield the best trial of each configuration, best first.
+    """Yield the best successful trial of each configuration, best first.
 
     Trials within all bounds come before others, and among them trials on all training rows come first.
     """

@@ -87,10 +87,10 @@ class Outcome:
     `incumbent` is the first record with the smallest loss on all training rows, `best_any_fidelity` the same among the
     trials of all fidelities, and `curve` the curve of the former, or of the latter if no evaluation had all rows. They
     consider only trials within the bounds of the task; `least_infeasible` is the first other trial with the smallest
-    violation. `answered_from_memory` counts requests. `unfinished` counts the trials that were running at the end,
-    which were stopped and are not recorded, `unfinished_seconds` the seconds that they had taken together, and
-    `wasted_speculative` those that the search never asked for. `scale` is
-    None if the first success was to set it, and there was none. `remarks` are sentences of the optimizer on the search.
+    violation. `answered_from_memory` counts repeated requests. `unfinished` counts the trials that were running at the
+    end, which were stopped and are not recorded, `unfinished_seconds` the seconds that they had taken together, and
+    `wasted_speculative` the finished trials that the search never asked for. `scale` is None if the first success was
+    to set it, and there was none. `remarks` are sentences of the optimizer on the search.
     `overhead` is None if the session had no new trial.
     """
 
@@ -245,7 +245,10 @@ class RunHistory:
         return None
 
     def is_known(self, request: Request) -> bool:
-        """Return True if a stored trial answers the request: it had at least as much time as the request allows."""
+        """Return True if a trial in memory answers the request.
+
+        It must have the same cache key, and must have had at least as much time as the request allows.
+        """
         record = self.memory.get(self.cache_key(request))
         return record is not None and record.trial.is_answer_to(request)
 
@@ -255,7 +258,10 @@ class RunHistory:
         return {proposal: request for proposal, request in kept if proposal is not None}
 
     def charge_budget_and_get_trial(self, request: Request) -> Trial:
-        """Return and charge a committed trial reported for the first time; the first success may set the loss scale."""
+        """Return the trial in memory for a committed request, and count it as one trial of the budget.
+
+        Call this only when the trial is reported for the first time. If the loss scale is not set, a success sets it.
+        """
         record = self.memory[self.cache_key(request)]
         self.wasted_speculative.discard(record.index)
         self.reported_trials += 1
@@ -272,7 +278,10 @@ class RunHistory:
         return trial if is_held else replace(trial, request=request, scale=scale)
 
     def answer_from_memory(self, request: Request) -> Trial:
-        """Return the known trial of a request: a speculative one is charged once, a repetition costs 0 seconds."""
+        """Return the trial in memory for a request.
+
+        A speculative trial that was not asked for before is charged to the budget. A repeated request costs 0 seconds.
+        """
         if self.memory[self.cache_key(request)].index in self.wasted_speculative:
             return self.charge_budget_and_get_trial(request)
         self.answered_from_memory += 1

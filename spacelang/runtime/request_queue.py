@@ -86,7 +86,10 @@ class AffinityQueue:
         return self._take_over()
 
     def _is_worth_splitting(self, known: PrefixKey, job_range: "_JobRange", first: int) -> bool:
-        """Return True if starting inside a range saves more work than coming back to its beginning later costs."""
+        """Return True if starting at index `first` of a range saves more work than coming back to its beginning costs.
+
+        `known` is the prefix key of the worker's previous job.
+        """
         if job_range is not self._free or first == job_range.first:
             return True
         start, last = self._prefix_keys[job_range.first], self._prefix_keys[job_range.end - 1]
@@ -139,7 +142,11 @@ def _common_prefix_length(one: PrefixKey, other: PrefixKey) -> int:
 
 @dataclass(slots=True)
 class RequestQueue:
-    """A queue of committed requests, batch by batch; in one, each worker gets requests that share a `prefix_key`."""
+    """A queue of committed requests, taken batch by batch.
+
+    Within a batch, each worker gets requests that share prefixes of their `prefix_key`; without this function they are
+    taken in their order.
+    """
 
     prefix_key: PrefixKeyFunction | None = None
     _batches: deque[dict[Key, Request]] = field(default_factory=deque)
@@ -166,7 +173,11 @@ class RequestQueue:
         return False
 
     def take_job(self, worker: str, key: Callable[[Request], Key], most: int | None) -> Job[Request] | None:
-        """Return the next job, of the first `most` of the batch; None if the queue is empty or `most` is 0."""
+        """Remove the next request for a worker from the first batch, and return it as a job; None if there is none.
+
+        At most the first `most` requests of a batch are made jobs (all for None), none if that is 0. `key` returns the
+        key under which a request was added.
+        """
         if not self._batches or most == 0:
             return None
         batch = self._batches[0]
@@ -224,7 +235,7 @@ class PrefixKeys:
 
 
 def _keys_used_by(computed: ComputedParameter, space: Space) -> Iterator[str]:
-    """Yield the keys of all that a computed value depends on."""
+    """Yield the keys of the decisions and hyperparameters on which a computed parameter depends."""
     for address in mentioned_addresses(computed.expression):
         variable = space.variables[address]
         yield from (space.variables[owner].key for owner, _ in variable.owners)

@@ -225,7 +225,7 @@ class FinalWorkCosts:
 
 
 def expected_member_count(votes: int, candidates: int) -> int:
-    """Return the expected number of pipelines among which votes are distributed."""
+    """Return the expected number of pipelines that have the votes, 2 sqrt(votes), at most `votes` and `candidates`."""
     return min(ceil(2 * sqrt(votes)), votes, candidates)
 
 
@@ -291,7 +291,7 @@ class RunDeadline(Closeable):
         self.is_enforced = trials > 0
 
     def update_predicted_seconds(self, record: TrialRecord) -> None:
-        """Update the predicted seconds by a finished or replayed trial."""
+        """Update the predicted seconds by a finished or replayed trial, which may become a candidate for the answer."""
         trial = record.trial
         if self.models is not None:
             self.models.add(record)
@@ -337,10 +337,11 @@ class RunDeadline(Closeable):
         return self.costs.fit_seconds(trial, self.find_model(trial))
 
     def allowed_fit_seconds(self, trial: Trial, seconds: float) -> float | None:
-        """Return the seconds that a fit on all rows may take, or None if it is predicted to take more than that.
+        """Return the most seconds that a fit on all rows may take: a little more than the `seconds` left for it.
 
-        The search ends when exactly the reserved seconds are left, and ending it takes some of them. So a fit may also
-        take half of the seconds that are reserved for such work.
+        Return None if the fit is predicted to take more than that. The search ends when exactly the reserved seconds
+        are left, and ending it takes some of them. So a fit may also take half of the fixed seconds that are reserved
+        for such work.
         """
         longest = seconds + self.costs.fixed_seconds / 2
         return longest if self.predicted_fit_seconds(trial) <= longest else None

@@ -135,7 +135,10 @@ class TrialDispatcher:
         return self._report(record)
 
     def _advance(self) -> bool:
-        """Start jobs, wait for one; return False if none may run. Raise StalledSearchError if none is committed."""
+        """Start jobs and wait for the executor; return False, without waiting, if no committed job may run.
+
+        Raise StalledSearchError if no request is committed.
+        """
         if not self._committed:
             raise StalledSearchError
         self._start_jobs()
@@ -188,7 +191,11 @@ class TrialDispatcher:
         return True
 
     def _finish_job(self, finished: FinishedJob[Trial]) -> SearchEvent:
-        """Record a finished job and return its event: speculative if nobody has asked, or the budget is used up."""
+        """Record a finished job and return its event.
+
+        The trial is reported as speculative if the search has not committed to it, or if the budget of trials is used
+        up.
+        """
         key = self.history.cache_key(finished.job.work)
         began = self.running.pop(key).began
         self._workers = self._worker_count()
@@ -215,7 +222,11 @@ class TrialDispatcher:
         return is_news and (self._has_worker_change or not self._committed)
 
     def _report(self, record: TrialRecord) -> SearchEvent:
-        """Store a committed trial and return the first event; `_commit` answers or queues further requests for it."""
+        """Store a committed trial, and return the event for the first request that it answers.
+
+        Further requests for the trial are committed again: they are answered from memory, or queued if it does not
+        suffice.
+        """
         first, *others = self._committed.pop(self.history.cache_key(record.trial.request))
         self._store(replace(record, trial=replace(record.trial, request=first.request)))
         self._commit(others)

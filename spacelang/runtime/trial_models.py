@@ -39,7 +39,11 @@ _HEADER: Final = struct.Struct("<dd")  # The seconds of fitting and of scoring
 
 
 def rank_trial(trial: Trial, training_size: int) -> TrialRank:
-    """Return the rank of a successful trial."""
+    """Return the rank of a successful trial; a smaller one is better.
+
+    Trials within all bounds come first, others by how much they exceed them. Among those within the bounds, trials on
+    all training rows come first. Then the loss counts.
+    """
     rows = trial.request.fidelity
     is_partial = trial.is_feasible and rows is not None and rows < training_size
     return not trial.is_feasible, trial.excess, is_partial, float("inf") if trial.loss is None else trial.loss
@@ -47,13 +51,13 @@ def rank_trial(trial: Trial, training_size: int) -> TrialRank:
 
 @dataclass(frozen=True, slots=True)
 class TrialModelFolder:
-    """The folder as a worker sees it."""
+    """The folder in which a worker stores the models of its trials."""
 
     path: str
     training_size: int
 
     def file_of(self, request: Request) -> Path:
-        """Return the path at which the models of a request are stored; equal requests have the same path."""
+        """Return the path for the models of a request, which is equal for equal configurations and numbers of rows."""
         rows = request.fidelity
         size = "all" if rows is None or rows >= self.training_size else str(rows)
         return Path(self.path) / f"{request.configuration.digest.hex()}-{size}"

@@ -50,7 +50,7 @@ class ConfigurationBatch:
         """Return a hyperparameter in all rows: the indices of the parts of its domain, and its codes, both (count,).
 
         The part is 0 unless the domain is a union. The code is the number itself or the index in the set, as a float,
-        so integers beyond 2^53 are rounded. Where the hyperparameter is not active, they are -1 and NaN.
+        so integers beyond 2^53 are rounded. Where the hyperparameter is inactive, the part is -1 and the code NaN.
         """
         parts, codes = np.full(self.count, -1, np.int8), np.full(self.count, np.nan)
         if address in self.hyperparameters:

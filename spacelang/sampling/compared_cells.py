@@ -1,4 +1,4 @@
-"""Cells of ranges that comparisons tie to each other, and the conversion of shares in [0, 1] to their values."""
+"""Cells of ranges that comparisons connect, and the conversion of quantile levels in [0, 1] to their values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,8 +59,8 @@ class ComparedCells:
     """Ranges in one cell each, and the truths of the comparisons that tie them.
 
     A point has one coordinate, its share, for each cell of more than one value, in the order of `names`. A share is a
-    quantile level in [0, 1]: the values for uniform shares follow the law of draws. The probability of a set of points
-    is therefore its volume.
+    quantile level in [0, 1]: the values for uniform shares have the distribution of draws. The probability of a set of
+    points is therefore its volume.
     """
 
     def __init__(self, cells: Mapping[str, ComparedCell], required: Sequence[tuple[expr.Compare, bool]]) -> None:
@@ -77,7 +77,7 @@ class ComparedCells:
         return len(self.names)
 
     def numbers_from_shares(self, shares: Array) -> Array:
-        """Return the numbers for shares; both arrays have the shape (points, dimension)."""
+        """Return the numbers at the given shares (quantile levels); both arrays have the shape (points, dimension)."""
         columns = [self._quantiles[name](shares[:, place]) for place, name in enumerate(self.names)]
         return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(shares), 0))
 
@@ -105,7 +105,7 @@ class ComparedCells:
 
     @cached_property
     def linear_inequalities_of_shares(self) -> tuple[Array, Array] | None:
-        """The factors and constants of `rows` in terms of shares; None if numbers are not linear in shares."""
+        """The factors and constants of `inequalities` in terms of shares; None if numbers are not linear in shares."""
         cells = [self.cells[name] for name in self.names]
         ranges = [
             each.cell for each in cells if isinstance(each.cell, Real) and not each.cell.log and each.prior is None
@@ -141,7 +141,7 @@ class ComparedCells:
 
 
 def can_be_computed_from_shares(each: ComparedCell) -> bool:
-    """Return True if floats represent all numbers of a cell exactly, so that they can be computed from shares."""
+    """Return True if the values of a cell can be computed from shares, because floats represent them exactly."""
     place, _ = part_index_and_code(each.domain, each.cell.representative)
     part = parts(each.domain)[place]
     if isinstance(part, Grid) and not part.is_integral and part.size > MAX_VECTORIZED_GRID:

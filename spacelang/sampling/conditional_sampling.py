@@ -1,6 +1,6 @@
 """Sampling along conditions: hyperparameters that nothing depends on are drawn after what their conditions mention.
 
-Given everything else, such a hyperparameter follows its own law wherever its condition holds, so nothing has to be
+Given everything else, such a hyperparameter has its own distribution wherever its condition holds, so nothing has to be
 tabulated for it. A joint table would have a row for each pair of a condition and an interval of the hyperparameter that
 the conditions compare.
 """
@@ -25,8 +25,8 @@ from spacelang.solver.linear_inequalities import linear_difference
 MAX_JOINT_MEMBERS: Final = 32
 """The largest number of connected hyperparameters that are all drawn from joint tables.
 
-In larger components, those that nothing depends on are drawn along their conditions. The law is the same, but a seed
-gives other draws, so small components keep the draws of earlier versions.
+In larger components, those that nothing depends on are drawn along their conditions. The distribution is the same, but
+a seed gives other draws, so small components keep the draws of earlier versions.
 """
 
 
@@ -122,7 +122,7 @@ class ConditionRows:
         return found
 
     def _is_atom_true(self, atom: expr.Expr) -> Array:
-        """Return the rows in which an atom is true; an atom over something inactive is false."""
+        """Return a boolean array: True for the rows in which an atom is true; with something inactive, it is false."""
         addresses = expr.references(atom)
         found = np.zeros(self._count, bool)
         rows = np.flatnonzero(self._all_true(self._active[address] for address in addresses))

@@ -36,7 +36,7 @@ class Region(Protocol):
 
 
 def make_region(tied: ComparedCells) -> Region:
-    """Return the region of tied cells, with the best method for its draws."""
+    """Return the region of connected cells, an object of the class with the best method for draws."""
     simplex = SimplexRegion.find_in_cells(tied)
     if simplex is not None:
         return simplex
@@ -52,7 +52,7 @@ class SimplexRegion:
     is_approximate = False
 
     def __init__(self, widths: Array) -> None:
-        """Take the largest share of each range: its share if all others have their least values."""
+        """Store `widths`: the largest share of each range, which it has if all others have their least values."""
         self._widths = widths
         self.mass = float(np.prod(widths / np.arange(1, len(widths) + 1)))
 
@@ -74,7 +74,7 @@ class SimplexRegion:
         return cls(np.minimum(widths, 1)) if (widths <= 1 + 1e-12).all() else None
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
-        """Return shares with the uniform distribution on the simplex, the flat Dirichlet distribution."""
+        """Return shares with the uniform distribution on the simplex (flat Dirichlet), and True for each of them."""
         spacings = rng.standard_exponential((count, len(self._widths) + 1))
         return np.minimum(spacings[:, :-1] / spacings.sum(axis=1, keepdims=True) * self._widths, 1), np.ones(
             count, bool
@@ -129,7 +129,10 @@ class BoxRegion:
         return self.tied.numbers_from_shares(lower), self.tied.numbers_from_shares(upper)
 
     def sensitivities(self, lower: Array, upper: Array) -> Array:
-        """Return by how much each share changes the inequalities within the boxes, relative to all shares."""
+        """Return by how much each share changes the inequalities within the boxes, relative to all; (boxes, shares).
+
+        The side with the greatest number is halved. A little of the width of a side is added, which decides ties.
+        """
         first, last = self.number_bounds(lower, upper)
         with np.errstate(all="ignore"):
             changes = np.abs(self.tied.inequalities.factors)[None] * (last - first)[:, None, :]
@@ -333,7 +336,10 @@ class SlabRegion(BoxRegion):
         return found
 
     def sensitivities(self, lower: Array, upper: Array) -> Array:
-        """Return by how much each share changes the bounds of the last range, plus a little of its own width."""
+        """Return by how much each share changes the bounds of the last range, relative to all; (boxes, shares).
+
+        A little of the width of a side is added, which decides ties.
+        """
         first, last = (ends[:, self._others] for ends in self.number_bounds(lower, upper))
         slopes = np.concatenate((self._upper_slopes, self._lower_slopes))
         with np.errstate(all="ignore"):
@@ -372,9 +378,9 @@ class SlabRegion(BoxRegion):
         return found
 
     def draw_points_in_boxes(self, lower: Array, upper: Array, boxes: Array, rng: Generator) -> tuple[Array, Array]:
-        """Draw one point per slab; return the points, and True for each one that is accepted.
+        """Return one point (shares) for each of the given slabs, and True for each one that is accepted.
 
-        Accept a point with a probability proportional to the length of the interval that the last range may take there.
+        The probability of acceptance is proportional to the length of the interval that the last range may take there.
         """
         others = lower + (upper - lower) * rng.random((len(boxes), self.box_dimension))
         numbers = self.tied.numbers_from_shares(self._with_last(others, 0.5))[:, self._others]

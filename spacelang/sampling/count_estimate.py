@@ -34,9 +34,9 @@ NORMAL_QUANTILE: Final = 1.959964  # Of the standard normal distribution at (1 +
 
 
 def estimate_count(structures: Structures) -> CountEstimate | None:
-    """Return an estimate of the number of configurations, by a fixed seed.
+    """Return an estimate of the number of configurations from random draws with a fixed seed.
 
-    None if the number is infinite, counted exactly, or if constraints connect too many variables even for this.
+    Return None if the number is 0, infinite or counted exactly, or if constraints connect too many variables.
     """
     infinite = any(node.domain.size is None for node in structures.space.hyperparameters)
     if infinite or structures.configuration_count is not None:
@@ -63,7 +63,7 @@ def estimate_count(structures: Structures) -> CountEstimate | None:
 
 
 def wilson_interval(kept: int, drawn: int) -> tuple[float, float]:
-    """Return the interval of a share by Wilson (1927), of the confidence `CONFIDENCE`."""
+    """Return the Wilson (1927) confidence interval, with the level `CONFIDENCE`, of the share `kept / drawn`."""
     square = NORMAL_QUANTILE**2
     middle = kept + square / 2
     width = NORMAL_QUANTILE * sqrt(kept * (drawn - kept) / drawn + square / 4)
@@ -108,7 +108,7 @@ class _UniformDraws:
 
 
 def _matters(solver: WeightedModelSolver, network: ConstraintNetwork) -> bool:
-    """Return True if a network has decisions or tests; its own count is then not known without elimination."""
+    """Return True if an estimate must draw from a network: it has decisions or tests, and no direct count."""
     has_decisions = len(network.cells) < len(network.members)
     return (has_decisions or not is_counted(network)) and solver.weights.network_weight(network) is None
 

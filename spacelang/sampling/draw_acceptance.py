@@ -59,7 +59,7 @@ def evaluate_comparison(atom: expr.Compare, rows: JointValues) -> Array:
 
 
 def evaluate_expression(expression: expr.Expr, rows: JointValues) -> Array:
-    """Return a boolean array of shape (count,): for each entry, whether any expression is true."""
+    """Return a boolean array of shape (count,): for each entry, whether an expression of any kind is true."""
     if isinstance(expression, expr.Compare) and _is_vectorizable(expression, rows.domains):
         return evaluate_comparison(expression, rows)
     truths = (expr.is_true(expression, _lookup_at_entry(rows, entry)) for entry in range(rows.count))

@@ -82,8 +82,8 @@ class JointSampler:
     A state of the network says which cell each hyperparameter is in, and which comparisons between ranges are true.
     Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says. The same
     test is made with expressions that the solver cannot decide, if there are any (`tests_draws`). Both truths of a
-    comparison have the same weight, so the accepted values have exactly the conditional distribution.
-    If fewer than one draw in five would be accepted, values are drawn from regions of the cells (see `regions.py`).
+    comparison have the same weight, so the accepted values have exactly the conditional distribution. If fewer than one
+    draw in five would be accepted, values are drawn from regions of the cells (see `constrained_regions.py`).
     """
 
     def __init__(
@@ -219,7 +219,10 @@ class JointRegions:
     def draw(
         self, states: Mapping[str, Array], codes: Mapping[str, ValueCodes], count: int, rng: Generator
     ) -> tuple[dict[str, ValueCodes], Array]:
-        """Return the codes with new values, drawn from the regions, and True for accepted rows."""
+        """Return the codes with new values, drawn from the regions of the states, and True for accepted rows.
+
+        Rows whose states have no region keep their values and are accepted.
+        """
         found, accepted = dict(codes), np.ones(count, bool)
         for group in self._groups:
             for (region, tied), rows in group.rows(states):

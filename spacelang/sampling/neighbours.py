@@ -367,6 +367,7 @@ class _ResidualComponent:
         self._active_cache: dict[tuple[int, ...], tuple[Hyperparameter, ...] | None] = {}
 
     def split_values(self, configuration: Configuration) -> "_KnownValues":
+        """Return the values of the hyperparameters of this component by address, and all other values by key."""
         values = configuration.view
         known = {a: values[each.key] for a, each in self._nodes.items() if each.key in values}
         return known, configuration.without(self._keys)
@@ -374,7 +375,11 @@ class _ResidualComponent:
     def exchange(
         self, node: Hyperparameter, others: Sequence[Value], known: "_KnownValues"
     ) -> Iterator[dict[str, Value]]:
-        """Yield the values of each valid configuration in which one of these hyperparameters takes another value."""
+        """Yield the values of each valid configuration in which `node` has one of the values `others`.
+
+        `known` is the result of `split_values`. What becomes active takes its default, and what becomes inactive is
+        left out.
+        """
         mine, rest = {**known[0]}, known[1]
         for value in others:
             mine[node.address] = value

@@ -32,12 +32,18 @@ LARGEST: Final = sys.float_info.max
 
 
 def prior_of(hyperparameter: Hyperparameter, *, advised: bool) -> Prior | None:
-    """Return the prior by which draws are guided, or None if they are uniform or log-uniform."""
+    """Return the prior by which a hyperparameter is drawn.
+
+    Return None, for uniform or log-uniform draws, if draws are not `advised` or the prior is uniform.
+    """
     return hyperparameter.prior if advised and hyperparameter.prior != Uniform() else None
 
 
 def prior_of_address(space: Space, address: str) -> Prior | None:
-    """Return the prior that guides random draws of a variable; decisions and most hyperparameters have none."""
+    """Return the prior by which the variable at an address is drawn.
+
+    Return None for a decision, without a prior or with a uniform one, and if the draws of the space ignore priors.
+    """
     node = space.variables[address].node
     return prior_of(node, advised=not space.plain_draws) if isinstance(node, Hyperparameter) else None
 
@@ -99,7 +105,10 @@ def _share_of_part(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> floa
 
 
 def _weights_of_values(values: Categorical, prior: Prior) -> Array:
-    """Return the probabilities of the values of a set, shape (n,): only numbers are moved, by their density."""
+    """Return the probabilities of the values of a set, shape (n,).
+
+    Values that are not numbers have 1/n each; the numbers share the rest in proportion to their density.
+    """
     weights = np.ones(values.size)
     mine = [place for place, value in enumerate(values.values) if is_number(value)]
     if mine:

@@ -17,7 +17,7 @@ from spacelang.solver.summed_ranges import SummedRange, SummedRanges
 
 
 class RangeForestSampler:
-    """A sampler of the values of related ranges by their law of draws, given the relations.
+    """A sampler of the values of ranges from their own distributions, given that their relations hold.
 
     The weight of a value is multiplied by the sums over the ranges that depend on it.
     """
@@ -72,7 +72,7 @@ TILT_STEPS = 60  # The number of halvings in the search for the best tilt
 
 
 class SummedRangeSampler:
-    """A sampler of the values of ranges with a limited sum by their law of draws, given the limits.
+    """A sampler of the values of ranges from their own distributions, given the limits of their sum.
 
     The table of a range has the weight of each total of this range and those before it. All weights are sums of
     positive numbers, so nothing cancels. Weights are multiplied by `exp(tilt * total)` (exponential tilting). This

@@ -1,4 +1,4 @@
-"""Random sampling of configurations by the plain law or the advised law, structures first and without rejection.
+"""Random sampling of configurations, with or without declared weights and priors, structures first.
 
 A structure is a choice of one alternative for every reached decision. Configurations are drawn in columns, many at
 once: first the branches of one decision for all rows that reach it, then the values of one hyperparameter for all rows
@@ -53,10 +53,11 @@ DrawnPieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 class Sampler:
     """A sampler of the configurations of one space; everything that does not depend on the draw is computed once.
 
-    By default draws follow the plain law: structures are uniform over all admissible ones; values are uniform or
-    log-uniform over their domains, given the constraints. With `advised`, they follow the advised law: a structure has
-    a probability in proportion to the product of the weights of its alternatives (`@weight`), and values follow their
-    priors (`@prior`), given the constraints. Without weights and priors both laws draw the same.
+    By default draws have the distribution that grammars/REFERENCE.md calls the plain law: structures are uniform over
+    all admissible ones; values are uniform or log-uniform over their domains, given the constraints. With `advised`,
+    they have that of the advised law: a structure has a probability in proportion to the product of the weights of its
+    alternatives (`@weight`), and values follow their priors (`@prior`), given the constraints. Without weights and
+    priors both are the same.
 
     This is exact without rejection if constraints compare hyperparameters with constants or finite hyperparameters with
     each other. Comparisons between ranges use rejection sampling, and so do expressions that the solver cannot decide.
@@ -123,22 +124,22 @@ class Sampler:
                     )
 
     def _situations(self, count: int) -> Iterator[tuple[HyperparameterComponent, tuple[int, ...]]]:
-        """Yield each component that is not free with its situations in `count` random structures."""
+        """Yield each component with a condition or constraint, and its situations in `count` random structures."""
         rng, decisions = np.random.default_rng(0), _BranchColumns(count)
         for context, rows in list(self._draw_decisions(decisions, rng, {})):
             for component in self._conditioning.by_context.get(context, ()):
-                for situation, _ in () if component.is_free else decisions.group_by_situation(component, rows):
+                for situation, _ in () if component.is_unconstrained else decisions.group_by_situation(component, rows):
                     yield component, situation
 
     def structure(self, rng: Generator) -> dict[str, str]:
-        """Return one admissible structure, drawn by the law of the sampler: the branch names by decision address."""
+        """Return one random admissible structure: the branch names by decision address."""
         decisions = _BranchColumns(1)
         for _ in self._draw_decisions(decisions, rng, {}):
             pass
         return decisions.structure(self.space)
 
     def structure_columns(self, count: int, rng: Generator) -> dict[str, Array]:
-        """Return `count` admissible structures as columns, each drawn by the law of the sampler.
+        """Return `count` random admissible structures as columns.
 
         The result maps the addresses of decisions to arrays of branch indices, with -1 where a decision is not reached.
         Decisions that no row reaches may be missing.
@@ -160,7 +161,7 @@ class Sampler:
     def batch(self, count: int, rng: Generator, taken: Structure | None = None) -> ConfigurationBatch:
         """Return a batch of `count` random configurations.
 
-        If `taken` is given, the structures are drawn by the same law from the admissible ones that take these branches.
+        If `taken` is given, the structures are drawn from the admissible ones that take these branches.
         If it is a complete structure, all rows have that structure. At least one admissible structure must take the
         branches. If one of the decisions is nested, the branches that lead to it must be given too.
         """
@@ -215,7 +216,7 @@ class Sampler:
         rng: Generator,
         pieces: DrawnPieces,
     ) -> None:
-        if component.is_free:
+        if component.is_unconstrained:
             address = component.members[0].address
             pieces.setdefault(address, []).append((rows, self._value_samplers[address].draw(len(rows), rng)))
             return
@@ -237,7 +238,7 @@ class Sampler:
         free: dict[str, ValueSampler] = {}
         tied: list[JointSampler] = []
         for network in model.by_context.get((), ()):
-            if network.has_only_free_hyperparameters:
+            if network.has_only_unconstrained_hyperparameters:
                 free |= {address: self._value_samplers[address] for address in network.cells}
             elif network.cells:
                 tied.append(JointSampler(model, network, component.constraints, advised=self.advised))

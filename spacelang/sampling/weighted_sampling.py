@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from spacelang.sampling.independent_sampling import WORD_LIMIT, random_integer_below
 from spacelang.sampling.value_codes import Array, smallest_integer_dtype
-from spacelang.solver.bucket_elimination import Bucket, Elimination, State
+from spacelang.solver.bucket_elimination import EliminatedVariable, Elimination, State
 
 
 class WeightedSampler:
@@ -68,7 +68,9 @@ class JointWeightedSampler:
 
     def __init__(self, elimination: Elimination, left_out: frozenset[str] = frozenset()) -> None:
         self._tables = [
-            _ConditionalSampler(bucket) for bucket in reversed(elimination.buckets) if bucket.variable not in left_out
+            _ConditionalSampler(bucket)
+            for bucket in reversed(elimination.eliminated)
+            if bucket.variable not in left_out
         ]
 
     def draw(self, count: int, rng: Generator) -> dict[str, Array]:
@@ -82,7 +84,7 @@ class JointWeightedSampler:
 class _ConditionalSampler:
     """The weighted samplers of one variable, one for each joint state of the variables that it depends on."""
 
-    def __init__(self, bucket: Bucket) -> None:
+    def __init__(self, bucket: EliminatedVariable) -> None:
         self.variable = bucket.variable
         self._separator = bucket.separator
         self._sizes = [max(joint[place] for joint in bucket.weights) + 2 for place in range(len(bucket.separator))]

@@ -75,7 +75,10 @@ class Factor:
     table: Table
 
     def restrict(self, left: Mapping[str, Collection[State]]) -> "Factor":
-        """Return the factor for some states of variables; those with a single state leave the scope."""
+        """Return the factor with only those rows whose states are in `left`, which maps variables to states.
+
+        Variables of which `left` has a single state leave the scope; variables missing in `left` are not restricted.
+        """
         known = [(place, left[name]) for place, name in enumerate(self.scope) if name in left]
         if not known:
             return self
@@ -110,7 +113,11 @@ class FactorGraph:
         return FactorGraph(states, tuple([factor.restrict(left) for factor in self.factors]))
 
     def project_out(self, names: Collection[str]) -> "FactorGraph":
-        """Return the graph of all but `names`, whose states must only exist. Raise TooManyJointStatesError."""
+        """Return the graph without the variables in `names`. Raise TooManyJointStatesError.
+
+        A joint state of the other variables is allowed if at least one joint state of the removed ones is allowed with
+        it.
+        """
         return _eliminate_variables(self, names, EXISTS)[0]
 
     def connected_part(self, name: str) -> "FactorGraph":
@@ -124,8 +131,8 @@ class FactorGraph:
 
 
 @frozen
-class Bucket:
-    """An eliminated variable with its weights by state, for each joint state of the variables in `separator`."""
+class EliminatedVariable:
+    """An eliminated variable, with its weights by state for each joint state of the variables in `separator`."""
 
     variable: str
     separator: tuple[str, ...]
@@ -134,10 +141,10 @@ class Bucket:
 
 @frozen
 class Elimination:
-    """The result of an elimination: the total weight, and the buckets in the order of elimination."""
+    """The result of an elimination: the total weight, and the variables in the order of elimination."""
 
     total: float
-    buckets: tuple[Bucket, ...]
+    eliminated: tuple[EliminatedVariable, ...]
 
 
 Phase: TypeAlias = tuple[Collection[str], Semiring]
@@ -147,13 +154,13 @@ def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> 
     """Sum the weights of all joint states by eliminating one variable after another.
 
     The variables of each turn are eliminated before those of the next one, each turn with its own semiring. The
-    remaining variables are eliminated last, with `SUM`. The buckets can be read backwards to determine the variables
+    remaining variables are eliminated last, with `SUM`. `eliminated` can be read backwards to determine the variables
     one by one, beginning with those of the last turn. Every state of a variable without a factor weighs 1.
 
     With `keep_trivial`, factors in which every state weighs 1 are retained; `supported_states` needs them. Raise
     TooManyJointStatesError if a joint table becomes too large.
     """
-    buckets: list[Bucket] = []
+    buckets: list[EliminatedVariable] = []
     for names, semiring in (*turns, (graph.states, SUM)):
         if names and graph.states:
             graph, gone = _eliminate_variables(graph, names, semiring, keep_trivial=keep_trivial)
@@ -163,8 +170,8 @@ def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> 
 
 def _eliminate_variables(
     graph: FactorGraph, names: Collection[str], semiring: Semiring, *, keep_trivial: bool = False
-) -> tuple[FactorGraph, list[Bucket]]:
-    """Return the graph without the variables in `names`, and the buckets of these variables."""
+) -> tuple[FactorGraph, list[EliminatedVariable]]:
+    """Return the graph without the variables in `names`, and these variables in the order of elimination."""
     states, alive = graph.states, dict(enumerate(graph.factors))
     touching: dict[str, dict[int, None]] = {name: {} for name in states}
     for number, factor in alive.items():
@@ -174,7 +181,7 @@ def _eliminate_variables(
     costs = {name: _cost([alive[number].scope for number in touching[name]], states) for name in waiting}
     queue = [(cost, name) for name, cost in costs.items()]
     heapify(queue)
-    buckets: list[Bucket] = []
+    buckets: list[EliminatedVariable] = []
     while queue:
         cost, variable = heappop(queue)  # equal costs are ordered by name, for determinism
         if costs.get(variable) != cost:
@@ -208,8 +215,8 @@ def _cost(scopes: Sequence[Sequence[str]], states: Mapping[str, Sequence[State]]
     return prod(len(states[name]) for name in {name for scope in scopes for name in scope})
 
 
-def _join(variable: str, states: Sequence[State], factors: Sequence[Factor]) -> Bucket:
-    """Return the bucket of a variable: the product of all its factors, joined one after the other."""
+def _join(variable: str, states: Sequence[State], factors: Sequence[Factor]) -> EliminatedVariable:
+    """Return a variable as eliminated: its weights in the product of all its factors, joined one after the other."""
     scope: tuple[str, ...] = (variable,)
     joint: Table = {(state,): 1 for state in states}
     for factor in sorted(factors, key=lambda factor: len(factor.table)):
@@ -219,7 +226,7 @@ def _join(variable: str, states: Sequence[State], factors: Sequence[Factor]) -> 
     weights: dict[tuple[State, ...], dict[State, float]] = {}
     for states_of, weight in joint.items():
         weights.setdefault(tuple(states_of[place] for place in order), {})[states_of[0]] = weight
-    return Bucket(variable, separator, weights)
+    return EliminatedVariable(variable, separator, weights)
 
 
 def _join_factor(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[tuple[str, ...], Table]:
@@ -245,9 +252,13 @@ def _join_factor(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[
 def draw_states(
     elimination: Elimination, choose: Callable[[Sequence[float]], int], existential: frozenset[str] = frozenset()
 ) -> dict[str, State]:
-    """Return a joint state without the `existential` variables, which come first; `choose` maps weights to an index."""
+    """Return a joint state of the variables that are not `existential`, given the result of an elimination.
+
+    The existential variables must have been eliminated first. `choose` receives the weights of the possible states of a
+    variable and returns the index of one of them.
+    """
     assignment: dict[str, State] = {}
-    for bucket in reversed(elimination.buckets):
+    for bucket in reversed(elimination.eliminated):
         if bucket.variable in existential:
             break  # existential variables were eliminated first, so only they remain
         weights = bucket.weights[tuple([assignment[name] for name in bucket.separator])]
@@ -257,15 +268,18 @@ def draw_states(
 
 
 def supported_states(elimination: Elimination) -> dict[str, frozenset[State]]:
-    """Return the states of each variable with positive weight (an elimination with `keep_trivial`)."""
+    """Return the states of each variable that occur in a joint state of positive weight.
+
+    The elimination must have been made with `keep_trivial`.
+    """
     if not elimination.total:
-        return {bucket.variable: frozenset() for bucket in elimination.buckets}
-    order = {bucket.variable: place for place, bucket in enumerate(elimination.buckets)}
+        return {bucket.variable: frozenset() for bucket in elimination.eliminated}
+    order = {bucket.variable: place for place, bucket in enumerate(elimination.eliminated)}
     alive: dict[str, tuple[tuple[str, ...], set[tuple[State, ...]]]] = {}
-    for bucket in reversed(elimination.buckets):
+    for bucket in reversed(elimination.eliminated):
         rests = set(bucket.weights)
         if bucket.separator:
-            # The message of a bucket went to the first variable of its separator to be eliminated, whose scope
+            # The sums over a variable went to the first variable of its separator to be eliminated, whose scope
             # includes the whole separator.
             scope, entries = alive[min(bucket.separator, key=order.__getitem__)]
             places = [scope.index(name) for name in bucket.separator]

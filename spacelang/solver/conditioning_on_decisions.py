@@ -55,7 +55,7 @@ class HyperparameterComponent:
     decisions: tuple[RelevantDecision, ...]
 
     @cached_property
-    def is_free(self) -> bool:
+    def is_unconstrained(self) -> bool:
         """True if the component has no constraint and no condition; it then has a single hyperparameter."""
         return not self.constraints and all(member.condition is None for member in self.members)
 
@@ -91,11 +91,14 @@ class ComponentConditioner:
         self._cached_model = lru_cache(maxsize=8192)(self._make_model)
 
     def dependent_components(self, structure: Structure) -> Iterator[HyperparameterComponent]:
-        """Yield the components (connected hyperparameters) that depend on decisions outside of their context."""
+        """Yield the components that a structure reaches and that depend on decisions outside of their context."""
         return (component for component in self._dependent if is_context_reached(component.context, structure))
 
     def dependencies_on(self, address: str) -> Sequence["DecisionDependency"]:
-        """Return the dependencies on a decision of all components that depend on decisions outside of their context."""
+        """Return the components to which a decision matters or that lie below one of its branches.
+
+        Only components that depend on decisions outside of their context are among them.
+        """
         return self._dependencies.get(address, ())
 
     @cached_property
@@ -110,11 +113,14 @@ class ComponentConditioner:
         return found
 
     def relevant_branch_classes(self, component: HyperparameterComponent, structure: Structure) -> tuple[int, ...]:
-        """Return the class of the branch that a structure takes, for each decision that matters to the component."""
+        """Return the situation of a component: the class of the taken branch of each decision that matters to it."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
     def representative_branches(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> Structure:
-        """Return a branch of each decision that matters to a component; those that are not reached are missing."""
+        """Return an example of a branch for each decision that matters to a component, given the classes of branches.
+
+        `situation` is the result of `relevant_branch_classes`. Decisions that are not reached are missing.
+        """
         asked = zip(component.decisions, situation, strict=True)
         return {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
 

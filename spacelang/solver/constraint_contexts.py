@@ -22,7 +22,7 @@ def common_context(contexts: Iterable[Context]) -> Context:
 def context_of_constraint(
     variables: Mapping[str, Variable], constraint: Constraint, named_decisions: Sequence[str]
 ) -> Context:
-    """Return the context outside of which a constraint always holds; empty if there is none, or if it names values.
+    """Return the context outside of which a constraint always holds; empty if it has none or names values.
 
     `named_decisions` are the decisions that the constraint names. The constraint `A is not taken or …` of the body of
     an operator `A` restricts nothing outside of `A`.

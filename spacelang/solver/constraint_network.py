@@ -92,7 +92,7 @@ class ConstraintNetwork(FactorGraph):
         return replace(self, factors=(*self.factors, Factor((), {})))
 
     @property
-    def has_only_free_hyperparameters(self) -> bool:
+    def has_only_unconstrained_hyperparameters(self) -> bool:
         """True if the network has only hyperparameters and no factor limits them, so that values always exist."""
         return not self.factors and len(self.cells) == len(self.members)
 
@@ -122,7 +122,10 @@ class ConstraintNetwork(FactorGraph):
 
     @cached_property
     def decision_graph(self) -> FactorGraph:
-        """The graph of the decisions for which hyperparameters have values. Raise TooManyConnectedVariablesError."""
+        """The factor graph of the decisions alone. Raise TooManyConnectedVariablesError.
+
+        It allows the combinations of branches for which the hyperparameters can have values.
+        """
         with self.attribute_errors_to_constraints():
             return self.project_out(self.existential_variables)
 
@@ -138,9 +141,10 @@ class ConstraintNetwork(FactorGraph):
     def required_comparisons(
         self, states: Mapping[str, State]
     ) -> tuple[dict[str, SimpleDomain], list[tuple[InequalitySystem, ...]]]:
-        """Return the cells of numbers compared as ranges, and the inequalities that the states need.
+        """Return the cells of the numbers that `ranges` compare, by address, and what their truths in `states` require.
 
-        Comparisons without a state are left out.
+        The requirement of each comparison is a tuple of systems of inequalities, one of which must hold. Comparisons
+        without a state in `states` are left out.
         """
         mine = {name: atom for name, atom in self.ranges.items() if name in states}
         over = {address for atom in mine.values() for address in references(atom)}

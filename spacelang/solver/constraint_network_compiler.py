@@ -104,7 +104,7 @@ class ConstraintNetworkCompiler:
         return plain if possible else plain.without_joint_states()
 
     def _inside_context(self, constraint: Constraint) -> Constraint:
-        """Return a constraint whose decisions in the context of the network are known."""
+        """Return a constraint simplified by the branches that the context of the network takes."""
         known = {owner: branch for owner, branch in self.tied.context if owner not in self.members}
         if known.keys().isdisjoint(expr.mentioned_addresses(constraint.expression)):
             return constraint
@@ -112,9 +112,9 @@ class ConstraintNetworkCompiler:
         return replace(constraint, expression=left)
 
     def _is_decided_by_cells(self, atom: expr.Expr) -> bool:
-        """Return True if the truth of an atom depends on one hyperparameter, whose domain can be cut at its changes."""
+        """Return True if an atom depends on one hyperparameter whose domain can be split where its truth changes."""
         first, *_ = expr.references(atom)
-        return not domain_cells.is_multivariate(atom) and domain_cells.can_be_cut(
+        return not domain_cells.is_multivariate(atom) and domain_cells.can_be_split(
             self.members[first].hyperparameter.domain, atom
         )
 
@@ -169,7 +169,7 @@ class ConstraintNetworkCompiler:
                 found = (
                     domain_cells.singleton_cells(node.domain)
                     if address in whole
-                    else domain_cells.cut_at_atoms(node.domain, mine, by_value=is_compared)
+                    else domain_cells.split_at_atoms(node.domain, mine, by_value=is_compared)
                 )
                 self.cells[address], count = found, len(found)
                 unreached = unreached or node.condition is not None

@@ -55,7 +55,10 @@ class DiscrepancyWeights(SolverWeights):
         self.polynomials = polynomials
 
     def branch_weight(self, choice: Choice, place: int) -> float:
-        """Return 1 for the branch of the reference (or default), and the weight x for any other."""
+        """Return 1 for the branch of the reference, and the weight x for any other.
+
+        If the reference does not reach the decision, its default branch weighs 1.
+        """
         return self.polynomials.pack_monomial(_is_changed(choice, place, self.reference))
 
 
@@ -82,7 +85,10 @@ class ChangeCostWeights(SolverWeights):
         self.costs = costs or {}
 
     def branch_weight(self, choice: Choice, place: int) -> float:
-        """Return 1 for the branch of the reference (or default), and 2^cost for any other."""
+        """Return 1 for the branch of the reference, and 2^cost for any other.
+
+        If the reference does not reach the decision, its default branch weighs 1.
+        """
         return 1 << self.costs.get(choice.address, 1) * _is_changed(choice, place, self.reference)
 
 
@@ -249,7 +255,10 @@ class Structures:
 
     @cached_property
     def _tables_by_decision(self) -> dict[str, list["_ConstraintTable"]]:
-        """The constraint tables that each decision takes part in; none of them belongs to a context below it."""
+        """The constraint tables that each decision takes part in, by its address.
+
+        Each table is in the context of the decision or in one above it.
+        """
         hurdles = (each for several in self._tables_by_context.values() for each in several)
         return group_by_key((choice.address, hurdle) for hurdle in hurdles for choice in hurdle.choices)
 
@@ -270,7 +279,7 @@ class Structures:
         """The constraint tables of each context; tables that exclude nothing are omitted."""
         found: dict[Context, list[_ConstraintTable]] = {}
         for context, networks in self.model.by_context.items():
-            for network in (each for each in networks if not each.has_only_free_hyperparameters):
+            for network in (each for each in networks if not each.has_only_unconstrained_hyperparameters):
                 factors = self.existence_solver.weighted_decision_graph(network).factors
                 for factor in _merge_factors(
                     [factor for factor in factors if _excludes_any_state(factor, network.states)]

@@ -101,7 +101,7 @@ class DefaultCompleter:
         return values
 
     def independent_values(self, context: Context) -> Mapping[str, Value]:
-        """Return the values below a context, by key, that depend only on the decisions leading there."""
+        """Return the values of hyperparameters directly below a context, by key, that no other decision can change."""
         return self._cached_independent(context)
 
     def component_values(self, component: HyperparameterComponent, structure: Structure) -> Mapping[str, Value]:
@@ -266,7 +266,7 @@ def _changes_of(
 
 
 def _by_distance(values: Sequence[Value], default: Value) -> list[Value]:
-    """Return the values: first the numbers, by their distance from the default, unless the default is no number."""
+    """Return the values sorted by their distance from the default, numbers first; unchanged if it is no number."""
     if isinstance(default, bool) or not isinstance(default, int | float):
         return [*values]
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]

@@ -1,4 +1,4 @@
-"""Cells: the parts into which a domain is cut where an atom of a constraint may change its truth.
+"""Cells: the parts into which a domain is split where an atom of a constraint may change its truth.
 
 A cell is itself a domain. All its values agree on every atom that uses only this hyperparameter, so one value
 represents all of them. A range of a million integers needs only about as many cells as the constants it is compared
@@ -26,8 +26,11 @@ MAX_ENUMERATED = 10_000
 """The maximum size of a domain that is enumerated because an atom relates several hyperparameters."""
 
 
-def cut_into_cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[SimpleDomain, ...]:
-    """Return disjoint cells that make up a domain, cut at `cuts`; set values with the same `signature` share one."""
+def split_into_cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[SimpleDomain, ...]:
+    """Split a domain into disjoint cells that make it up: ranges at the numbers `cuts`, sets by the signature.
+
+    Values of a set with the same `signature` share a cell.
+    """
     return tuple(cell for part in parts(domain) for cell in _cells_of(part, sorted(set(cuts)), signature))
 
 
@@ -37,7 +40,11 @@ def singleton_cells(domain: Domain) -> tuple[SimpleDomain, ...]:
 
 
 def probability_of_cell(cell: SimpleDomain, domain: Domain) -> float:
-    """Return the probability of a cell of `domain`: all parts are equal, log-uniform or uniform. Raise ValueError."""
+    """Return the probability of a cell of `domain` under the default distribution.
+
+    Each part of a union is equally likely; a range is log-uniform under `log`, and otherwise uniform. Raise ValueError
+    if the cell does not lie in the domain.
+    """
     for part in parts(domain):
         share = _share_of_length(cell, part) if part.size is None else _share_of_members(cell, part)
         if share is not None:
@@ -209,13 +216,13 @@ def _points_around_roots(level: Fraction, exponent: int) -> tuple[Rational, ...]
     return () if level < 0 else (*points, *(-point for point in points))
 
 
-def can_be_cut(domain: Domain, atom: expr.Expr) -> bool:
-    """Return True if the cut points of an atom over one hyperparameter are known, or its domain is small."""
+def can_be_split(domain: Domain, atom: expr.Expr) -> bool:
+    """Return True if an atom over one hyperparameter can split its domain: its cut points are known, or it is small."""
     return cut_points_of(atom) is not None or (domain.size is not None and domain.size <= MAX_ENUMERATED)
 
 
-def cut_at_atoms(domain: Domain, atoms: Sequence[expr.Expr], *, by_value: bool = False) -> tuple[SimpleDomain, ...]:
-    """Return the cells into which atoms cut a domain; with `by_value`, each categorical value is a cell."""
+def split_at_atoms(domain: Domain, atoms: Sequence[expr.Expr], *, by_value: bool = False) -> tuple[SimpleDomain, ...]:
+    """Split a domain into cells in which no atom changes its truth; with `by_value`, each value of a set is a cell."""
     if not atoms and not by_value:
         return parts(domain)
     cuts = [cut_points_of(atom) for atom in atoms]
@@ -225,7 +232,7 @@ def cut_at_atoms(domain: Domain, atoms: Sequence[expr.Expr], *, by_value: bool =
     def signature(value: Value) -> tuple[object, ...]:
         return (*(expr.is_true(atom, lambda _: value) for atom in atoms), identity_key(value) if by_value else None)
 
-    return cut_into_cells(domain, [place for places in cuts for place in places or ()], signature)
+    return split_into_cells(domain, [place for places in cuts for place in places or ()], signature)
 
 
 def _cut_point(value: Value) -> tuple[Rational, ...]:
@@ -234,7 +241,7 @@ def _cut_point(value: Value) -> tuple[Rational, ...]:
 
 
 def join_cells(domain: Domain, pieces: Sequence[SimpleDomain]) -> Domain:
-    """Return one domain, with the order, scale and steps of `domain`, of some of its cells (see `cut_into_cells`)."""
+    """Return the union of some cells of `domain` as one domain, with the order, scale and steps of `domain`."""
     found = [
         part
         for whole in parts(domain)

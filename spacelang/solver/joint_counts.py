@@ -159,7 +159,7 @@ def _count_connected(grids: Mapping[str, Grid], rows: list[Inequality], steps: _
 
 
 def _row(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
-    """Return an inequality of the indices of values, in whole numbers."""
+    """Return an inequality of values as one of the indices of these values in their grids, with integer factors."""
     constant = row.constant + sum(factor * to_fraction(grids[name].lower) for name, factor in row.factors.items())
     factors = {name: factor * to_fraction(grids[name].step) for name, factor in row.factors.items()}
     return normalize_inequality(Inequality(factors, constant, row.strict), frozenset(grids))

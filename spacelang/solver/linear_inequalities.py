@@ -178,7 +178,10 @@ InequalitySystem = tuple[Inequality, ...]  # A system of inequalities that must 
 
 
 def inequalities_for(relation: ComparisonSign, form: LinearSum, truth: bool) -> tuple[InequalitySystem, ...]:
-    """Return the alternative systems, two for an inequality of values, that give a relation its truth."""
+    """Return systems of inequalities, one of which must hold so that `form RELATION 0` has the truth `truth`.
+
+    There are two of them if the form must differ from 0, otherwise one.
+    """
     if not truth:
         relation = NEGATED_SIGNS[relation]
     opposite = _scale(form, Fraction(-1))
@@ -198,14 +201,20 @@ def _row(form: LinearSum, *, strict: bool) -> Inequality:
 
 
 def is_feasible_system(cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]) -> bool:
-    """Return True if values in the (numeric) cells satisfy one alternative per entry. Raise SearchTooLongError."""
+    """Return True if values in the cells satisfy, for each entry of `alternatives`, one of its systems.
+
+    The cells must contain numbers only. Raise SearchTooLongError.
+    """
     return find_feasible_values(cells, alternatives) is not None
 
 
 def find_feasible_values(
     cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]
 ) -> dict[str, Value] | None:
-    """Return values, rather inside cells, that satisfy one alternative per entry; or None. Raise SearchTooLongError."""
+    """Return values in the cells that satisfy, for each entry of `alternatives`, one of its systems; None if none do.
+
+    Values inside of a cell are preferred to its ends. Raise SearchTooLongError.
+    """
     variables = {name: _Variable.from_cell(cell) for name, cell in cells.items()}
     bounds = [row for name, variable in variables.items() for row in variable.bounds(name)]
     integers = frozenset(name for name, variable in variables.items() if variable.grid)
@@ -278,7 +287,10 @@ class SearchTooLongError(Exception):
 
 
 def solve_inequalities(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
-    """Return a solution, whole for `integers` (bounded by rows), or None. Raise SearchTooLongError."""
+    """Return values that satisfy all rows, whole numbers for the variables in `integers`; None if there are none.
+
+    The rows must bound every variable from below and from above. Raise SearchTooLongError.
+    """
     waiting = [list(rows)]
     for _ in range(MAX_BRANCHINGS):
         if not waiting:
@@ -320,7 +332,10 @@ def _cost(name: str, rows: Sequence[Inequality]) -> tuple[int, str]:
 
 
 def eliminate_variable(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
-    """Return the rows without the variable `name`: each of its lower ends is at most each of its upper ends."""
+    """Return inequalities that hold for the other variables exactly if some value of the variable satisfies all rows.
+
+    All rows must contain the variable. Each of its lower bounds is combined with each of its upper bounds.
+    """
     lower = [row for row in rows if row.factors[name] < 0]
     upper = [row for row in rows if row.factors[name] > 0]
     return [_combined_row(low, high, name) for low in lower for high in upper]

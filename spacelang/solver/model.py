@@ -49,7 +49,7 @@ from spacelang.solver.joint_counts import JointCounts
 def compile_networks(
     variables: Mapping[str, Variable], constraints: Sequence[Constraint], known: Iterable[ConstraintNetwork] = ()
 ) -> Iterator[ConstraintNetwork]:
-    """Return the networks by their first members. Raise TooManyConnectedVariablesError.
+    """Yield the networks in the order of their first members. Raise TooManyConnectedVariablesError.
 
     What the solver cannot decide is left to the draws, which are tested with it (`ConstraintNetwork.tested`). Networks
     of the same variables and constraints are taken from the `known` ones.
@@ -87,8 +87,11 @@ def _compile_network(tied: VariableGroup) -> ConstraintNetwork:
 
 
 def _can_eliminate(graph: FactorGraph, names: Collection[str]) -> bool:
-    """Return True if the variables in `names` can be eliminated; they are only if a bound of the size exceeds it."""
-    if _largest_bucket(graph, names) <= MAX_TABLE_SIZE:
+    """Return True if the variables in `names` can be eliminated without too large tables.
+
+    The elimination is tried only if an upper bound of the table sizes exceeds the limit.
+    """
+    if _largest_table_size(graph, names) <= MAX_TABLE_SIZE:
         return True
     try:
         graph.project_out(names)
@@ -97,8 +100,8 @@ def _can_eliminate(graph: FactorGraph, names: Collection[str]) -> bool:
     return True
 
 
-def _largest_bucket(graph: FactorGraph, names: Collection[str]) -> int:
-    """Return an upper bound of the joint states of a bucket, if the variables in `names` are eliminated cheapest first.
+def _largest_table_size(graph: FactorGraph, names: Collection[str]) -> int:
+    """Return an upper bound of the joint states in a table if the variables in `names` are eliminated cheapest first.
 
     The bound ignores which joint states the factors exclude.
     """
@@ -161,7 +164,7 @@ class SolverWeights:
 
 
 class DeclaredAlternativeWeights(SolverWeights):
-    """Weights of structures for the advised law: the product of the weights of their alternatives."""
+    """Weights of structures as the space declares them by `@weight`: the product of those of their alternatives."""
 
     def __init__(
         self, factors: Mapping[tuple[str, int], Fraction] | None = None, *, with_annotations: bool = True
@@ -180,7 +183,7 @@ class DeclaredAlternativeWeights(SolverWeights):
         factors = dict(self._factors)
         for address in chains:
             solved = solver.solve(solver.model.network_by_address[address], last=address)
-            (sums,) = next(bucket.weights for bucket in solved.buckets if bucket.variable == address).values()
+            (sums,) = next(bucket.weights for bucket in solved.eliminated if bucket.variable == address).values()
             reached = {state: Fraction(weight) for state, weight in sums.items() if state != UNREACHED and weight}
             total = sum(reached.values())
             factors |= {(address, state): total / (len(reached) * weight) for state, weight in reached.items()}
@@ -224,7 +227,7 @@ class SolverModel:
 
     @cached_property
     def network_by_address(self) -> dict[str, ConstraintNetwork]:
-        """The network of each decision, by the address of the decision."""
+        """The network of each decision, and of each hyperparameter in a network with decisions, by address."""
         deciding = (network for networks in self.decision_networks.values() for network in networks)
         return {member.address: network for network in deciding for member in network.members}
 
@@ -247,7 +250,7 @@ class WeightedModelSolver:
         self._conditioned: dict[tuple[ConstraintNetwork, FixedDecisions, str], Elimination] = {}
 
     def condition(self, taken: Structure) -> "ConditionedModelSolver":
-        """Return a solver conditioned on branches of decisions, together with the branches that lead to them."""
+        """Return a solver for the structures that take given branches; `taken` must include those that lead to them."""
         return ConditionedModelSolver(self, taken)
 
     def total_weight(self, context: Context = ()) -> float:
@@ -255,7 +258,9 @@ class WeightedModelSolver:
         return prod(
             self.solve(network).total if (known := self.weights.network_weight(network)) is None else known
             for network in self.model.by_context.get(context, ())
-            if not (self.weights.existential and (network.has_only_free_hyperparameters or network.admits_defaults))
+            if not (
+                self.weights.existential and (network.has_only_unconstrained_hyperparameters or network.admits_defaults)
+            )
         )
 
     def draw_structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
@@ -263,7 +268,7 @@ class WeightedModelSolver:
         return self.condition({}).draw_structure(choose)
 
     def supported_states(self) -> dict[str, frozenset[State]]:
-        """Return the states of each variable that configurations have, once its context is reached."""
+        """Return the states that each variable has in some configuration that reaches its context, by address."""
         every = (network for networks in self.model.by_context.values() for network in networks)
         return {a: states for each in every for a, states in self._supported(each).items() if a not in each.truths}
 
@@ -294,7 +299,8 @@ class WeightedModelSolver:
         """Return the elimination of one network whose context is taken. Raise TooManyConnectedVariablesError.
 
         Decisions may be `fixed` only if the weights are existential. With `last`, the address of a decision, only the
-        connected part of the graph with this decision is solved. It is eliminated last: its bucket has its weights.
+        connected part of the graph with this decision is solved. It is eliminated last, so that the result has its
+        weights.
         """
         if not fixed and not last:
             if network not in self._solved:
@@ -342,7 +348,7 @@ class WeightedModelSolver:
 
 
 class ConditionedModelSolver:
-    """A solver conditioned on branches that some decisions take; results are cached in the original solver."""
+    """A solver for the structures in which decisions take given branches; the original solver caches its results."""
 
     def __init__(self, solver: WeightedModelSolver, taken: Structure) -> None:
         self._solver = solver
@@ -379,7 +385,7 @@ class ConditionedModelSolver:
     def relative_branch_weights(self, choice: Choice) -> dict[str, int]:
         """Return the relative weights of the branches of a reached decision, without those of weight 0."""
         network = self._solver.model.network_by_address[choice.address]
-        buckets = self._solver.solve(network, network.fixed_decisions(self._taken), choice.address).buckets
+        buckets = self._solver.solve(network, network.fixed_decisions(self._taken), choice.address).eliminated
         return {choice.branches[place].name: int(share) for place, share in buckets[-1].weights[()].items()}
 
 

@@ -3,7 +3,7 @@
 Nothing is enumerated. The order follows the tree like nested loops: what comes first in the text is most significant.
 Branches and values come in their order. Variables that conditions and constraints connect are taken in the order of
 elimination, which depends on the space alone. The values of a set are then ordered by the cells into which the set is
-cut. All numbers are exact and of any size.
+split. All numbers are exact and of any size.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from spacelang.ir.expr import ExpressionValue, InactiveValue
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble_configuration, structure_of
-from spacelang.solver.bucket_elimination import Bucket, State
+from spacelang.solver.bucket_elimination import EliminatedVariable, State
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.model import WeightedModelSolver, context_below
@@ -78,7 +78,7 @@ class _Numbering:
     def __init__(self, space: Space, solver: WeightedModelSolver) -> None:
         self._space = space
         self._solver = solver
-        self._forests: dict[ConstraintNetwork, _BucketForest] = {}
+        self._forests: dict[ConstraintNetwork, _EliminationForest] = {}
 
     def unrank(self, number: int) -> tuple[dict[str, str], dict[str, Value]]:
         structure: dict[str, str] = {}
@@ -110,11 +110,11 @@ class _Numbering:
     def _total(self, network: ConstraintNetwork) -> int:
         return int(self._solver.solve(network).total)
 
-    def _forest(self, network: ConstraintNetwork) -> "_BucketForest":
+    def _forest(self, network: ConstraintNetwork) -> "_EliminationForest":
         if network not in self._forests:
             skipped = network.existential_variables if self._solver.weights.existential else frozenset()
-            buckets = self._solver.solve(network).buckets
-            self._forests[network] = _BucketForest(bucket for bucket in buckets if bucket.variable not in skipped)
+            buckets = self._solver.solve(network).eliminated
+            self._forests[network] = _EliminationForest(bucket for bucket in buckets if bucket.variable not in skipped)
         return self._forests[network]
 
     def _unrank_network(self, network: ConstraintNetwork, number: int) -> Iterator[tuple[str, State, int]]:
@@ -122,7 +122,7 @@ class _Numbering:
         tree = self._forest(network)
         states: dict[str, State] = {}
         digits = dict(zip(tree.roots, _digits(number, [tree.total(root, states) for root in tree.roots]), strict=True))
-        for variable in reversed(tree.buckets):
+        for variable in reversed(tree.eliminated):
             states[variable], left = tree.state_at(variable, states, digits[variable])
             children = tree.children[variable]
             own = self._inner_total(network, variable, states[variable])
@@ -137,7 +137,7 @@ class _Numbering:
     ) -> int:
         tree, states = self._forest(network), _states(network, structure, values)
         digits: dict[str, int] = {}
-        for variable in tree.buckets:
+        for variable in tree.eliminated:
             children = tree.children[variable]
             own = self._inner_total(network, variable, states[variable])
             mine = self._inner_number(network, variable, states[variable], structure, values)
@@ -170,20 +170,23 @@ class _Numbering:
         return self.rank(structure, values, context_below(self._space.variables[variable], state))
 
 
-class _BucketForest:
-    """The buckets of an elimination as a forest: the parent of a bucket is the first one of its separator."""
+class _EliminationForest:
+    """The eliminated variables as a forest: the parent of one is the variable of its separator eliminated first."""
 
-    def __init__(self, buckets: Iterable[Bucket]) -> None:
-        self.buckets = {bucket.variable: bucket for bucket in buckets}
-        order = {variable: place for place, variable in enumerate(self.buckets)}
-        self.children: dict[str, list[str]] = {variable: [] for variable in self.buckets}
+    def __init__(self, buckets: Iterable[EliminatedVariable]) -> None:
+        self.eliminated = {bucket.variable: bucket for bucket in buckets}
+        order = {variable: place for place, variable in enumerate(self.eliminated)}
+        self.children: dict[str, list[str]] = {variable: [] for variable in self.eliminated}
         self.roots: list[str] = []
-        for variable, bucket in self.buckets.items():
+        for variable, bucket in self.eliminated.items():
             told = self.children[min(bucket.separator, key=order.__getitem__)] if bucket.separator else self.roots
             told.append(variable)
 
     def state_at(self, variable: str, states: Mapping[str, State], number: int) -> tuple[State, int]:
-        """Return the state whose block of numbers contains `number`, and the offset in it; the weight is its length."""
+        """Return the state whose block of numbers contains `number`, and the offset in the block.
+
+        A block is as long as the weight of its state; the blocks are in the order of the states.
+        """
         for state, weight in sorted(self._weights(variable, states).items()):
             if number < weight:
                 return state, number
@@ -198,7 +201,7 @@ class _BucketForest:
         return int(sum(self._weights(variable, states).values()))
 
     def _weights(self, variable: str, states: Mapping[str, State]) -> Mapping[State, float]:
-        bucket = self.buckets[variable]
+        bucket = self.eliminated[variable]
         return bucket.weights[tuple([states[name] for name in bucket.separator])]
 
 

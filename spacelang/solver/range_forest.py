@@ -122,7 +122,7 @@ class RangeForest:
 
 @lru_cache(maxsize=256)
 def range_forest_of(network: ConstraintNetwork) -> RangeForest | None:
-    """Return the relations of a network whose comparisons form trees of such ranges, or None for any other network."""
+    """Return the ranges of a network if comparisons of two ranges each connect them like trees; else None."""
     grids = {
         member.address: grid for member in network.members if (grid := always_active_grid(member.node)) is not None
     }
@@ -136,7 +136,7 @@ def range_forest_of(network: ConstraintNetwork) -> RangeForest | None:
 def make_ordered_relations(
     grids: Mapping[str, Grid], rows: Iterable[Inequality], cells: Mapping[str, tuple[SimpleDomain, ...]]
 ) -> RangeForest | None:
-    """Return the relations of ranges whose values lie in some cells, or None if the inequalities form no trees."""
+    """Return the forest of ranges whose values lie in the given cells, or None if the inequalities form no trees."""
     found = list(rows)
     if any(len(row.factors) != 2 for row in found) or any(grid.size > MAX_MEMBERS for grid in grids.values()):
         return None

@@ -231,8 +231,8 @@ def _relevant_variables(
 ) -> dict[str, Variable]:
     """Return the wanted variables and their owners, reached as in the space if `context` is taken.
 
-    `expressions` are all expressions that count besides the conditions. Branches of a decision that nothing wanted lies
-    below and no expression tests are merged into one.
+    `expressions` are all expressions that count besides the conditions. Branches of a decision that no expression tests
+    and below which nothing wanted lies are merged into one.
     """
     found: dict[str, Variable] = {}
     apart: dict[str, set[str]] = {}

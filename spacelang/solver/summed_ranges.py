@@ -30,9 +30,9 @@ from spacelang.solver.range_forest import (
 def equations_with_continuous_members(
     variables: Mapping[str, Variable], constraint: Constraint
 ) -> Iterator[tuple[Compare, tuple[str, ...]]]:
-    """Yield equations that a constraint requires wherever it applies, each with its continuous hyperparameters.
+    """Yield the linear equations that a constraint requires wherever it applies, each with its continuous members.
 
-    Equations without a continuous hyperparameter are left out.
+    Equations of a single hyperparameter, or without a continuous one, are left out.
     """
     for atom, truth in implied_atom_truths(constraint.expression, is_true=not constraint.forbidden):
         if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
@@ -177,7 +177,10 @@ def summed_ranges(network: ConstraintNetwork) -> SummedRanges | None:
 def make_summed_ranges(
     grids: Mapping[str, Grid], rows: list[Inequality], cells: Mapping[str, Iterable[SimpleDomain]]
 ) -> SummedRanges | None:
-    """Return the sum of ranges whose values lie in some cells; None if rows limit several sums, or a long one."""
+    """Return ranges with values in the given cells whose sum rows limit; None if rows limit different sums.
+
+    Also return None if the tables of the sum would be too long.
+    """
     units = _units(rows, grids)
     if units is None:
         return None
@@ -256,7 +259,7 @@ CountableRelations: TypeAlias = RangeForest | SummedRanges
 
 
 def countable_relations(network: ConstraintNetwork) -> CountableRelations | None:
-    """Return the relations of a network if they are of one of these kinds, or None for any other network."""
+    """Return the `RangeForest` or the `SummedRanges` of a network, or None if it has other relations or none."""
     return (range_forest_of(network) or summed_ranges(network)) if network.ranges else None
 
 

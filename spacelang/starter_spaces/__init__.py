@@ -154,7 +154,10 @@ def _estimator(data: TableProfile) -> str:
 
 
 def _pipeline(data: TableProfile) -> str:
-    """Return the `pipeline` line of the space; it uses `columns(…)` if some columns are not numeric."""
+    """Return the `pipeline` line of the space, after a comment if there are columns of several types.
+
+    It uses `columns(…)` unless all columns are numeric.
+    """
     numbers = " -> ".join(name for name, stage in (("imputer", _imputer), ("scaler", _scaler)) if stage(data))
     parts = {
         "numeric": numbers if data.columns_with(ColumnContent.NUMBER) else "",
@@ -177,7 +180,7 @@ def _constraint(data: TableProfile) -> str:
 
 
 def _learners(data: TableProfile) -> list[Learner]:
-    """Return the learners that can fit such data in a reasonable time for a first search."""
+    """Return the learners of scikit-learn that can fit such data in a reasonable time for a first search."""
     return [
         each
         for each in learners_for_kind(data.kind)

@@ -75,8 +75,8 @@ class Learner:
 def encoder_stage_text(kind: Kind, max_categories: int | None = None, *, takes_several: bool = False) -> str:
     """Return the text of the stage that encodes categories.
 
-    With `max_categories`, rare categories of a column are merged, so that at most this many remain. If it
-    `takes_several`, it can be fitted to several targets.
+    With `max_categories`, rare categories of a column are merged, so that at most this many remain, and the
+    target encoder is one of the alternatives. `takes_several` leaves it out, since it fits a single target only.
     """
     kept = "" if max_categories is None else f"max_categories : int[5, {max_categories}] log = 10\n"
     unknown = "ignore" if max_categories is None else "infrequent_if_exist"
@@ -100,7 +100,8 @@ stage encoder =
 def feature_selection_stage_text(kind: Kind, *, is_sparse: bool = False, takes_several: bool = False) -> str:
     """Return the text of the stage that selects features; every alternative leaves at least one feature.
 
-    If it `takes_several`, it can be fitted to several targets.
+    With `is_sparse`, the projection is one for sparse data. `takes_several` leaves out the selection by scores, which
+    fits a single target only.
     """
     score = "f_classif" if kind == "classification" else "f_regression"
     sparse = "TruncatedSVD { n_components : int[2, min(100, n_features)] log = 10 }"

@@ -1,4 +1,4 @@
-"""A printer of each node of a syntax tree on one line, with the parentheses that precedence requires, and of titles."""
+"""Functions that turn nodes of the syntax tree into text on one line, with necessary parentheses, or into a title."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -342,7 +342,10 @@ def spell_member(member: ast.Member) -> str:
 
 
 def spell_after_domain(parameter: ast.Parameter) -> str:
-    """Return default, condition and annotations, in an order in which no annotation is read as an operator's own."""
+    """Return the text of the default, condition and annotations of a parameter.
+
+    Their order ensures that no annotation is read as that of the last operator in the domain.
+    """
     default = f" = {_spell_value_or_arithmetic(parameter.default)}" if parameter.default is not None else ""
     condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)

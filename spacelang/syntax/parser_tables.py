@@ -32,7 +32,7 @@ _KEYWORD: Final = re.compile(r"([a-z]+)\\[bs]")
 
 @dataclass(frozen=True)
 class ParserTables:
-    """An LALR(1) parser as numbers and names."""
+    """The tables of an LALR(1) parser, as numbers and names: its terminals, rules, and the actions of each state."""
 
     terminals: Mapping[str, str]
     """The regular expression of each terminal, in the order in which the contextual lexer tries them."""
@@ -333,7 +333,11 @@ def _make_token(text: str, kind: str, end: int) -> Token:
 
 
 def _node_factory(builder: object, name: str | None, parts: Sequence[int]) -> NodeFactory | None:
-    """Return the builder's method or list function for a rule, or None if the only part is passed on."""
+    """Return the function that makes the node of a rule from its parts: the method `name` of the builder.
+
+    An empty name makes a list, to be inlined later. None, if `name` is None, means that the only part is the result.
+    Lists among the parts, at the indices `parts`, are inlined before.
+    """
     if name is None:
         return None
     if not name:

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 from spacelang.syntax import ast
 from spacelang.syntax.builder import parse_items
 from spacelang.syntax.inline_printer import spell_file
-from spacelang.syntax.layout import (
+from spacelang.syntax.pretty_printing import (
     INDENT,
     Comment,
     Document,
@@ -30,7 +30,7 @@ from spacelang.syntax.layout import (
     normalise_line_ends,
     render_lines,
 )
-from spacelang.syntax.layout import make_group as grouped
+from spacelang.syntax.pretty_printing import make_group as grouped
 from spacelang.text import Source
 
 MAX_STAGE_LINE: Final = 80  # The longest line on which the alternatives of a stage are written side by side

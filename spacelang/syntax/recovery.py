@@ -1,6 +1,6 @@
 """Error recovery: finds the syntax errors after the first one.
 
-The text after the last readable item is cut into items, at words that begin lines outside of brackets. Each item is
+The text after the last readable item is split into items, at words that begin lines outside of brackets. Each item is
 read by itself. After an error within an item, the rest is read again without it: a misplaced sign is removed alone,
 anything else with its line. Everything readable is analysed, so that one mistake does not hide another.
 """

@@ -60,14 +60,14 @@ class QuadraticBowl:
         return (1.0,) * len(self.box)
 
     def request(self, point: Point) -> Request | None:
-        """Return the request of a point, with a memo, or None if it has no configuration."""
+        """Return the request of a point, with a memo, or None if the point is one of those without a request."""
         assert len(point) == len(self.box)
         assert all(0 <= coordinate <= 1 for coordinate in point)
         request = self._make_request(point)
         return None if 0 <= self._flakiness(request) < 0.2 else request
 
     def value(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:  # noqa: ARG002
-        """Return the loss of the trial; without one, 1 more than the largest value in `seen`."""
+        """Return the loss of the trial; without a trial or after a failure, 1 more than the largest value in `seen`."""
         return max(seen, default=0.0) + 1.0 if trial is None or trial.loss is None else trial.loss
 
     def loss(self, request: Request) -> float | None:

@@ -47,7 +47,7 @@ def theta_always_one(_: Pipeline) -> int:
 
 @dataclass(frozen=True)
 class SelectorCallArguments:
-    """The arguments of one call of a selector: hyperparameters, penalty and limits."""
+    """The arguments of one call of a selector, and the pipelines that it must forget before the call (`forgotten`)."""
 
     theta: Theta = theta_always_zero
     iterations: int | None = 2

@@ -64,7 +64,7 @@ class TargetConformance(ConformanceSuite):
         return {**_lowering.ALWAYS, **preserves}
 
     def lower_or_skip(self, space: Space) -> LoweringResult[Any, Any]:
-        """Compile a space, and skip the test if the target refuses it and may do so."""
+        """Compile a space; skip the test if the target refuses the space, or fail if `refuses` is False."""
         try:
             return lower(self.target(), space)
         except RefusedError as error:
@@ -255,7 +255,10 @@ def check_samples(form: LoweringResult[Any, Any], space: Space, seed: int) -> No
 
 
 def check_log_scale(form: LoweringResult[Any, Any], keeps: PreservationTable, key: str, middle: float) -> None:
-    """Check that about half of the samples are below the geometric middle, if the target declares log scales."""
+    """Check that about half of the samples have a value of `key` below `middle`, the geometric mean of its bounds.
+
+    Does nothing if the target does not declare that it preserves log scales.
+    """
     if keeps[_lowering.Construct.LOG][0].status not in (Preservation.EXACT, Preservation.REWRITTEN):
         return
     drawn = [form.decode(encoding) for encoding in form.sample(200, np.random.default_rng(0))]

@@ -17,7 +17,7 @@ from spacelang.ir.space import Space
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
-from spacelang.solver.domain_cells import cut_into_cells, cut_points_of
+from spacelang.solver.domain_cells import cut_points_of, split_into_cells
 from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 
@@ -132,7 +132,7 @@ def test_a_long_grid_is_cut_where_rational_arithmetic_says(step: float, start: i
     atom = Compare(data.draw(st.sampled_from(RELATIONS)), Arithmetic("*", x(0), Constant(3)), Constant(limit))
     cuts = cut_points_of(atom)
     assert cuts is not None
-    found = cut_into_cells(grid, cuts, lambda value: (is_true(atom, lambda _: value),))
+    found = split_into_cells(grid, cuts, lambda value: (is_true(atom, lambda _: value),))
     assert len(found) <= 3
     for cell in found:
         ends = {is_true(atom, lambda _, value=value: value) for value in (cell.value_at(0), cell.representative)}

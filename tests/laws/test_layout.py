@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from spacelang.files import resource_folder
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_file
-from spacelang.syntax.layout import lexemes, normalise_line_ends
 from spacelang.syntax.parser import ParseResult, parse
+from spacelang.syntax.pretty_printing import lexemes, normalise_line_ends
 from spacelang.syntax.printer import format_text
 from spacelang.text import Source
 from tests.laws import trees

@@ -25,7 +25,7 @@ from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter, member_nearest_to_default
-from spacelang.solver.domain_cells import cut_into_cells, cut_points_of, join_cells, probability_of_cell
+from spacelang.solver.domain_cells import cut_points_of, join_cells, probability_of_cell, split_into_cells
 from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.solver.statistics import statistics
@@ -288,7 +288,7 @@ def test_cells_agree_on_the_atom_that_cut_them(data: st.DataObject) -> None:
     def truth(value: Any) -> bool:
         return is_true(atom, lambda _: value)
 
-    found = cut_into_cells(domain, cuts, lambda value: (truth(value),))
+    found = split_into_cells(domain, cuts, lambda value: (truth(value),))
     for cell in found:
         members = data.draw(st.lists(member_of(cell), min_size=1, max_size=4))
         assert {truth(value) for value in members} == {truth(cell.representative)}
@@ -349,6 +349,6 @@ def test_the_runs_of_a_long_grid_of_floats_are_its_members(last: int, step: floa
     upper = float(Fraction(repr(step)) * last)
     part = Grid(0.0, upper, step=step)
     cuts = [part.value_at(data.draw(st.integers(0, last))) for _ in range(2)]
-    found = cut_into_cells(part, cuts, lambda value: (value,))
+    found = split_into_cells(part, cuts, lambda value: (value,))
     assert sum(cell.size or 0 for cell in found) == part.size
     assert join_cells(part, found) == part

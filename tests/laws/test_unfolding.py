@@ -30,7 +30,7 @@ from spacelang.reductions.guarded_case_splits import unfold_with_condition_guard
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.domain_cells import cut_into_cells, join_cells, singleton_cells
+from spacelang.solver.domain_cells import join_cells, singleton_cells, split_into_cells
 from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space
 
 from . import brute
@@ -168,7 +168,7 @@ def test_cells_put_together_again_are_the_domain(domain: Domain, data: st.DataOb
     cuts = data.draw(st.lists(st.sampled_from((-1.0, 0.0, 0.3, 0.5, 1.0, 3.0, 100.0)), max_size=3))
     is_small = is_finite(domain) and (domain.size or 0) <= 100
     one_by_one = is_small and data.draw(st.booleans())
-    pieces = singleton_cells(domain) if one_by_one else cut_into_cells(domain, cuts, lambda value: (value,))
+    pieces = singleton_cells(domain) if one_by_one else split_into_cells(domain, cuts, lambda value: (value,))
     assert join_cells(domain, pieces) == domain
     some = data.draw(st.lists(st.sampled_from(pieces), min_size=1, unique_by=id))
     part = join_cells(domain, some)

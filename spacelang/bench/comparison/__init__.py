@@ -1,4 +1,4 @@
-"""ComparisonResults of comparisons: incumbents over time, ranks and leaders; as tables, text, JSON and plots."""
+"""Results of comparisons: incumbents over time, ranks and leaders; as tables, text, JSON and plots."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -112,7 +112,7 @@ class ComparisonResults:
         return ComparisonResults(space, data, optimizers, seeds, runs, formulas, seconds)
 
     def at_times(self, *seconds: float) -> "ComparisonResults":
-        """Return the same runs at other times."""
+        """Return the results of the same runs, sampled at the times `seconds`."""
         return replace(self, seconds=np.array(seconds))
 
     @property
@@ -180,7 +180,7 @@ class ComparisonResults:
 
     @property
     def optimizer_pairs(self) -> tuple[tuple[str, str], ...]:
-        """All pairs of optimizers."""
+        """All pairs of different optimizers, in the order of `itertools.combinations`."""
         return tuple(combinations(self.optimizers, 2))
 
     @property
@@ -229,8 +229,9 @@ class ComparisonResults:
 class WinnerLosses:
     """The losses of winners on test rows, of shape (data, optimizers), with intervals over seeds.
 
-    `reported` are the losses of the same winners as trials. `optimism` is `losses` minus `reported`. Both are means
-    over the runs that have a winner, NaN if there is none. `rank_estimates` has a single time, the end.
+    `reported` are the losses of the same winners as trials. `optimism` is the loss on test rows minus the reported
+    loss. `reported` and `optimism` are means over the runs that have a winner, NaN if none has. `rank_estimates` has a
+    single time, the end.
     """
 
     losses: ranks.IntervalEstimate
@@ -271,7 +272,7 @@ def _winner_values(results: ComparisonResults, value_of: Callable[[WinnerScore],
 
 
 def _mean_ignoring_nan(figures: ranks.Array) -> ranks.Array:
-    """Return means over the last axis that ignore NaN; NaN if all are."""
+    """Return means over the last axis that ignore NaN; NaN where all values are NaN."""
     known = ~np.isnan(figures)
     count = known.sum(axis=-1)
     total = np.where(known, figures, 0).sum(axis=-1)
@@ -288,7 +289,7 @@ SMALLEST_TIME: Final = 1e-6
 
 
 def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -> IncumbentCurve:
-    """Return the curve of scores, pairs (seconds, loss); scores after `until` are ignored."""
+    """Return the curve of the smallest loss so far, from pairs (seconds, loss); pairs after `until` are ignored."""
     best, points = inf, []
     for seconds, loss in sorted(scores):
         if loss < best and seconds <= until:

@@ -115,7 +115,10 @@ def _loss_figure(results: ComparisonResults, models: IncumbentCandidates) -> "Fi
 
 
 def _label_scores(axes: "Axes", metric: LossName) -> None:
-    """Turn an axis of losses so that it has the better scores on top, and label scores on the left, losses right."""
+    """Invert the vertical axis of losses, so that better scores are on top; label scores on the left, losses right.
+
+    Nothing changes if the loss is its own score.
+    """
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     if metric.is_score:
@@ -192,7 +195,10 @@ def _band_opacity(results: ComparisonResults) -> float:
 
 
 def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
-    """Return the times at which any step function changes, the first and the last time, and the values at them."""
+    """Reduce step functions to the first time, the times at which any of them changes, and the last time.
+
+    Return these times, and the values of each function at them.
+    """
     kept = np.concatenate([[True], np.any([np.diff(each) != 0 for each in values], axis=0)])
     kept[-1] = True
     return seconds[kept], *(each[kept] for each in values)
@@ -223,7 +229,10 @@ def _make_logarithmic(axes: "Axes", name: Literal["x", "y"], low: float, high: f
 
 
 def _zero_substitute(values: Array) -> float | None:
-    """Return the positive number that replaces losses of 0 on a logarithmic axis; None if losses are negative."""
+    """Return the number that replaces losses of 0 on a logarithmic axis: half of the smallest positive loss.
+
+    None if a loss is negative, because the axis cannot be logarithmic then.
+    """
     if values.min() < 0:
         return None
     positive = values[values > 0]

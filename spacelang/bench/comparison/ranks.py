@@ -19,7 +19,7 @@ ROUNDING: Final = 1e-12
 
 
 class RankingMethod(StrEnum):
-    """Two ways to rank optimizers on a data set: a single bad run can change one of them and not the other."""
+    """A way to rank optimizers on a data set: by the mean loss over their runs, or each run among those of its seed."""
 
     MEAN_LOSSES = "mean_losses"  # Rank the mean loss of each optimizer over its runs, as in the papers
     RUNS = "runs"  # Rank each run among those with the same seed, and average the ranks of each optimizer
@@ -56,7 +56,7 @@ def rank_losses(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> A
 
 
 def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
-    """Return, for every position along the first axis, the position of the best of its group."""
+    """Return, for every position along the first axis of ascending losses, the first position of its tied group."""
     first = np.zeros(ascending.shape, dtype=np.intp)
     best = ascending[0]
     for place in range(1, len(ascending)):
@@ -82,9 +82,9 @@ def leaders_by_column(values: Array, names: Sequence[str], tolerance: float) -> 
 
 
 def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[LeadInterval, ...]:
-    """Merge successive times with equal leaders to intervals.
+    """Merge successive times with the same leaders into intervals.
 
-    `ahead` has the leaders at each of the `seconds`. Each interval starts where the one before ends.
+    `ahead` has the leaders at each of the `seconds`, in the same order. Each interval starts where the one before ends.
     """
     starts = [place for place, names in enumerate(ahead) if place == 0 or names != ahead[place - 1]]
     places = zip(starts, [*starts[1:], len(seconds) - 1], strict=True)

@@ -32,8 +32,8 @@ class FinalLossesAndRanks:
 
     `losses` has the shape (data, optimizers). With test rows they are the means of the winners there, with 95 %
     intervals over the seeds; otherwise medians with quartiles, of models trained on all training rows. `ranks` are the
-    average ranks of mean losses and their differences, over all data; `place` is their last time. `has_score`, of the
-    shape of `losses`, is False if no run has a score, so that the loss is only what ranks assume.
+    average ranks of mean losses and their differences, over all data; `place` is the index of their last time.
+    `has_score`, of the shape of `losses`, is False if no run has a score, so that the loss is only what ranks assume.
     """
 
     losses: IntervalEstimate
@@ -58,7 +58,7 @@ class FinalLossesAndRanks:
 
 
 def final_losses_and_ranks(results: ComparisonResults) -> FinalLossesAndRanks:
-    """Return the summary of a comparison at its end; on test rows if there are any."""
+    """Return the losses and ranks at the end: of the winners on test rows if there are any, else of the incumbents."""
     judged, models = winner_losses(results), IncumbentCandidates.FULL
     if judged is not None:
         tested = ~np.isnan(judged.reported)
@@ -221,7 +221,7 @@ def comparison_document(results: ComparisonResults) -> dict[str, object]:
 
 
 def curves_document(results: ComparisonResults) -> dict[str, object]:
-    """Return `seconds`, `losses` and `ranks` as in the document, at all times of the results."""
+    """Return the entries `seconds`, `losses` and `ranks` of `comparison_document`, but at all times of the results."""
     return _over_time(results)
 
 
@@ -256,7 +256,7 @@ def _differences(results: ComparisonResults, differences: IntervalEstimate) -> l
 
 
 def _bounds(estimate: IntervalEstimate, row: int) -> dict[str, object]:
-    """Return the bounds of intervals, with None in place of NaN."""
+    """Return the bounds `low` and `high` in one row of an estimate as lists, with None in place of NaN."""
     bounds = {"low": estimate.low[row].tolist(), "high": estimate.high[row].tolist()}
     return {name: [*map(_none_if_nan, found)] for name, found in bounds.items()}
 

@@ -85,7 +85,7 @@ def report_sections(results: ComparisonResults) -> list[TitledTable | Text]:
     if judged is not None:
         found.append(Text(TEST_ROWS_NOTE))
     for data in results.data:
-        found += [loss_table(results, data, models) for models in IncumbentCandidates]
+        found += [score_table(results, data, models) for models in IncumbentCandidates]
     found.append(Text(f"\n{_initial_loss_note(results)}"))
     if len(results.optimizers) > 1:
         at_times = _at_table_times(results)
@@ -104,8 +104,8 @@ def headline(results: ComparisonResults) -> str:
     return replace_unprintable(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end_seconds)}")
 
 
-def loss_table(results: ComparisonResults, data: str, models: IncumbentCandidates) -> TitledTable:
-    """Return the table of median and quartiles of the incumbent's score after some shares of the time."""
+def score_table(results: ComparisonResults, data: str, models: IncumbentCandidates) -> TitledTable:
+    """Return the table of the incumbents' scores on a data set: median and quartiles at some shares of the time."""
     sampled, place = _at_table_times(results), results.data.index(data)
     metric = LossName.of_formula(results.formulas[data])
     losses = np.where(sampled.has_scores[models][place], sampled.quartiles[models][:, place], nan)
@@ -181,7 +181,7 @@ def format_seconds(number: float) -> str:
 
 
 def _longest_intervals(found: Sequence[LeadInterval]) -> tuple[list[LeadInterval], str]:
-    """Return the intervals to list, in order, and a note on how many are left out."""
+    """Return the intervals with the largest ratio of end to start, in order, and a note on how many are left out."""
     longest = sorted(found, key=lambda each: each.start / each.end)[:MAX_INTERVALS]
     shown = [each for each in found if each in longest]
     left_out = len(found) - len(shown)
@@ -201,7 +201,7 @@ def _format_estimate(value: float, low: float, high: float, to_text: Callable[[f
 
 
 def _format_score(metric: LossName, low: float, loss: float, high: float) -> str:
-    """Return a score with its interval as text, for a loss with its interval."""
+    """Convert a loss and its interval to a score with its interval, as text."""
     return _format_estimate(metric.score(loss), *metric.score_interval(low, high), _format_loss)
 
 
@@ -254,14 +254,14 @@ def _difference_lines(results: ComparisonResults) -> list[Text]:
 
 
 def _longest_leader(results: ComparisonResults, models: IncumbentCandidates) -> str:
-    """Return the optimizer that led longest, where time is measured on a logarithmic scale."""
+    """Return the optimizer that had the smallest average rank for the longest time on a logarithmic scale."""
     spans = results.leaders_by_rank(models)
     lengths = [(name, log10(each.end / each.start)) for each in spans for name in each.leaders]
     return max(results.optimizers, key=lambda name: sum(length for leader, length in lengths if leader == name))
 
 
 def _test_row_parts(results: ComparisonResults, judged: WinnerLosses) -> list[TitledTable | Text]:
-    found: list[TitledTable | Text] = [winner_loss_table(results, judged, data) for data in results.data]
+    found: list[TitledTable | Text] = [winner_score_table(results, judged, data) for data in results.data]
     found.append(Text("\noptimism: how much better the reported score is than the score on rows that no trial saw"))
     if len(results.optimizers) == 1:
         return found
@@ -286,7 +286,7 @@ def _test_row_parts(results: ComparisonResults, judged: WinnerLosses) -> list[Ti
     return found
 
 
-def winner_loss_table(results: ComparisonResults, judged: WinnerLosses, data: str) -> TitledTable:
+def winner_score_table(results: ComparisonResults, judged: WinnerLosses, data: str) -> TitledTable:
     """Return the table of the winners' scores on rows that no trial saw, with reported scores and optimism."""
     place, metric = results.data.index(data), LossName.of_formula(results.formulas[data])
     columns = (judged.losses.low, judged.losses.value, judged.losses.high, judged.reported, judged.optimism)
@@ -334,7 +334,7 @@ def _describe_pair(results: ComparisonResults, pair: tuple[str, str], models: In
 
 
 def _failure_lines(results: ComparisonResults) -> list[Text]:
-    """Return lines about runs without a score, winners without a test loss, and runs without a full model."""
+    """Return lines about runs without a score, winners without a test loss, and runs without a model of all rows."""
     failed = [run for run in results.runs if run.reason]
     lines = [Text(replace_unprintable(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:MAX_FAILURES]]
     if len(failed) > MAX_FAILURES:

@@ -246,7 +246,9 @@ def count_configurations(structures: Structures, hyperparameters: Extent) -> int
 
 
 def iterate_configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
-    """Iterate over all configurations of a finite space, in the order in which its text lists the alternatives.
+    """Iterate over all configurations of a finite space, or with "default" over all its structures at their defaults.
+
+    The order is that in which the text of the space lists the alternatives.
 
     Raises InputError as `count_configurations` does.
     """
@@ -258,7 +260,10 @@ def iterate_configurations(structures: Structures, hyperparameters: Extent) -> I
 
 
 def stage_product_or_none(structures: Structures) -> StageProduct | None:
-    """Return the stages if the space is a plain product of stages, without nesting or constraints; else None."""
+    """Return the stages if the space is a plain product of stages; else None.
+
+    It is none if it has hyperparameters, nested decisions or constraints that exclude a combination.
+    """
     space = structures.space
     if space.hyperparameters or len(space.stages) < len(space.decisions) or not space.stages:
         return None

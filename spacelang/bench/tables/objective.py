@@ -75,7 +75,10 @@ class TableObjective:
 
     @property
     def validation(self) -> Validation:
-        """The validation by which trials were scored; an unknown one is identified by the table itself."""
+        """The recorded validation of trials.
+
+        If it is unknown, predefined splits that the table's fingerprint identifies.
+        """
         from spacelang.ir.validation import parse_validation
 
         try:
@@ -91,7 +94,7 @@ class TableObjective:
 
     @property
     def recorded_columns(self) -> tuple[str, ...]:
-        """The names of what the table records of trials besides the loss."""
+        """The tuple `("training_loss",)` if the table has any training loss; otherwise empty."""
         return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
     def prefix_key(self, request: Request) -> PrefixKey:
@@ -118,7 +121,7 @@ class TableObjective:
         return Trial(request, self._loss[row][rung], cost, constraints=measured, training_loss=known)
 
     def missing_reason(self, configuration: Configuration) -> str:
-        """Return the reason why the table has no answer for a member of the space, or an empty text."""
+        """Return the reason why the table lacks a configuration of the space; an empty text if the table has it."""
         if self._row(configuration) is not None:
             return ""
         return f"the table `{self.table.name}` has only default hyperparameters, but this configuration has others"
@@ -261,7 +264,10 @@ def _refuse_missing(table: LossTable, space: Space, number: int, lacking: Iterab
 
 
 def _check_members(table: LossTable, structures: Structures, places: Mapping[bytes, int]) -> None:
-    """Raise DataError unless every configuration of the space, or every pipeline at its defaults, is in the table."""
+    """Raise DataError unless the table has every configuration, or every pipeline at its defaults if it has only those.
+
+    `places` maps the digest of each configuration in the table to its row.
+    """
     size, space = structures.configuration_count, structures.space
     everything = size is not None and table.metadata.hyperparameters == "all"
     wanted = size if everything and size is not None else structures.count

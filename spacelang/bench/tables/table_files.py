@@ -120,7 +120,7 @@ def _format_shape(shape: Sequence[int]) -> str:
 
 
 def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
-    """Return the arrays of a file that tables can have; others are ignored."""
+    """Return those arrays of an `.npz` file whose names a table can have; raises DataError for an unreadable file."""
     _check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -196,7 +196,7 @@ def _pipelines(found: _Arrays) -> StageProduct | ConfigurationList:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Return the names in the text of a list, as Python or JSON writes it; empty for any other text."""
+    """Parse a text such as `["a", "b"]` as a tuple of strings; empty for any other text."""
     try:
         names = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -243,7 +243,10 @@ def _read_metadata(found: _Arrays) -> TableMetadata:
 
 
 def _known_metadata(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the facts that this version knows; raises TypeError for an invalid one."""
+    """Yield the name and value of each entry that is a field of `TableMetadata`.
+
+    Raises TypeError for an invalid value.
+    """
     if not isinstance(entries, dict):
         raise TypeError("not an object")
     for entry in fields(TableMetadata):

@@ -70,7 +70,7 @@ class AdmmUpdateSteps:
 
     @classmethod
     def from_box(cls, box: ThetaCoordinates, rho: float, weighed: PenaltyUnits = "unit") -> "AdmmUpdateSteps":
-        """Return the splitting of theta_d in its box, with rho > 0."""
+        """Return the steps for theta_d in `box`, with rho > 0; all `widths` are 1 unless `weighed` is `unit`."""
         return cls(box, rho, box.penalty_scales if weighed == "unit" else np.ones(len(box)))
 
     def initial_state(self, point: AdmmPoint) -> AdmmState:
@@ -79,11 +79,11 @@ class AdmmUpdateSteps:
         return AdmmState(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
 
     def theta_with_least_penalty(self, state: AdmmState) -> Array:
-        """Return b = delta - lambda / rho, shape (D,): the theta~ with the smallest penalty in theta-min."""
+        """Return b = delta - widths * lambda / rho, shape (D,): the theta~ with the smallest penalty in theta-min."""
         return np.asarray(state.delta - state.multipliers * self.widths / self.rho)
 
     def penalty(self, relaxed: Array, target: Array, owned: Array) -> Array:
-        """Return rho / 2 times the squared distance of theta~ (..., D) from b over the owned variables, shape (...)."""
+        """Return rho / 2 times the sum of ((theta~ - b) / widths)^2 over the owned variables, with b as `target`."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
     def with_theta(self, state: AdmmState, found: AdmmPoint, owned: VariableMask) -> AdmmState:
@@ -97,7 +97,7 @@ class AdmmUpdateSteps:
         return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
 
     def with_delta(self, state: AdmmState) -> AdmmState:
-        """Return the state after delta-min: delta is the member of D nearest to theta~ + lambda / rho."""
+        """Return the state after delta-min: delta is the member of D nearest to theta~ + widths * lambda / rho."""
         wanted = state.relaxed_integers + state.multipliers * self.widths / self.rho
         return replace(state, delta=self.box.nearest(wanted))
 
@@ -118,7 +118,7 @@ class AdmmUpdateSteps:
         )
 
     def with_multipliers(self, state: AdmmState) -> AdmmState:
-        """Return the state after the update of the multipliers: lambda + rho (theta~ - delta)."""
+        """Return the state after the update of the multipliers: lambda + rho (theta~ - delta) / widths."""
         step = self.rho * (state.relaxed_integers - state.delta) / self.widths
         return replace(state, multipliers=state.multipliers + step)
 
@@ -187,7 +187,7 @@ class ConstraintResiduals:
         return np.asarray(mu + self.rho * residuals)
 
     def trial_residuals(self, trial: Trial, slack: Array) -> Array:
-        """Return the residuals of a trial for given slacks, shape (M,); 0 for a failure: it changes no multiplier."""
+        """Return `excess` of a trial plus its slacks, shape (M,); zeros for a failure, which changes no multiplier."""
         return np.zeros(len(self)) if trial.loss is None else self.excess(constraint_values(trial)) + slack
 
     def trial_penalty(self, trial: Trial, slack: Array, mu: Array) -> float:
@@ -285,9 +285,10 @@ class ThetaCube:
         return replace(base, theta_c=theta_c, theta_d=theta_d)
 
     def decode(self, place: Array, base: AdmmPoint) -> AdmmPoint:
-        """Return a copy of `base` whose variables have the values at coordinates of the unit cube.
+        """Return a copy of `base` in which the variables of the cube have the values at its coordinates `place`.
 
-        Variables that do not move keep their value to the last bit, so that known trials are not repeated.
+        Integers are not rounded. Values whose coordinate is unchanged stay as they are to the last bit, so that known
+        trials are not repeated.
         """
         numbers, integers = np.split(np.asarray(place, float), [len(self.numbers)])
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
@@ -352,7 +353,10 @@ class TrialCache:
             note(kept)
 
     def _answer_from_cache(self, wanted: Request | LazyRequest, owed: deque[tuple[Request, Trial]]) -> bool:
-        """Return True if the trial of a request is known; it is then appended to `owed`."""
+        """Append a request and its trial to `owed` and return True if it is no lazy one and the trial is known.
+
+        The trial of a request that stands for no member of the space is known: a failure.
+        """
         if isinstance(wanted, LazyRequest):
             return False
         reason = "no configuration has these alternatives together with the current hyperparameters"

@@ -142,7 +142,11 @@ class AdmmIterations:
                     return
 
     def _has_improved(self) -> bool:
-        """Return True if the finished iteration justifies another one from its state; update the best state."""
+        """Return True if the iteration justifies another one from its state; store the state if it is the best so far.
+
+        This is so if its trial is the first success, violates a bound, or is better than the best trial before it by
+        `MIN_RELATIVE_GAIN`. It is not so after a failure.
+        """
         if self._current_trial is None or self._current_trial.loss is None:
             return False
         before = self._best

@@ -39,7 +39,7 @@ from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 @renamed_attributes(number="value", room="idle_workers")
 class ThetaSubproblem:
-    """The augmented loss as a function of theta, for the z of a state; it implements the protocol `PointObjective`.
+    """The augmented loss as a function of theta, for the z of a state; it implements `MinimizationProblem`.
 
     Points are those of the unit cube of `ThetaCube`, followed by the slacks if these are searched. The augmented loss
     is the sum of

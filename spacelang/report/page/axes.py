@@ -52,10 +52,10 @@ class Axis:
         """A few round numbers between the ends."""
         return self.ticks_with_labels(format_number)
 
-    def ticks_with_labels(self, written: Callable[[float], str]) -> tuple[Tick, ...]:
-        """Return the ticks with labels made by `written`."""
+    def ticks_with_labels(self, label_of: Callable[[float], str]) -> tuple[Tick, ...]:
+        """Return ticks at a few round numbers, each with the label that `label_of` returns for its number."""
         found = [value for value in (self._decades() if self.log else self._steps()) if self.contains(value)]
-        return tuple(Tick(self.position(value), written(value)) for value in found)
+        return tuple(Tick(self.position(value), label_of(value)) for value in found)
 
     def _steps(self) -> Iterable[float]:
         length = (self.high - self.low) / TICKS
@@ -217,7 +217,7 @@ NO_MARKS: Final = TrialMarks()
 
 
 def largest_loss_without_outliers(losses: Sequence[float]) -> float:
-    """Return the largest loss that is no outlier: the axis of a plot ends above it, so that differences are visible.
+    """Return the largest finite loss that is not far above the upper quartile; the axis of a plot ends just above it.
 
     If the losses are so far apart that their axis is logarithmic, distances are those of their logarithms.
 

@@ -119,7 +119,10 @@ def compute_importances(run_data: RunData) -> Importances | None:
 
 
 def _encode(run_data: RunData, used: Array) -> tuple[Array, Sequence[VariableColumns]]:
-    """Return the encoded trials, and the fields of the variables; the last column is the share of training rows."""
+    """Return the trials in the rows `used` of `trials_in_space` as a matrix, and the columns of each variable in it.
+
+    A further column at the end is the share of all training rows that a trial had.
+    """
     assert run_data.space is not None
     assert run_data.trials_in_space is not None
     coding = VectorEncoding(run_data.space)
@@ -144,7 +147,10 @@ def _columns(field: VariableColumns, fields: Sequence[VariableColumns]) -> Array
 def _permutation_importance_once(
     points: Array, ranks: Array, groups: Sequence[Array], rng: np.random.Generator
 ) -> tuple[float, Array]:
-    """Return the share of variance that a forest explains on held-out trials, and the drop per permuted group."""
+    """Return the share of variance that a new forest explains on held-out trials, and its drop for each group.
+
+    A group is the columns of one variable, which are permuted together.
+    """
     held, fitted = np.split(rng.permutation(len(points)), [round(HELD_OUT * len(points))])
     forest = Forest(TREES, FEATURES).fit(points[fitted], ranks[fitted], rng)
     asked, target = points[held], ranks[held]

@@ -49,8 +49,8 @@ class ErrorBar:
 class CurveLine:
     """The curve of a run: `path` is an SVG path in units, and `number` decides the colour.
 
-    `rows` is the same curve as a table of texts. `place` is the position of the end of the run in percent, and
-    `whisker` the score on the test set.
+    `rows` is the same curve as a table of texts. `end_position` is the position of the end of the run in percent, and
+    `error_bar` the score on the test set.
     """
 
     number: int
@@ -58,8 +58,8 @@ class CurveLine:
     path: str
     description: str
     rows: tuple[tuple[str, ...], ...]
-    place: float
-    whisker: ErrorBar | None = None
+    end_position: float
+    error_bar: ErrorBar | None = None
 
     @property
     def css_classes(self) -> str:
@@ -131,21 +131,27 @@ def curve_axes(runs: Sequence[RunData], *, has_trials: bool = True) -> tuple[Tim
 
 def _line(run_data: RunData, number: int, x: TimeAxis, y: ScoreAxis) -> CurveLine:
     curve, end = run_data.run.incumbent_curve, run_data.summary.seconds
-    found, whisker = run_data.run.test_score, None
+    found, error_bar = run_data.run.test_score, None
     if found is not None and found.score.loss is not None and isfinite(found.score.loss):
         score = found.score
         ends = (score.loss if value is None else value for value in (score.low, score.high))
-        whisker = ErrorBar(*(100 - y.position(value) for value in (score.loss, *ends) if value is not None))
+        error_bar = ErrorBar(*(100 - y.position(value) for value in (score.loss, *ends) if value is not None))
     shown = evenly_spaced_items(curve, LINES)
     rows = [(format_seconds(each.seconds), f"{each.trial}", *_numbers(each.loss, y.metric)) for each in shown]
     path, description = _steps(curve, end, x, y), _description(curve, end, y.metric)
     return CurveLine(
-        number, f"Run {number}: {run_data.summary.optimizer}", path, description, tuple(rows), x.position(end), whisker
+        number,
+        f"Run {number}: {run_data.summary.optimizer}",
+        path,
+        description,
+        tuple(rows),
+        x.position(end),
+        error_bar,
     )
 
 
 def _numbers(loss: float, metric: LossName) -> tuple[str, ...]:
-    """Return the score and the loss as texts; one of them if they are the same."""
+    """Return a loss as texts: its score and the loss itself, or only one text if the loss is its own score."""
     score = f"{metric.score(loss):{SCORE_DIGITS}}"
     return (score,) if metric.is_score else (score, format_number(loss))
 
@@ -197,7 +203,10 @@ class ScoresAtCommonTimes:
 
 
 def scores_at_common_times(runs: Sequence[tuple[int, RunData]]) -> ScoresAtCommonTimes | None:
-    """Return the scores of numbered runs at common times; None if no time has passed in one of them."""
+    """Return the scores of numbered runs at some shares of the shortest run's time, and at the end of each run.
+
+    None if no time has passed in one of the runs.
+    """
     shortest = min(run_data.summary.seconds for _, run_data in runs)
     if not shortest > 0:
         return None

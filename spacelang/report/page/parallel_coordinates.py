@@ -109,10 +109,10 @@ def _axis_fields(
 def _heights(
     fields: Sequence[VariableColumns], points: Array, losses: Array, metric: LossName
 ) -> tuple[Array, ParallelAxis]:
-    """Return the heights of the lines at all axes, in percent from the top, and the axis of the score.
+    """Return an array (trials, axes) with the heights of lines in percent from the top, and the axis of the score.
 
-    The best score is at the bottom. Heights are computed from losses, so that a log scale of losses separates scores
-    near 1.
+    The last axis is that of the score, with the best score at the bottom. Heights are computed from losses, so that a
+    log scale of losses separates scores near 1.
     """
     axis = make_axis_for_values([float(each) for each in losses])
     last = np.array([100 - axis.position(float(each)) for each in losses])

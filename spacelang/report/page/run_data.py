@@ -66,7 +66,7 @@ class RunData:
 
     @cached_property
     def decision_keys(self) -> tuple[str, ...]:
-        """The keys of the space's decisions in configurations."""
+        """The keys of all decisions of the space, as configurations have them."""
         return decision_keys_in_definition(self.run.header.definition)
 
     @property

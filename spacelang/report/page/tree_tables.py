@@ -161,7 +161,10 @@ class TreeTable:
 
 
 def decisions_and_alternatives_table(run_data: RunData) -> TreeTable | None:
-    """Return every decision of the space with its alternatives; None without decisions or trials."""
+    """Return all decisions with their alternatives, and the number and scores of the trials with each alternative.
+
+    None without decisions or trials.
+    """
     members = run_data.trials_in_space
     if run_data.space is None or members is None or not run_data.space.decisions:
         return None
@@ -198,7 +201,10 @@ class _AlternativeStatistics:
     metric: LossName
 
     def line(self, choice: Choice, branch_index: int, depth: int) -> TreeTableRow:
-        """Return the line of an alternative. Scores are those of trials on all rows."""
+        """Return the line of an alternative: trials, failures, median and best score.
+
+        Scores are of trials on all rows.
+        """
         branch = choice.branches[branch_index]
         taken = self.columns.decisions.get(choice.address)
         rows = np.zeros(len(self.columns), bool) if taken is None else taken == branch_index

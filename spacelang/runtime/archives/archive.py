@@ -336,7 +336,11 @@ def _normalized_name(data: str) -> str:
 def meta_feature_distances(
     target: MetaFeatures, others: Sequence[MetaFeatures], norm: DistanceNorm = DistanceNorm.L1
 ) -> Floats:
-    """Return the n distances from the data set `target` to `others`; each is 0 or more, possibly infinite."""
+    """Return the n distances from the data set `target` to `others`: the `norm` of the differences, maybe infinite.
+
+    Each meta-feature is scaled by its range among `others`; one that they lack is ignored, and a missing one is
+    replaced by the mean of the others.
+    """
     names = sorted(key for key in target if np.isfinite(target[key]))  # so sums do not depend on column order
     known = np.array([[each.get(key, np.nan) for key in names] for each in others], dtype=np.float64)
     known = known.reshape(len(others), len(names))

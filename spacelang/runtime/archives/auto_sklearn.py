@@ -210,7 +210,10 @@ def _weights(given: SourceParameters) -> TargetValues:
 
 
 def _conversion_rules(convert: Callable[[str], Value], *names: str, **renamed: str) -> Rules:
-    """Return rules for parameters with the same name as in the space, and with another one (`theirs="ours"`)."""
+    """Return rules that set parameters of the space to the texts of auto-sklearn's, converted by `convert`.
+
+    `names` are parameters with the same name on both sides, `renamed` are the others (`theirs="ours"`).
+    """
 
     def rule(ours: str) -> Rule:
         return lambda text, _: {ours: convert(text)}
@@ -225,7 +228,10 @@ string_rules = partial(_conversion_rules, str)
 
 
 def value_mapping_rule(name: str, values: Mapping[str, TargetValues]) -> Rules:
-    """Return the rule for a parameter that maps known texts to ours; others raise UntranslatableError."""
+    """Return the rule for auto-sklearn's parameter `name`: it maps each text in `values` to values of the space.
+
+    The rule raises UntranslatableError for any other text.
+    """
 
     def rule(text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
         if text not in values:
@@ -236,7 +242,7 @@ def value_mapping_rule(name: str, values: Mapping[str, TargetValues]) -> Rules:
 
 
 def renamed_values_rule(name: str, **ours: str) -> Rules:
-    """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`)."""
+    """Return the rule for a parameter with the same name in the space, but other values (`theirs="ours"`)."""
     return value_mapping_rule(name, {theirs: {name: value} for theirs, value in ours.items()})
 
 
@@ -253,7 +259,7 @@ def _max_depth_from_factor(text: str, columns: float) -> TargetValues:
 
 
 def nested_rules(prefix: str, rules: Rules) -> Rules:
-    """Return the rules for parameters of a nested operator: their results get the prefix."""
+    """Return `rules` for parameters of a nested operator: `prefix` and a dot precede the keys of their results."""
 
     def inside(rule: Rule) -> Rule:
         return lambda text, columns: {f"{prefix}.{key}": value for key, value in rule(text, columns).items()}

@@ -48,7 +48,12 @@ class PortfolioStep(Generic[K]):
 
 
 def choose_portfolio(tables: Sequence[Mapping[K, Evaluation]], size: int) -> list[PortfolioStep[K]]:
-    """Return at most `size` configurations, chosen greedily by their gain per second on top of those chosen before."""
+    """Return at most `size` configurations, each chosen for the largest gain per second beyond those chosen before.
+
+    The gain is the decrease of the mean regret over the tables, divided by the geometric mean of the configuration's
+    seconds. On a table, the regret is that of the portfolio's best configuration: 0 for the lowest loss, and 1 from the
+    median on and without a success. The choice ends when no configuration has a gain.
+    """
     names = [*dict.fromkeys(each for table in tables for each in table)]
     regrets = np.ones((len(names), len(tables)))
     seconds = np.full((len(names), len(tables)), np.nan)

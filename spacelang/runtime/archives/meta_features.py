@@ -143,7 +143,7 @@ def _numeric_moments(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tup
 def _categorical_moments(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tuple[float, float]]:
     """Yield skewness and excess kurtosis of each one-hot encoded column, where missing values are a category.
 
-    `counts` has the rows of each category, by column.
+    `counts` has one array for each categorical column: the number of rows of each category.
     """
     for each in counts:
         for count in each:

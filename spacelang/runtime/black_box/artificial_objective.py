@@ -120,7 +120,8 @@ def _generator(*words: object) -> np.random.Generator:
 def iter_chosen_alternatives(node: Node, configuration: Configuration, name: str = "") -> Iterator[ChosenAlternative]:
     """Yield the chosen alternatives of a configuration in pipeline order.
 
-    `name` is the name of a step that no decision leads to.
+    An alternative is named after the decision that chooses it (`ADDRESS=CHOICE`), and the steps in a sequence after
+    their positions in it (`/0`). `name` is the name of `node` itself if it is no decision.
     """
     match node:
         case Choice():

@@ -96,7 +96,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def function_fingerprint(function: Callable[..., Any]) -> str:
-    """Return 64 hexadecimal digits of a function's name, source and plain values, by which a run is resumed.
+    """Return a hash (64 hexadecimal digits) of a function's name, source and plain values, to recognize it on resume.
 
     Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from
     elsewhere, such as files or other modules, is not covered.
@@ -149,7 +149,7 @@ def _stable_repr(value: Any) -> str:
 
 
 class InvalidFunctionResultError(ValueError):
-    """An answer for a configuration that is invalid."""
+    """An error for an invalid answer of a user's function."""
 
 
 def trial_from_answer(
@@ -196,7 +196,10 @@ def trial_from_answer(
 
 
 def _goal_numbers(given: Any, goals: Sequence[FunctionGoal]) -> dict[str, float]:
-    """Return the numbers of the goals by name; further names of a mapping are ignored."""
+    """Return the numbers of the goals by name, from a mapping, a list in their order, or a single number for one goal.
+
+    Further names of a mapping are ignored. Raise InvalidFunctionResultError for any other answer.
+    """
     names = [each.name for each in goals]
     shown = ", ".join(f"`{name}`" for name in names)
     if isinstance(given, Mapping):

@@ -236,7 +236,7 @@ def _row(line: str, width: int) -> list[ArffValue]:
 
 
 def _append_rows(columns: list[AttributeValues], rows: list[list[ArffValue]], numbers: list[int], name: str) -> None:
-    """Append the rows to the columns, and clear both lists."""
+    """Append the rows to the columns, and clear `rows` and their line numbers `numbers`."""
     if not rows:
         return
     for taking, values in zip(columns, zip(*rows, strict=True), strict=True):
@@ -312,7 +312,11 @@ def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable
 
 
 def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], count: int, name: str) -> pd.Series:
-    """Return a non-numeric column of sparse rows; only nominal ones have a default, their first value; or DataError."""
+    """Return a non-numeric column of a file with sparse rows; `given` has the line number and the value by row.
+
+    Rows that leave a nominal column out get its first value. Raise DataError for rows that leave out any other column,
+    as its type has no default value.
+    """
     if len(given) < count and taking.attribute.kind != "nominal":
         what = f"the sparse rows of `{name}` leave out `{taking.attribute.name}`, whose type has no default value"
         raise DataError(what, "give every row a value, or `?`")
@@ -364,7 +368,10 @@ class LineError(Exception):
 
 
 def parse_attribute(name: str, written: str) -> Attribute:
-    """Return the attribute with a type other than a list of values; raise LineError if the type is invalid."""
+    """Return the attribute `name` with the declared type `written`, which is not a list of nominal values.
+
+    Raise LineError if the type is unknown.
+    """
     word, _, rest = written.partition(" ") if "\t" not in written else written.partition("\t")
     rest = rest.strip()
     if word.lower() == "date":

@@ -154,7 +154,10 @@ def check_no_missing_labels(table: Table) -> None:
 
 
 def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
-    """Return the data set with encoded labels; raise DataError if they do not fit or a class has too few rows."""
+    """Return the data set with encoded labels, ready for a run.
+
+    Raise DataError if labels are missing or do not fit the kind of task, or if a class has fewer rows than `folds`.
+    """
     if table.kind not in {None, kind}:
         help_text = f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}"
         raise DataError(f"`{table.name}` is a {table.kind} task, but the space is for {kind}", help_text)

@@ -1,4 +1,4 @@
-"""Load a `Table` with one column of unchecked labels; `labels.check_labels` makes a `Dataset` of it, for a run."""
+"""Load a `Table` of features and unchecked labels; `labels.check_and_encode_labels` makes it a `Dataset` for a run."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

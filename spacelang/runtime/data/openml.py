@@ -224,14 +224,17 @@ def _check_rows(client: Any, dataset: Any, rows: int) -> None:
 
 
 def _columns_in_field(names: str | list[str] | None, columns: list[str]) -> list[str]:
-    """Return the columns in a field: a name, a list of names, or names in one text, separated by commas."""
+    """Return those of `columns` that a field names: by a name, a list of names, or names separated by commas."""
     listed = names if isinstance(names, list) else [names or ""]
     each = [part for name in listed for part in ([name] if name in columns else map(str.strip, name.split(",")))]
     return [name for name in each if name in columns]
 
 
 def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int) -> tuple[Split, ...]:
-    """Return the splits by repeat and fold, with ascending rows; raise ValueError if they contradict the task."""
+    """Return the splits in an ARFF text, ordered by repeat and fold, each with ascending rows.
+
+    Raise ValueError if they do not fit the table of `rows` rows, or the `procedure` and its `parameters` in the task.
+    """
     listed = _parse(text.replace("\r\n", "\n"))
     if listed["rowid"].max() >= rows or listed["rowid"].min() < 0:
         raise ValueError("some splits have row numbers outside the data")
@@ -294,7 +297,10 @@ def open_client_workspace(*, fresh: bool) -> Iterator[tuple[Any, OpenmlClientWor
 
 
 def to_data_error(error: Exception, client: Any, reference: str, *, known: bool) -> DataError:
-    """Return the DataError for a failure; quote only the server's answers, as other messages hold the API key."""
+    """Return the DataError for a failed download; it quotes only the server's answers, as other texts hold the API key.
+
+    `known` is True if a part of the data is in the cache.
+    """
     from requests.exceptions import RequestException
 
     server = _host(client)

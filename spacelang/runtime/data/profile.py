@@ -198,7 +198,7 @@ def profile_table(table: Table) -> TableProfile:
 
 
 def _kind_of_several_targets(table: Table) -> Kind:
-    """Return the kind of a task with several targets: a classification if all labels are 0 or 1."""
+    """Return the kind that the data declares; otherwise classification if all labels are 0 or 1, else regression."""
     is_indicator = all(each.isin((0, 1)).all() for each in target_series(table.target))
     return table.kind or ("classification" if is_indicator else "regression")
 
@@ -354,6 +354,9 @@ def _text_format(values: "pd.Series[Any]", distinct: int) -> ColumnSuspicion | N
 
 
 def _has_decimal_commas(numbers: list[str]) -> bool:
-    """Return True unless the commas are thousands separators, with three digits behind each."""
+    """Return True if all texts are numbers with a comma, and not all commas can be thousands separators.
+
+    A thousands separator has three digits behind it.
+    """
     behind = [each.partition(",")[2] for each in numbers]
     return all(map(WITH_COMMA.fullmatch, numbers)) and any(digits and len(digits) != 3 for digits in behind)

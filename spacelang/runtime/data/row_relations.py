@@ -36,10 +36,11 @@ ISO_HELP: Final = "write dates as `2026-01-31`, or times as numbers"
 
 
 def attach_groups_and_times(table: Table, validation: Validation | None) -> Table:
-    """Return the table with the groups and times of its rows that a validation names, without their columns.
+    """Return the table with the groups and times of its rows, from the columns that a validation names.
 
-    A column of times stays with `keep`. Relations that were given with the data remain. Raise DataError if a column
-    does not exist, lacks values or cannot be ordered, or if no feature is left.
+    These columns are dropped, except for a column of times if the validation says `keep`. Relations that were given
+    with the data remain. Raise DataError if a column does not exist, lacks values or cannot be ordered, if the rows
+    would have both groups and times, or if no feature is left.
     """
     group, time = group_column(validation), time_column(validation)
     relations = table.relations
@@ -217,7 +218,7 @@ SEED_COUNT: Final = 2**32  # The number of seeds that the global generator of Nu
 
 
 def with_row_numbers_as_times(table: Table, splitter: Any) -> Table:
-    """Return the table with its row numbers as times if a splitter takes the rows as a series in time."""
+    """Return the table with its row numbers as times if a splitter splits by time; otherwise unchanged."""
     from sklearn.model_selection import TimeSeriesSplit
 
     if not isinstance(splitter, TimeSeriesSplit):
@@ -292,7 +293,8 @@ class StoredSplitter:
 def serialize_splits_and_relations(splits: Sequence[Split], table: Table, group_name: str | None) -> dict[str, str]:
     """Return the splits, and the groups, times and weights of a table, as texts by name for the store of a run.
 
-    Anything that the table does not have is left out.
+    Anything that the table does not have is left out. `group_name` is the name of groups that a program passed, else
+    None.
     """
     relations = table.relations
     rows = [[_packed(split.training), _packed(split.held_out)] for split in splits]
@@ -343,13 +345,19 @@ def attach_stored_relations(table: Table, header: RunHeader) -> Table:
 
 
 def attach_stored_splits(table: Table, header: RunHeader) -> Table:
-    """Return the rows of trials with the splits that a store holds, if it holds any; raise DataError if invalid."""
+    """Return the table with the splits that a store holds, or unchanged if the store holds none.
+
+    The table has the rows of trials, without test rows. Raise DataError if the stored splits are invalid.
+    """
     found = stored_splitter(header)
     return table if found is None else replace(table, splits=found.splits, split_source=found.source)
 
 
 def stored_splitter(header: RunHeader) -> StoredSplitter | None:
-    """Return the splits that a store holds as a splitter of the rows of trials, if any; raise DataError if invalid."""
+    """Return a splitter that yields the splits in a store; None if it holds none.
+
+    The splits are those of the rows of trials, without test rows. Raise DataError if they are invalid.
+    """
     packed = _read(header.data_options, SPLITS, [])
     if not packed:
         return None
@@ -361,7 +369,10 @@ def stored_splitter(header: RunHeader) -> StoredSplitter | None:
 
 
 def _stored_weights(header: RunHeader, rows: int) -> Weights | None:
-    """Return the weights of n rows that a store holds, if any; raise DataError if they are damaged or others."""
+    """Return the sample weights that a store holds, None without any.
+
+    Raise DataError if they are damaged, or if their number is not `rows`.
+    """
     packed = _read(header.data_options, WEIGHTS_SETTING, None)
     if packed is None:
         return None

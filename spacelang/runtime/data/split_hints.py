@@ -164,7 +164,10 @@ def _indicators(values: "pd.Series[Any]") -> Iterator[npt.NDArray[np.float64]]:
 
 
 def _explained(codes: Rows, values: npt.NDArray[np.float64]) -> float:
-    """Return the share of the variance that lies between groups, adjusted for their number; 0 for a constant."""
+    """Return the share of the variance of `values` that lies between the groups in `codes`; 0 for a constant.
+
+    It is adjusted for the number of groups, as the adjusted R² is. Rows without a finite value are ignored.
+    """
     known = np.isfinite(values)
     _, codes = np.unique(codes[known], return_inverse=True)
     values = values[known]
@@ -200,7 +203,10 @@ def _time_hints(features: pd.DataFrame, dates: Collection[str]) -> Iterator[Spli
 
 
 def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
-    """Return the ranks of the dates in a column; None for few dates, missing ones, and dates of birth."""
+    """Return the ranks of the dates in a column, or None if it gives no hint.
+
+    That is a column with few different dates, missing ones, an unknown format, or a name like that of a date of birth.
+    """
     if BIRTH_NAME.search(str(values.name)) or values.isna().any() or values.nunique() < MIN_TIMES:
         return None
     try:
@@ -213,7 +219,7 @@ def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
 
 
 def repeated_rows_message(share: float, finding: str) -> str:
-    """Return a sentence on a share of repeated rows: what is found of it, why it matters and what to do."""
+    """Return a sentence on repeated rows: "SHARE of FINDING", then why it matters and what to do."""
     shown = f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
     return (
         f"{shown} of {finding}, so scores are too good if such rows are on both sides of a split: drop repeated rows, "
@@ -242,7 +248,10 @@ def repeated_row_share(features: Features) -> float:
 
 
 def _unexpected_share(features: Features, share_of: Callable[[Rows], float]) -> float:
-    """Return a share of repeated rows, by their codes; 0 if it is small, or explained by columns of few values."""
+    """Return `share_of` the codes of the rows, a share of repeated rows, or 0 if it is small or to be expected.
+
+    Equal rows are to be expected if the columns have few different values.
+    """
     codes = _row_codes(features)
     if codes is None or (share := share_of(codes)) < MIN_REPEATED_SHARE_OF_ROWS:
         return 0.0

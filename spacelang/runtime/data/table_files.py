@@ -196,7 +196,10 @@ def _check_frame(frame: pd.DataFrame, name: str) -> None:
 
 
 def _remove_mask(column: pd.Series) -> pd.Series:
-    """Return the column without `pd.NA` and its index: numbers with gaps become floats, other values objects."""
+    """Return the values as a column with a default index and without `pd.NA`.
+
+    Numbers with gaps become floats with NaN; other values become objects.
+    """
     values = column.reset_index(drop=True)
     if getattr(values.dtype, "na_value", None) is not pd.NA:
         return values

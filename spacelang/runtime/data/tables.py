@@ -37,7 +37,10 @@ class ColumnContent(Enum):
 
 
 def column_content(column: pd.Series) -> ColumnContent:
-    """Return the content of a column by its type; text and booleans are categories."""
+    """Return the content of a column by its type; text and booleans are categories.
+
+    A column whose values are all missing is empty, whatever its type.
+    """
     if bool(column.isna().all()):
         return ColumnContent.EMPTY
     if pd.api.types.is_datetime64_any_dtype(column):
@@ -191,7 +194,10 @@ def _content(column: "pd.Series[Any]") -> tuple[object, list[bytes]]:
 
 
 def _texts(column: "pd.Series[Any]") -> list[bytes]:
-    """Return as bytes the distinct values, and their codes in order of appearance, -1 for missing ones."""
+    """Return two parts as bytes: the code of each row, -1 if missing, and the distinct values with their types as JSON.
+
+    A code is the position of the row's value among the distinct values, which are in the order of first appearance.
+    """
     values = column.astype(object).to_numpy()
     names: dict[tuple[str, str], int] = {}
     codes = np.empty(len(values), dtype=np.int64)

@@ -107,10 +107,10 @@ class EnsembleMember:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleSelection:
-    """The selected members in the order in which they were chosen, from the best `library` pipelines.
+    """The members of an ensemble, in the order in which they were first chosen.
 
-    `models` has the loss for every ensemble size. `loss_of` returns the loss of some of the members on the held-out
-    rows.
+    `library` is the number of pipelines that they were chosen from. `models` has the loss for every ensemble size.
+    `loss_of` returns the loss of some of the members together on the held-out rows.
     """
 
     members: tuple[EnsembleMember, ...]
@@ -275,7 +275,10 @@ def _fit_members(
     needed: bool,
     time: RunDeadline | None,
 ) -> _Fits:
-    """Fit the members on all rows, those with many votes first if there is a time."""
+    """Fit the members on all rows, and return the results by trial number.
+
+    With a `time`, those with many votes are fitted first, and only if they are predicted to end in time.
+    """
     ordered = [*members] if time is None else sorted(members, key=lambda each: -each.votes)
     trials = {FIRST_JOB - place: each.record.trial for place, each in enumerate(ordered)}
     jobs = [
@@ -303,7 +306,11 @@ def _take_trial_models(
     form: PipelineInput,
     time: RunDeadline,
 ) -> _Fits:
-    """Return the models of the trials of members whose fits did not end in time, those with many votes first."""
+    """Return the models of trials, by trial number, for members whose fits on all rows did not end in time.
+
+    A member is missing if its trial has no kept model, or if there is no time to read it; members with many votes come
+    first.
+    """
     late = [
         each
         for each in members
@@ -388,9 +395,11 @@ def indices_of_lowest_losses(
 def select_models(
     library: Sequence[Predictions], losses: Losses, size: int, may_continue: Callable[[], bool] = lambda: True
 ) -> ModelMultiset:
-    """Return the multiset built greedily: `size` times, add the first model with the lowest loss; NaN is the worst.
+    """Return `size` models, chosen greedily: each time the one with which the mean prediction has the lowest loss.
 
-    It is smaller, with at least one model, if `may_continue` returns False before a model is added.
+    A model can be chosen several times. Of equal losses the first model is taken; NaN is the worst loss. `losses`
+    computes the losses of an array of mean predictions. There are fewer models, at least one, if `may_continue` returns
+    False before one is added.
     """
     if not library or size < 1:
         raise ValueError(f"cannot select {size} votes from {len(library)} models")

@@ -10,13 +10,19 @@ from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotPro
 
 
 def as_voting_member(pipeline: Any, *, is_classifier: bool) -> Any:
-    """Return an unfitted pipeline as a member of a vote, wrapped if it is a classifier without probabilities."""
+    """Return an unfitted pipeline as a member of a vote.
+
+    A classifier without `predict_proba` is wrapped in a `OneHotProbabilityClassifier`.
+    """
     has_probabilities = hasattr(pipeline, "predict_proba")
     return OneHotProbabilityClassifier(pipeline) if is_classifier and not has_probabilities else pipeline
 
 
 def as_fitted_voting_member(pipeline: Any, is_classifier: bool) -> Any:
-    """Return a fitted pipeline as a fitted member of a vote; a classifier must be fitted on class codes."""
+    """Return a fitted pipeline as a fitted member of a vote, wrapped as by `as_voting_member`.
+
+    A classifier must have been fitted on class codes.
+    """
     member = as_voting_member(pipeline, is_classifier=is_classifier)
     if member is not pipeline:
         member.estimator_, member.classes_ = pipeline, pipeline.classes_

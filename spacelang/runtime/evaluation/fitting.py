@@ -29,7 +29,10 @@ def check_takes_weights(pipeline: Any) -> None:
 
 
 def fit_options(pipeline: Any, weights: Weights | None) -> dict[str, Any]:
-    """Return the options of `fit` with which the last step of a pipeline gets the weights; raise TypeError if none."""
+    """Return the keyword arguments of a pipeline's `fit` that pass the weights to its last step; empty without weights.
+
+    Raise TypeError if the pipeline does not take weights.
+    """
     if weights is None:
         return {}
     check_takes_weights(pipeline)
@@ -71,7 +74,10 @@ class TrialRows:
         )
 
     def fit_options(self, pipeline: Any) -> dict[str, Any]:
-        """Return the options of `fit` for the last step: the sample weights; raise TypeError if it takes none."""
+        """Return the keyword arguments for `fit` of the last step: its sample weights, if the rows have any.
+
+        Raise TypeError if the pipeline does not take weights.
+        """
         if (weights := self.fold.weights(self.fidelity)) is None:
             return {}
         check_takes_weights(pipeline)

@@ -118,7 +118,7 @@ class Fold:
 
 
 def may_overwrite_input(estimator: Any) -> bool:
-    """Return True if an estimator, or one inside it, may overwrite its input, as any of unknown packages may."""
+    """Return True if an estimator, or one inside it, may overwrite its input, as all of unknown packages may."""
     if isinstance(estimator, list | tuple):
         return any(map(may_overwrite_input, estimator))
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
@@ -131,9 +131,11 @@ def may_overwrite_input(estimator: Any) -> bool:
 
 
 def default_validation(dataset: Dataset, group: str | None = None) -> DeclaredValidation:
-    """Return `cv(5)`, or as many folds as the rarest class has rows (3 or 4), for small data, else `holdout(0.3)`.
+    """Return cross-validation for small data, usually `cv(5)`, and `holdout(0.3)` for other data.
 
-    `group` is the name of the groups, if the rows have any; they then count instead of rows.
+    Data is small if it has at most `SMALL_DATA_ROWS` rows, and at least `MIN_FOLDS` of every class. If the rarest class
+    has fewer than 5 rows, there are as many folds as it has rows. `group` is the name of the groups, if the rows have
+    any; the groups of a class then count instead of its rows.
     """
     rows, groups = len(dataset.target), dataset.relations.groups
     units = np.arange(rows) if groups is None else groups
@@ -176,9 +178,9 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
 
 
 def split_rows(dataset: Dataset, validation: Validation, seed: int) -> list[tuple[Rows, Rows]]:
-    """Return the numbers of the training and the held-out rows of each fold of `make_folds`.
+    """Return the numbers of the training and the held-out rows of each fold, in the order of `make_folds`.
 
-    The folds have their order; the rows within a fold are in no particular order.
+    The order of the rows within a fold is not the one in which trials use them.
     """
     return _split_rows(dataset, validation, np.random.default_rng(seed))
 
@@ -300,7 +302,11 @@ def convert_to_floats(table: Any) -> Any:
 
 
 def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
-    """Return the unprepared column that forms groups; raise DataError if sparse, missing or not 2 to n / 2 values."""
+    """Return the unprepared column that forms groups.
+
+    Raise DataError if the features are sparse, if the column is missing, or if it does not have from 2 to n / 2
+    distinct values in its n rows.
+    """
     if not isinstance(dataset.features, pd.DataFrame):
         raise DataError(f"`{dataset.name}` is sparse and has no column `{name}` to group rows by", "pass a DataFrame")
     values = _find_column(dataset, name)

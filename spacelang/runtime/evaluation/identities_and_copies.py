@@ -188,7 +188,10 @@ def _special_identity(value: Any) -> Hashable:
 
 
 def _pickled_identity(value: Any) -> Hashable:
-    """Return the identity of what pickling would store; raise NoIdentityError if nothing, or a name and an own hash."""
+    """Return the identity of all that pickling would store, or the value itself if pickling would store only its name.
+
+    Raise NoIdentityError if it cannot be pickled, or if it is pickled by name and its class defines `__hash__`.
+    """
     try:
         made = value.__reduce_ex__(2)
     except Exception as error:
@@ -215,7 +218,10 @@ def table_bytes(table: Any) -> int | None:
 
 
 def copy_table(table: Any) -> Any:
-    """Return a copy with the same memory layout, so that sums agree to the last digit, if `table_bytes` is not None."""
+    """Return a copy with the same memory layout, so that sums over it agree to the last digit.
+
+    The caller must have checked that `table_bytes` of the table is not None.
+    """
     if sparse.issparse(table):
         return copy.deepcopy(table)  # `copy` would lose the flag that the indices are sorted
     if type(table) is not np.ndarray:
@@ -251,7 +257,10 @@ def _array_bytes(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def _spanned_bytes(array: np.ndarray[Any, Any]) -> int | None:
-    """Return the bytes spanned; None if elements overlap, strides are negative, or objects are not contiguous."""
+    """Return the bytes from the first to the last element of an array, with the gaps between them.
+
+    Return None if elements overlap, if strides are negative, or if the array has gaps and holds objects.
+    """
     if array.flags.forc:
         return array.nbytes
     if array.size == 0 or array.dtype.hasobject:
@@ -266,7 +275,10 @@ def _spanned_bytes(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def _copy_keeps_layout(table: pd.DataFrame) -> bool:
-    """Return True if a copy keeps the memory layout, although it joins columns of one type in a contiguous block."""
+    """Return True if a deep copy of a DataFrame keeps its memory layout.
+
+    A copy joins columns of one type in a contiguous block, so each type must have a single contiguous block already.
+    """
     blocks = [block.values for block in table._mgr.blocks]
     kinds = {block.dtype for block in blocks}
     return len(kinds) == len(blocks) and all(array.flags.forc for array in arrays_of(table))

@@ -161,7 +161,10 @@ class DataObjective:
 
     @cached_property
     def scale(self) -> LossScale | None:
-        """The scale of losses, by the metric or the best constant prediction; None: centered on the first success."""
+        """The scale by which losses are normalized, from their range or the best constant prediction.
+
+        It is None if neither gives one; then the first success sets it.
+        """
         losses = loss_range(self.metric.name, self.metric.formula, len(self.dataset.classes))
         return make_loss_scale(losses, lambda: self.constant_loss)
 
@@ -287,7 +290,7 @@ class DataObjective:
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
-        """Return the pipeline fitted on all rows.
+        """Return the pipeline of a configuration, fitted on all rows that trials may see.
 
         A member of an ensemble is fitted on class codes, any other pipeline on the labels of the user.
         """
@@ -331,7 +334,10 @@ class DataObjective:
         return count == 0 or all(len(getattr(each, "classes_", ())) == count for each in pipelines)
 
     def _do_final_work(self, work: final_fit.FinalWork[Any]) -> final_fit.WorkResult[Any]:
-        """Do work after the search. A pipeline that raises makes it fail, but for scoring, whose errors are raised."""
+        """Do work after the search, and return its result; the work has failed if a pipeline raises.
+
+        Only BuildError and errors in scoring on the test rows are raised.
+        """
         started = self._clock()
         try:
             match work:

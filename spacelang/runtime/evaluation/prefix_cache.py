@@ -77,9 +77,11 @@ class FittedStep:
 
 @dataclass(slots=True, eq=False)
 class FittedPrefix:
-    """A cached prefix: its steps, and rows behind them: `held_out` once transformed, `target` if steps change labels.
+    """A cached prefix of a pipeline: its fitted steps, and the rows that come out of them.
 
-    `random_states` are the global ones before and after the steps, or None if the steps do not draw from them.
+    `features` are the training rows, and `target` their labels, None if no step changes them. `held_out` are the
+    held-out rows, None until they have been transformed. `random_states` are the global random states before and after
+    fitting the steps, or None if the steps do not draw from the global generators.
     """
 
     steps: tuple[FittedStep, ...]
@@ -107,7 +109,7 @@ class FailedPrefix:
 
 
 class PrefixCache:
-    """A least-recently-used cache of fitted prefixes, within `limit` bytes; pickled, it is empty.
+    """A least-recently-used cache of fitted prefixes, within `limit` bytes; a pickled copy of it is empty.
 
     A `thrifty` cache stores only prefixes that, by measured times, save more than storing them costs. Until something
     is reused, it spends no more than a small share of the fitting time.
@@ -170,7 +172,11 @@ class PrefixCache:
         random_states: tuple[GlobalRandomState, GlobalRandomState] | None,
         seconds: float,
     ) -> FittedPrefix | None:
-        """Store a prefix if that is worth `seconds` of fitting beyond the stored ones; return its entry, else None."""
+        """Store a prefix if that is expected to save time and can be done exactly; return its entry, else None.
+
+        `features` and `target` are the training rows behind its steps `parts`. `seconds` are those of fitting that the
+        entry saves, compared with the longest shorter prefix in the cache.
+        """
         tables = [table for table in (features, target) if table is not None]
         sizes = [table_bytes(table) for table in tables]
         if None in sizes:
@@ -218,7 +224,11 @@ class PrefixCache:
         return made
 
     def _is_worth_storing(self, key: CacheKey, size: int, seconds: float) -> bool:
-        """Return True if storing and reusing it once is cheaper than fitting, and within the time that may be spent."""
+        """Return True if storing and reusing a prefix once is cheaper than fitting it, which takes `seconds`.
+
+        False also if the cache has spent too much time; a prefix that was rejected for that is accepted the second
+        time. A cache that is not thrifty accepts all.
+        """
         if not self._thrifty:
             return True
         if seconds < 2 * (OVERHEAD_SECONDS + 2 * size * self._copy_seconds / self._copied_bytes):

@@ -127,7 +127,10 @@ def _interleave(counts: Sequence[int]) -> list[int]:
 
 
 def _pop_next(open_now: list[tuple[int, int, int]], turns: list[int]) -> tuple[int, int]:
-    """Remove and return the row whose window closes first; the second row is of another class, missing no window."""
+    """Remove the row whose window closes first; return its class, and the number of earlier rows of the class.
+
+    The second row of all is taken from another class than the first, if there is one. Even so, no window is missed.
+    """
     _, number, before = heapq.heappop(open_now)
     if len(turns) == 1 and number == turns[0] and open_now:
         _, other, other_before = heapq.heappop(open_now)
@@ -265,23 +268,31 @@ def check_groups(
 
 
 def time_folds(times: Rows, folds: int, what: str) -> list[tuple[Rows, Rows]]:
-    """Return the training and held-out rows of each period, from the second of `folds` + 1 on, in the order of time.
+    """Return the training and the held-out rows of `folds` splits, in the order of time.
 
-    The periods have about equally many rows; rows of equal times are in the same period. `what` names the times.
+    The rows are divided into `folds` + 1 periods with about equally many rows; rows of equal times are in the same
+    period. Split k holds out period k + 1 and trains on all earlier periods. Raise DataError if there are too few
+    different times; `what` names them in the message.
     """
-    order, cuts = _cut(times, [place / (folds + 1) for place in range(1, folds + 1)], what)
+    order, cuts = _time_order_and_boundaries(times, [place / (folds + 1) for place in range(1, folds + 1)], what)
     ends = [*cuts[1:], len(order)]
     return [(order[:start], order[start:end]) for start, end in zip(cuts, ends, strict=True)]
 
 
 def time_holdout(times: Rows, share: float, what: str) -> tuple[Rows, Rows]:
-    """Return the earlier rows and about a share of later rows, in the order of time; equal times are not separated."""
-    order, (cut,) = _cut(times, [1 - share], what)
+    """Return the earlier rows, and the later ones, which are about `share` of all; equal times are not separated.
+
+    Both are in the order of time. Raise DataError if all times are equal; `what` names them in the message.
+    """
+    order, (cut,) = _time_order_and_boundaries(times, [1 - share], what)
     return order[:cut], order[cut:]
 
 
-def _cut(times: Rows, shares: list[float], time_column: str) -> tuple[Rows, list[int]]:
-    """Return the rows in the order of time, and positions near these shares at which the time changes."""
+def _time_order_and_boundaries(times: Rows, shares: list[float], time_column: str) -> tuple[Rows, list[int]]:
+    """Return the row numbers in the order of time, and one position in them for each share, at which the time changes.
+
+    Each position is near its share of the rows. Raise DataError if the times change too rarely.
+    """
     order = np.argsort(times, kind="stable")
     changes = np.flatnonzero(np.diff(times[order])) + 1
     if len(changes) < len(shares):

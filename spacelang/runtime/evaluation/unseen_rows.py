@@ -60,7 +60,10 @@ def read_test_rows(given: Any, table: Table) -> TestRows | None:
 
 
 def test_share_or_none(given: Any) -> float | None:
-    """Return the share of test rows if `given` is a number, which is not checked, else None."""
+    """Return a number, or a text with a number, as the share of test rows; None for anything else.
+
+    The caller must check that the share is between 0 and 1.
+    """
     if isinstance(given, int | float | str | PathLike) and not isinstance(given, bool):
         with suppress(ValueError):
             return float(given if isinstance(given, int | float) else str(given))
@@ -176,7 +179,10 @@ def _select_rows(table: Table, rows: Rows) -> Table:
 
 
 def encode_test_labels(tested: Table, dataset: Dataset) -> TargetColumns:
-    """Return the labels as numbers, or as class codes of a data set; raise DataError for labels that it lacks."""
+    """Return the labels of test rows as numbers; classes get the codes that they have in `dataset`.
+
+    Raise DataError for classes that `dataset` lacks.
+    """
     if dataset.kind == "regression":
         return regression_labels(tested)
     if isinstance(tested.target, pd.DataFrame):

@@ -80,7 +80,7 @@ class Executor(Protocol):
     """
 
     def wait_until_ready(self) -> None:
-        """Block until trials can start, which starts the clock; raise InputError if they never can."""
+        """Block until trials can start; the clock of the run starts afterwards. Raise InputError if they never can."""
 
     @property
     def free(self) -> Sequence[str]:

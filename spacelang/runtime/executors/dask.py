@@ -37,9 +37,9 @@ class Dask:
     that happens too often. With `isolate` every trial has a process of its own below its dask worker. `wait` raises
     InputError if the cluster has had no dask worker for `patience` seconds.
 
-    Raises InputError if dask is not installed, if the address is invalid, or if the evaluation cannot be sent. `ready`
-    raises InputError if no scheduler answers, if no worker joins it, if the machines have different versions of
-    packages that affect scores, or if the memory limit is too small for an idle worker.
+    Raises InputError if dask is not installed, if the address is invalid, or if the evaluation cannot be sent.
+    `wait_until_ready` raises InputError if no scheduler answers, if no worker joins it, if the machines have different
+    versions of packages that affect scores, or if the memory limit is too small for an idle worker.
     """
 
     @classmethod

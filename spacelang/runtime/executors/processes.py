@@ -64,8 +64,8 @@ class Processes:
     There may be more workers than cores; each uses one thread.
 
     Raises InputError if the platform has no such processes, if this process may open too few files to connect to them,
-    or if the evaluation cannot be sent to one. `ready` raises InputError if the evaluation cannot be loaded, or if the
-    memory limit is too small for an idle worker.
+    or if the evaluation cannot be sent to one. `wait_until_ready` raises InputError if the evaluation cannot be loaded,
+    or if the memory limit is too small for an idle worker.
     """
 
     @classmethod

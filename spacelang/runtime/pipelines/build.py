@@ -170,7 +170,10 @@ class PipelineWalk:
 
 
 def _own_name(step: Node) -> str | None:
-    """Return the name of a decision, but None for one with the name of an operator, whose class gives the name."""
+    """Return the name of a step that is a decision; None for others, whose classes give the names.
+
+    None also for a decision with the name of one of its operators.
+    """
     if not isinstance(step, Choice):
         return None
     operators = {each.node.name for each in step.branches if isinstance(each.node, Operator)}
@@ -320,7 +323,10 @@ def adapt_to_labels(pipeline: Any, classes: tuple[Any, ...]) -> Any:
 
 
 def needs_label_codes(value: Any, names: frozenset[str] = catalogue_access.CODES_ONLY) -> bool:
-    """Return True if a value contains a classifier of one of these names that gets labels unencoded."""
+    """Return True if a value contains a classifier with one of these names that gets the labels unencoded.
+
+    A classifier inside one that encodes labels itself, such as a vote, does not count.
+    """
     if isinstance(value, list | tuple):
         return any(needs_label_codes(part, names) for part in value)
     if isinstance(value, type) or not hasattr(value, "get_params"):
@@ -331,7 +337,7 @@ def needs_label_codes(value: Any, names: frozenset[str] = catalogue_access.CODES
 
 
 def is_vote_of_one_classifier(estimator: Any) -> bool:
-    """Return True if an estimator is a vote of a single classifier that does not accept all labels."""
+    """Return True for a `VotingClassifier` of one classifier, as `adapt_to_labels` makes it to encode labels."""
     if type(estimator).__name__ != "VotingClassifier" or len(estimator.estimators) != 1:
         return False
     names = catalogue_access.CODES_ONLY | NO_NUMERIC_TEXTS | SEMI_SUPERVISED | NO_TEXTS
@@ -339,7 +345,7 @@ def is_vote_of_one_classifier(estimator: Any) -> bool:
 
 
 def _classifiers_without(classes: tuple[Any, ...]) -> frozenset[str]:
-    """Return the names of the classifiers that do not accept one of these labels."""
+    """Return the names of the classifiers that do not accept at least one of these labels."""
     texts = [label for label in classes if isinstance(label, str)]
     names = catalogue_access.CODES_ONLY | (NO_TEXTS if texts else frozenset())
     if any(map(_is_integer, texts)):
@@ -384,7 +390,10 @@ def _name(classifier: Any) -> str:
 
 
 def _importance_path(getter: Any, classifier: Any) -> Any:
-    """Return an attribute of importances of a classifier, through the vote if it has become one."""
+    """Return the argument `importance_getter` of a feature selector for its classifier, which may have been wrapped.
+
+    If the classifier is a vote made by `adapt_to_labels`, the path leads through the vote; otherwise it is unchanged.
+    """
     if not is_vote_of_one_classifier(classifier) or not isinstance(getter, str):
         return getter
     attribute = "feature_importances_" if getter == "auto" else getter

@@ -97,7 +97,10 @@ def parameters_settable_by_runtime(catalogue_name: str, operator_name: str) -> f
 
 
 def runtime_arguments(operator: Operator, *, n_jobs: int | None, random_state: int | None) -> dict[str, Any]:
-    """Return the arguments that the runtime passes, which suppress output, too; values of the space take precedence."""
+    """Return the arguments that the runtime passes to a class: threads, random state, and those that suppress output.
+
+    None and parameters that the class does not have are left out. Values that the space sets take precedence.
+    """
     wanted = {THREAD_PARAMETERS.get(operator.catalogue, "n_jobs"): n_jobs, "random_state": random_state}
     names = parameters_settable_by_runtime(operator.catalogue, operator.name)
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None and name in names}

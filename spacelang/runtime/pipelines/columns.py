@@ -62,7 +62,10 @@ def transformer_entries(
 
 
 def transformer_of(part: Any) -> Any:
-    """Return the transformer for a part if the table is not known; None means that columns pass through unchanged."""
+    """Return the transformer for a part if the table is not known: `passthrough` if the part is None.
+
+    A part that reads text is fitted on each column separately.
+    """
     if part is None:
         return "passthrough"
     return EachColumn(part) if reads_text_column(part) else part
@@ -120,7 +123,7 @@ class StringColumnSelector:
     text: bool
 
     def __call__(self, table: Any) -> list[Any]:
-        """Return the names of the selected columns of a DataFrame."""
+        """Return the names of the string columns that hold free text if `text`, otherwise of those with categories."""
         chosen = make_column_selector(dtype_include=list(STRINGS))(table)
         return [name for name in chosen if is_free_text(table[name]) == self.text]
 

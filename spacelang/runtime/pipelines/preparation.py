@@ -281,7 +281,10 @@ _ANY_VALUE: Final = object()  # Stands for a value that is not known in advance,
 
 
 def _possible_values(operator: Operator, parameter: str, default: object) -> set[object]:
-    """Return representative values of a parameter in a space: each named value, and one end of each range."""
+    """Return the values that a space may give a parameter: all named ones, and the lower end of each range.
+
+    The `default` is among them if the space may leave it; a computed value is `_ANY_VALUE`.
+    """
     fixed = dict(operator.fixed)
     if parameter in fixed:
         return {fixed[parameter]}

@@ -77,7 +77,11 @@ def measure_bound(
     *,
     writes: bool = False,
 ) -> float:
-    """Return the value of a bound (seconds per row, bytes, range of scores) or nan; raise what the pipeline raises."""
+    """Return the value of a bound: seconds per row, bytes, or largest minus smallest score of groups; nan if undefined.
+
+    `answers` are the cached predictions for the held-out rows. With `writes`, the pipeline overwrites its input and
+    gets copies. What the pipeline raises is raised.
+    """
     match bound.measure:
         case BoundedMeasure.LATENCY:
             return measure_latency(pipeline, fold.held_out, len(fold.held_out_target), clock, writes=writes)
@@ -160,7 +164,7 @@ def group_disparity(scorer: LossFunction, answers: CachedPredictions, target: An
 
 
 def group_scores(scorer: LossFunction, answers: CachedPredictions, target: Any, groups: Sequence[Rows]) -> list[float]:
-    """Return the scores of the groups whose score is defined."""
+    """Return the scores on the rows of each group, without the groups whose score is undefined."""
     scores = [_group_score(scorer, answers.subset(group), target[group], target) for group in groups]
     return [score for score in scores if math.isfinite(score)]
 

@@ -298,9 +298,10 @@ def loss_range(name: str, formula: str, classes: int) -> LossRange:
 
 
 def make_loss_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossScale | None:
-    """Return the scale by which losses are normalized; None if the first success sets it.
+    """Return the scale by which losses are normalized; None if the first success is to set it.
 
-    `constant` returns the loss of a constant prediction. It is called for losses from 0 on without an upper end.
+    Losses from 0 to 1 are not scaled. Losses from 0 on are divided by the loss of a constant prediction, which
+    `constant` returns. For others, or if that loss is not positive and finite, it is None.
     """
     if losses is LossRange.FROM_0_TO_1:
         return UNIT_SCALE

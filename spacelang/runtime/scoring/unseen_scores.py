@@ -142,7 +142,10 @@ def bootstrap_row_sampler(count: int, groups: Rows | None) -> Callable[[np.rando
 
 
 def resample_count(rows: int) -> int:
-    """Return the number of bootstrap resamples of `rows` test rows."""
+    """Return the number of bootstrap resamples of `rows` test rows: `MAX_RESAMPLES`, but fewer for many rows.
+
+    All together have about `MAX_RESAMPLED_ROWS` rows at most, but there are at least `MIN_RESAMPLES`.
+    """
     return min(MAX_RESAMPLES, max(MIN_RESAMPLES, MAX_RESAMPLED_ROWS // max(rows, 1)))
 
 
@@ -174,7 +177,10 @@ def _loss_of_rows(answers: CachedPredictions, target: Any, metric: Metric, class
 
 
 def _prediction_table(answers: CachedPredictions, rows: int, classes: int) -> Any:
-    """Return the predictions that the metric used as an input of the vectorized losses, or None if they do not fit."""
+    """Return the predictions that the metric used, as n numbers or n x classes probabilities for vectorized losses.
+
+    Labels become probabilities 1 and 0. Return None if the metric used several methods, or other shapes.
+    """
     match answers.only_cached_prediction():
         case ["predict", found] if found.shape == (rows,):
             return np.eye(classes)[found] if classes else found

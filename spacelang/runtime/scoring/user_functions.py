@@ -33,7 +33,7 @@ def scorer_metric(scorer: Scorer, classes: tuple[Any, ...]) -> "Metric":
 
     if (known := sklearn_scorer_name(scorer)) is not None:
         return named_metric(known)
-    name = _free_name(_word(scorer))
+    name = _name_unlike_scorers(_word(scorer))
     loss: LossFunction = _LabelledScorer(scorer, classes) if classes else scorer
     if getattr(scorer, "_sign", 1) < 0:
         return Metric(f"{NEGATED_PREFIX}{name}", name, ScorerLoss(loss, -1.0))
@@ -72,8 +72,8 @@ def _word(scorer: Any) -> str:
     return re.sub(r"\W+", "_", name).strip("_") or "scorer"
 
 
-def _free_name(word: str) -> str:
-    """Return a name that no scorer of scikit-learn has, nor the error of one."""
+def _name_unlike_scorers(word: str) -> str:
+    """Return `word`, or `own_` and the word if scikit-learn has a scorer, or the error of one, with this name."""
     from sklearn.metrics import get_scorer_names
 
     return f"own_{word}" if {word, f"{NEGATED_PREFIX}{word}"} & {*get_scorer_names()} else word

@@ -160,7 +160,10 @@ def _type_name(kind: type | tuple[type, ...]) -> str:
 
 
 def record_to_row(record: TrialRecord) -> Row:
-    """Return the row without digest and predictions, and its request columns; raise ValueError for invalid numbers."""
+    """Return the row of a trial: its `TRIAL_COLUMNS`, then its request columns; without the digest and the predictions.
+
+    Raise ValueError if its loss or one of its times is not finite.
+    """
     trial, request = record.trial, record.trial.request
     numbers = (trial.cost, trial.seconds_without_sharing, record.started, record.finished, trial.loss or 0.0)
     if not all(map(isfinite, numbers)):

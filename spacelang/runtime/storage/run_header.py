@@ -88,7 +88,7 @@ class RunHeader:
       earlier versions.
     - `versions` are the versions of packages.
     - `equal_seeds` says what runs with the same seed have in common; empty in stores of earlier versions.
-    - `law` is the law of random draws; a resumed run keeps that of its store.
+    - `law` names the probability law of random draws (`plain`, `advised`); a resumed run keeps that of its store.
     - `at_defaults` names the options that have their default values, nested ones as `z.disc`. It is not stored.
     """
 
@@ -302,7 +302,10 @@ def _initial_differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
 def _option_differences(
     stored: Mapping[str, str], new: Mapping[str, str], at_defaults: frozenset[str], within: str = ""
 ) -> Iterator[str]:
-    """Yield the options that differ; for the same nested plug-in its own options, with names such as `z.disc`."""
+    """Yield a line for each option that differs; one that the store lacks differs if it is not in `at_defaults`.
+
+    If both runs have the same plug-in as an option, its own options are compared, with names such as `z.disc`.
+    """
     for name in dict.fromkeys((*stored, *new)):
         (before, own), (now, others) = _split_option(stored.get(name)), _split_option(new.get(name))
         if name in stored or f"{within}{name}" not in at_defaults:

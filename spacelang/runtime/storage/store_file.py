@@ -48,7 +48,10 @@ def open_closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]
 
 
 def close_keeping_wal(path: Path, connection: sqlite3.Connection) -> None:
-    """Close a connection without merging the log, which a store must have if its last session has no end."""
+    """Close a connection without merging the write-ahead log into the file.
+
+    If the last session has no end, the store is complete only with its log.
+    """
     with suppress(sqlite3.Error), closing(_connect(path, "ro")) as guard:
         # SQLite merges the log when the last connection closes, but not if that one is read-only.
         guard.execute("PRAGMA schema_version").fetchone()
@@ -237,7 +240,10 @@ def _is_header(header: bytes) -> bool:
 
 
 def _last_ending(path: Path) -> tuple[str | None] | None:
-    """Return the ending of the last session in the file itself, in a tuple; None without a session."""
+    """Return the ending of the last session, alone in a tuple, None in it if the session has no end.
+
+    Return None without a session. Only the file itself is read, not its write-ahead log.
+    """
     with closing(_connect(path, "ro&immutable=1")) as connection:
         check_is_readable_store(path, connection)
         found: tuple[str | None] | None = connection.execute(LAST_ENDING_QUERY).fetchone()
@@ -296,7 +302,10 @@ def acquire_write_lock(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _try_write_lock(connection: sqlite3.Connection) -> tuple[bool, int] | None:
-    """With the write lock, return True if the last session has an end, and the number of trials; None without it."""
+    """Acquire the write lock; return None if another process holds it.
+
+    Otherwise return whether the last session has an end (also True without a session), and the number of trials.
+    """
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
@@ -317,7 +326,10 @@ def _writing_process(connection: sqlite3.Connection) -> int | None:
 
 
 def state_of_unended_run(path: Path) -> RunState:
-    """Return the state of a run whose last session has no end."""
+    """Return the state of a run whose last session has no end: running if another process holds the write lock.
+
+    Otherwise the run was killed. The state is unknown if this process may not write to the file.
+    """
     if not store_errors.is_writable(path):
         return RunState.UNKNOWN  # only a process that may write can check the lock
     with store_errors.convert_store_errors(path):

@@ -295,7 +295,7 @@ def readable_test_file(header: RunHeader) -> str | None:
 
 
 def has_test_file(header: RunHeader) -> bool:
-    """Return True if the run was tested on rows of another file, or of a program."""
+    """Return True if the run had test rows that were not split off from its data: those of a file or of a program."""
     return "test" in header.settings and stored_data_options(header).test is None
 
 

@@ -56,7 +56,7 @@ def derive_linear_constraints(
     found: dict[LinearConstraint, None] = {}
     left: list[Constraint] = []
     for context, networks in structures.model.by_context.items():
-        for network in (each for each in networks if not each.has_only_free_hyperparameters):
+        for network in (each for each in networks if not each.has_only_unconstrained_hyperparameters):
             try:
                 graph = _decision_factors(structures, network, settled)
                 if context:

@@ -85,7 +85,7 @@ class MemberRepair:
     def _component_values(
         self, component: HyperparameterComponent, structure: Structure, wanted: ValueFunction
     ) -> Mapping[str, Value]:
-        if component.is_free:
+        if component.is_unconstrained:
             node = component.members[0].hyperparameter
             return {node.key: wanted(node)}
         situation = self._conditioning.relevant_branch_classes(component, structure)
@@ -140,7 +140,7 @@ def _changed_values(
     nodes = {m.address: m.node for m in network.members if isinstance(m.node, Hyperparameter)}
     kept: dict[str, Value] = {}
     states: dict[str, State] = {}
-    for bucket in reversed(elimination.buckets):
+    for bucket in reversed(elimination.eliminated):
         name, weights = bucket.variable, bucket.weights[tuple([states[each] for each in bucket.separator])]
         fewest = min(weights.values())
         possible = [state for state, weight in weights.items() if weight == fewest]

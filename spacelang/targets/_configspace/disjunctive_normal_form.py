@@ -16,7 +16,7 @@ from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.value import Value
 from spacelang.reductions.domain_reductions import MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.space_questions import FixedPiece
-from spacelang.solver.domain_cells import cut_at_atoms, cut_points_of, join_cells
+from spacelang.solver.domain_cells import cut_points_of, join_cells, split_at_atoms
 from spacelang.targets._configspace import encoded_domains as cs
 
 MAX_CONJUNCTIONS: Final = 120
@@ -235,7 +235,7 @@ def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: 
                 size = piece.part.size
                 if cut_points_of(atom) is None and (size is None or size > MAX_JOINT_VALUES):
                     raise InexpressibleError
-                cut = cut_at_atoms(piece.part, (atom,))
+                cut = split_at_atoms(piece.part, (atom,))
                 wanted = [cell for cell in cut if is_wanted(cell.representative)]
                 found.append(_cells_form(piece, wanted, len(cut), activity))
     return disjunction(*found)

@@ -10,7 +10,7 @@ from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, contains, memb
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
-from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_at_atoms, cut_points_of, join_cells
+from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_points_of, join_cells, split_at_atoms
 
 
 def is_testable(condition: Expr, space: Space) -> bool:
@@ -65,7 +65,7 @@ def implies(first: Expr, second: Expr, space: Space) -> bool:
         return False
     domain = space.variables[addresses.pop()].hyperparameter.domain
     atoms = (*expr.logical_atoms(first), *expr.logical_atoms(second))
-    cells = (cell.representative for part in parts(domain) for cell in cut_at_atoms(part, atoms))
+    cells = (cell.representative for part in parts(domain) for cell in split_at_atoms(part, atoms))
 
     def is_counterexample(value: expr.ExpressionValue) -> bool:
         return expr.is_true(first, lambda _: value) and not expr.is_true(second, lambda _: value)
@@ -81,7 +81,7 @@ def satisfying_pieces_by_part(domain: Domain, atom: Expr, truth: bool) -> tuple[
 
     found = []
     for part in parts(domain):
-        cells = cut_at_atoms(part, (atom,))
+        cells = split_at_atoms(part, (atom,))
         wanted = [cell for cell in cells if is_wanted(cell.representative)]
         found.append(SatisfyingPieces(part, parts(join_cells(part, wanted)) if wanted else ()))
     return tuple(found)

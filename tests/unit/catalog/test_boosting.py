@@ -15,7 +15,7 @@ import xgboost
 
 import spacelang as sl
 from spacelang.catalog import CatalogueEntry, load_catalogue
-from spacelang.catalog.boosting import FORWARDED, OBJECTIVE_PARAMETER, SUPPLEMENTS
+from spacelang.catalog.boosting_parameters import FORWARDED, OBJECTIVE_PARAMETER, SUPPLEMENTS
 from spacelang.catalog.value_rules import AllowedValues, Interval
 
 PROBES = (-2, -1, 0, 1, 2, 7, 131_072, 131_073, -1.5, -0.5, 0.0, 1e-9, 0.25, 1.0, 1.0001, 2.0, 100.0)
@@ -222,7 +222,7 @@ def test_a_drawn_configuration_of_what_is_handed_on_can_be_fitted() -> None:
 def test_a_parameter_of_another_version_takes_no_words() -> None:
     from dataclasses import replace
 
-    from spacelang.catalog.boosting import supplement_parameters
+    from spacelang.catalog.boosting_parameters import supplement_parameters
 
     operator = entry("lightgbm")
     newer = replace(operator, parameters={"new": replace(operator.parameters["num_leaves"], name="new", accepts=None)})

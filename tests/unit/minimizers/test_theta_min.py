@@ -10,7 +10,7 @@ import pytest
 
 import spacelang
 from spacelang.ir.membership import first_exclusion
-from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
+from spacelang.minimizers import MINIMIZERS, Dimension, MinimizationProblem, Minimizer, Point
 from spacelang.optimizers._admm import AdmmUpdateSteps, ConstraintResiduals
 from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
@@ -39,7 +39,7 @@ def sub_problem(seed: int | None) -> ThetaSubproblem:
 
 def minimised(minimizer: Minimizer, value: ThetaSubproblem) -> tuple[Point, SearchLog]:
     """The best point, and what was asked for; a third of all trials fail."""
-    asked: PointObjective = value
+    asked: MinimizationProblem = value
     best: list[Point] = []
     asking = minimizer.minimise(asked, (Dimension(),) * value.cube.variable_count, CALLS, value.start_point)
     driven = drive_search(search_appending_result(asking, best), flaky_loss, 10 * CALLS)

@@ -26,7 +26,7 @@ from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine, ask_a
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Operator, Product, ProductKind, Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.minimizers import Box, Point, PointObjective
+from spacelang.minimizers import Box, MinimizationProblem, Point
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm import AdmmUpdateSteps, ConstraintResiduals, ThetaCube, nearest_members
 from spacelang.optimizers._admm.iterations import AdmmIterations
@@ -74,7 +74,7 @@ class Looks:
 
     def minimise(
         self,
-        value: PointObjective,
+        value: MinimizationProblem,
         box: Box,
         calls: int,
         start: Point,

@@ -6,7 +6,7 @@ import pytest
 
 from spacelang.files import resource_folder
 from spacelang.syntax.inline_printer import spell_file, spell_number
-from spacelang.syntax.layout import WIDTH
+from spacelang.syntax.pretty_printing import WIDTH
 from spacelang.syntax.printer import format_file, format_text
 from tests.laws.example import EXAMPLE
 from tests.unit.syntax.reading import read

@@ -10,8 +10,8 @@ import pytest
 from lark import Lark, Token, Tree
 
 from spacelang.files import resource_folder
-from spacelang.syntax.layout import lexemes, normalise_line_ends
 from spacelang.syntax.parser_tables import highlight, lark_parser, load
+from spacelang.syntax.pretty_printing import lexemes, normalise_line_ends
 from tests.laws.example import EXAMPLE
 
 LARK = (resource_folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")

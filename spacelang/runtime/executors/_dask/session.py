@@ -341,7 +341,10 @@ class ClusterSession:
 
 
 def _copy_outcome(report: "asyncio.Future[JobReport]", gathering: "asyncio.Future[JobReport]") -> None:
-    """Copy the outcome of a future to another, unless that is done or nobody waits for it."""
+    """Copy the result or the exception of `gathering` to `report`, unless `report` is done already.
+
+    If `gathering` was cancelled, cancel `report`.
+    """
     if gathering.cancelled():
         report.cancel()
         return

@@ -160,7 +160,10 @@ class EvaluationPlugin(WorkerPlugin):
                     self._busy -= 1
 
     def _acquire_process(self, slot: str) -> "_SlotProcess":
-        """Return an idle process: the one that this slot used last, else a new one, else any other."""
+        """Return an idle process: the one that this slot used last, else a new one.
+
+        If there are as many processes as allowed, return any idle one instead of a new one.
+        """
         with self._lock:
             self._busy += 1
             reused = next((bench for bench in self._idle if bench.slot == slot), None)

@@ -31,7 +31,10 @@ def adopt_orphans() -> None:
 
 
 def die_with_parent() -> None:
-    """Have this process killed, on Linux, when the thread that forked it ends, which callers check for before."""
+    """Have the kernel kill this process, on Linux, when the thread that forked it ends.
+
+    The parent may have ended before this call, so callers must compare `os.getppid()` afterwards.
+    """
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -175,7 +175,10 @@ class Worker:
 
 
 def cached_bytes(evaluate: Evaluate) -> int:
-    """Return the `cached_bytes` that an evaluation, or the object of a method, keeps between requests, or 0."""
+    """Return the bytes that an evaluation caches between requests: its attribute `cached_bytes`, or 0 without one.
+
+    If the evaluation is a bound method, the attribute is that of its object.
+    """
     owner = getattr(evaluate, "__self__", evaluate)
     old = getattr(owner, "kept_bytes", 0)  # the name of the attribute up to version 0.2
     return int(getattr(owner, "cached_bytes", old))

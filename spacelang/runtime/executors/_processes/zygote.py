@@ -110,7 +110,11 @@ def _reset_process(environment: Mapping[str, str]) -> None:
 
 
 def _die_with_coordinator(lifeline: int) -> None:
-    """Have the kernel kill this process when the coordinator ends, even during an import: nothing to clean up yet."""
+    """Have the kernel kill this process, even during an import, when the coordinator closes its end of `lifeline`.
+
+    This is for the time before the first fork, when there is nothing to clean up. Raise EOFError if it is closed
+    already.
+    """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
@@ -159,7 +163,10 @@ class ZygoteChild:
         return time.monotonic() - (self.shared.since if self.has_started else self.sent_at)
 
     def seconds_left(self, limit: float) -> float:
-        """Return the seconds left from the start of the job, plus `START_ALLOWANCE` from sending it until then."""
+        """Return the seconds that are left for the job, of `limit` seconds from its start.
+
+        If the worker has not started it, they are those until `limit` + `START_ALLOWANCE` after the job was sent.
+        """
         # Read the state once: the worker may start the job at any moment.
         if self.has_started:
             return limit - (time.monotonic() - self.shared.since)

@@ -84,9 +84,10 @@ class ForkedProcess:
 
 
 class ZygoteConnection:
-    """A zygote below its reaper, a fork if that is allowed (`forks`) and safe.
+    """A connection to a new zygote, which runs below its reaper.
 
-    Raises InputError if it cannot be started.
+    The zygote is a fork of this process if `forks` allows that and it is safe, otherwise a new interpreter. Raises
+    InputError if it cannot be started.
     """
 
     def __init__(self, evaluate: Evaluate, order: communication.ConfigureWorkers, *, forks: bool = False) -> None:
@@ -148,7 +149,10 @@ class ZygoteConnection:
             raise InputError(f"no process can be started: {describe_exception(error)}", NO_WORKERS_HELP) from error
 
     def send(self, order: communication.ZygoteCommand, file: int | None = None) -> None:
-        """Send a command, perhaps with an open file; if the zygote has ended, only the channel reports that."""
+        """Send a command, perhaps with an open file; do nothing if the zygote has ended.
+
+        Its end is noticed when the channel is read.
+        """
         with suppress(OSError):
             self.channel.send(pickle.dumps(order), file)
 

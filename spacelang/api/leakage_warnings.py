@@ -1,13 +1,14 @@
-"""Warnings about the rows of a run before it starts: columns that hold the labels, and misleading random splits."""
+"""Warnings of data leakage before a run: columns that hold the labels, and rows related across a random split."""
 
 from spacelang.api.experiment import PreparedExperiment
 from spacelang.ir.validation import CrossValidation, Holdout
 
 
-def row_warnings(prepared: PreparedExperiment) -> list[str]:
-    """Return warnings about columns that hold the labels, and about rows that are split at random.
+def leakage_warnings(prepared: PreparedExperiment) -> list[str]:
+    """Return warnings of data leakage: columns that copy the labels, and related rows on both sides of random splits.
 
-    The latter name columns by which to split the rows, and the share of rows on both sides.
+    The latter name columns (groups or times) by which to split the rows, and the share of held-out rows that are also
+    training rows. Empty for data without rows.
     """
     objective, experiment = prepared.objective, prepared.experiment
     if not experiment.data.has_rows:

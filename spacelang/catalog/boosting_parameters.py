@@ -311,7 +311,10 @@ OBJECTIVE_PARAMETER: Final[Mapping[str, str]] = {
 
 
 def supplement_parameters(operator: CatalogueEntry) -> CatalogueEntry:
-    """Return the operator with the supplements for its parameters and the parameters that it forwards."""
+    """Return an operator of a boosting library with accepted values for its parameters; any other one is unchanged.
+
+    Parameters that the operator takes as `**kwargs` and forwards to the library are added.
+    """
     if operator.catalogue not in SUPPLEMENTS:
         return operator
     parameters = {name: _supplement_parameter(operator, parameter) for name, parameter in operator.parameters.items()}

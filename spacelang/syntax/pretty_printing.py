@@ -124,9 +124,9 @@ def _has_inner_comment(parts: Sequence[Document]) -> bool:
 
 
 def _outer_lexemes(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
-    """Yield the pair (last lexeme, first lexeme) of each part.
+    """Yield the pair (last lexeme, first lexeme) of a part, in this order; nothing for spaces and line breaks.
 
-    The parts of an indented or alternative part count singly.
+    For an indented part, or one with two versions, yield a pair for each of the parts inside (of the broken version).
     """
     match part:
         case Lexeme():
@@ -260,9 +260,9 @@ class DocumentWriter:
 
 
 def _measured_parts(part: LayoutGroup | IndentedParts | FlatOrBroken, *, flat: bool) -> Iterator[_Pending]:
-    """Return the inner parts of a part, last one first, to measure whether they fit.
+    """Yield the inner parts of a part, last one first, each with True if it is flat.
 
-    A group is flat unless always broken.
+    The parts of a group are flat unless the group is always broken; those of any other part are so if `flat`.
     """
     match part:
         case LayoutGroup(parts=parts, broken=broken):

@@ -142,7 +142,7 @@ def make_prior(name: str, numbers: Sequence[float]) -> Prior | None:
 
 
 def expected_arguments(name: str, numbers: Sequence[float]) -> str | None:
-    """Return what `@prior` expects instead of these arguments, or None if they are valid."""
+    """Return a description of valid arguments of `@prior`, or None if the given name and numbers are valid."""
     kind = PRIORS.get(name)
     if kind is None:
         return " or ".join(usage(known).removesuffix(" without numbers") for known in PRIORS.values())

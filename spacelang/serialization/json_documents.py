@@ -40,7 +40,7 @@ def combine_errors(wrong: Sequence[DefinitionError]) -> DefinitionError:
 
 
 def expect_type(value: object, path: str, kind: type[T], what: str) -> T:
-    """Return the value if it is a `kind`, else raise DefinitionError; `what` describes the expected value."""
+    """Return the value if its type is `kind`, else raise DefinitionError; `what` describes the expected value."""
     if not isinstance(value, kind):
         raise DefinitionError(path, f"is {describe_json_value(value)}, expected {what}")
     return value
@@ -74,7 +74,7 @@ def find_kind_key(value: object, path: str, kinds: Collection[str], what: str) -
 
 
 def first_duplicate_index(names: Sequence[object]) -> int | None:
-    """Return the index of the first name that repeats an earlier one; None if all names are distinct."""
+    """Return the index of the first item that repeats an earlier one; None if all items are distinct."""
     if len({*names}) == len(names):
         return None
     return next(place for place, name in enumerate(names) if name in names[:place])
@@ -141,7 +141,7 @@ def expect_number(value: object, path: str) -> int | float:
 
 
 def expect_float(value: object, path: str) -> float:
-    """Return a finite number as a float."""
+    """Return a value that must be a finite number, as a float; raise DefinitionError for any other value."""
     found = expect_number(value, path)
     try:
         return float(found)
@@ -163,7 +163,10 @@ def expect_positive_float(value: object, path: str) -> float:
 
 
 def expect_integer(value: object, path: str, least: int | None = None) -> int:
-    """Return a value that must be an integer (of at least `least`). JSON does not distinguish the float 3.0 from 3."""
+    """Return a number without a fraction, at least `least`, as an integer; else raise DefinitionError.
+
+    3.0 is accepted, because JSON does not distinguish it from 3.
+    """
     found = expect_number(value, path)
     if found != int(found):
         raise DefinitionError(path, f"is {found!r}, expected a whole number")
@@ -239,7 +242,7 @@ def _reject_constant(constant: str) -> NoReturn:
 
 
 def decision_keys_in_definition(definition: str) -> tuple[str, ...]:
-    """Return the configuration keys of all decisions in a JSON definition, in its order; empty if it is not JSON."""
+    """Return the configuration keys of all decisions, in order, in a JSON text of a definition; empty if not JSON."""
     try:
         document = json.loads(definition)
     except (ValueError, RecursionError):
@@ -370,7 +373,11 @@ def expect_line_number(value: object, path: str) -> int:
 
 
 def validate_space(space: Space, paths: DocumentPaths) -> None:
-    """Raise DefinitionError, with the path of the first error, if the space is invalid."""
+    """Raise DefinitionError, with the path of the first error, if the parts of a space do not fit together.
+
+    Parts that can be active together must have different keys, expressions must refer to existing decisions,
+    alternatives and hyperparameters, and conditions must not depend on each other in a cycle.
+    """
     _collect_keys(space.root, paths)
     for path, expression in paths.expressions:
         for node in nodes(expression):

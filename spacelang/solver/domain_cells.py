@@ -153,14 +153,14 @@ def hyperparameter_atoms(expression: expr.Expr) -> Iterator[expr.Expr]:
 
 
 def is_multivariate(atom: expr.Expr) -> bool:
-    """Return True if the truth of an atom depends on more than one variable."""
+    """Return True if an atom depends on several hyperparameters, or also on a decision or on activity."""
     return len(expr.references(atom)) > 1 or any(
         isinstance(node, expr.BranchTest | expr.ActivityTest) for node in expr.nodes(atom)
     )
 
 
 def is_always_decidable(expression: expr.Expr) -> bool:
-    """Return True if each atom uses a single hyperparameter and its cut points are known, so it is decidable."""
+    """Return True if each atom with a hyperparameter has only one, and it is known where its truth may change."""
     return not any(is_multivariate(atom) or cut_points_of(atom) is None for atom in hyperparameter_atoms(expression))
 
 

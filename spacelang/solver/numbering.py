@@ -36,7 +36,7 @@ class ConfigurationNumbers:
     """A bijection between the configurations of a finite space and the numbers from 0 to count - 1."""
 
     def __init__(self, structures: Structures) -> None:
-        """Prepare the numbers; raise ValueError, with the reason, if they cannot be numbered."""
+        """Prepare the numbering; raise ValueError, with the reason, if the configurations cannot be numbered."""
         self._space = structures.space
         solver = WeightedModelSolver(structures.model, CountWeights())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
@@ -224,7 +224,10 @@ def _from_digits(digits: Sequence[int], totals: Sequence[int]) -> int:
 def _states(
     network: ConstraintNetwork, structure: Structure, values: Mapping[str, ExpressionValue]
 ) -> dict[str, State]:
-    """Return the states of all variables of a network; truth variables follow from the factors that define them."""
+    """Return the states of all variables of a network in a structure with the given values.
+
+    The states of truth variables follow from the factors that define them.
+    """
     states: dict[str, State] = {}
     for member in network.members:
         if isinstance(member.node, Choice):

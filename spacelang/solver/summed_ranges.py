@@ -44,7 +44,10 @@ def equations_with_continuous_members(
 
 
 def names_of_simplex_shares(variables: Mapping[str, Variable], equation: Compare) -> str | None:
-    """Return the names of shares if an equation requires that their sum is 1, or None for any other equation."""
+    """Return the names of hyperparameters, with commas, if an equation requires their sum to be 1; else None.
+
+    All of them must be continuous, without `log` and at least 0.
+    """
     form = linear_difference(equation)
     nodes = [variables[address].hyperparameter for address in references(equation)]
     if form is None or {*form.factors.values()} != {-form.constant}:

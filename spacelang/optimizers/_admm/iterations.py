@@ -203,7 +203,7 @@ class AdmmIterations:
             self._method.z.forget(pipeline)
 
     def _z_min(self, calls: int) -> Search:
-        """Run z-min with `calls` iterations of the selector; the best pipeline found becomes current if it is better."""
+        """Run z-min with `calls` iterations of the selector; the best one found becomes current if it is better."""
         if self._choice_tree.tree.leaf_count == 1:
             return
         problem = ZSubproblem(self._members, self._choice_tree, self._thetas, self._residuals, self.state)

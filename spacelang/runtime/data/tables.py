@@ -64,12 +64,12 @@ def first_infinite_row_number(column: "pd.Series[Any]") -> int | None:
 
 
 def is_free_text(column: Any) -> bool:
-    """Return True if a column of strings holds free text: most of its values are different."""
+    """Return True if a column of strings holds free text, by the number of its distinct values."""
     return is_mostly_different(int(column.nunique()), len(column))
 
 
 def is_mostly_different(distinct: int, rows: int) -> bool:
-    """Return True if this many distinct strings in this many rows are free text."""
+    """Return True if the distinct strings are more than `TEXT_VALUES` and more than half of the rows: free text."""
     return distinct > TEXT_VALUES and 2 * distinct > rows
 
 

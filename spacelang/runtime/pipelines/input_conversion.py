@@ -66,7 +66,10 @@ def _is_number(features: pd.DataFrame, column: str) -> bool:
 
 
 def make_table_step(preparation: Preparation) -> "AsTable":
-    """Return the `AsTable` step for pipelines with this preparation."""
+    """Return the step `AsTable` for pipelines with this preparation.
+
+    It gives a table if they take one, a table of floats if columns are prepared, and otherwise an array.
+    """
     if preparation.takes_dataframe:
         return AsTable("table")
     return AsTable("array" if preparation.is_empty else "floats")

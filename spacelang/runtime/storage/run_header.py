@@ -129,7 +129,10 @@ class RunHeader:
         return replace(self, **facts, asked=asked, initial=kept, law=ADVISED_LAW)  # its trials are drawn anew
 
     def differences(self, other: "RunHeader") -> list[str]:
-        """Return a line for each difference to a run; an option that is newer than the store must have its default."""
+        """Return a line for each difference between this stored header and the header `other` of a run to resume it.
+
+        An option that is newer than the store does not differ if it has its default in `other`.
+        """
         return list(_differences(self, other))
 
 

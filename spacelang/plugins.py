@@ -60,8 +60,8 @@ def option(default: T, doc: str) -> T:
 class NestedPlugin:
     """A plug-in that is the value of an option of another one, written as `NAME` or `NAME(OPTION=VALUE, …)`.
 
-    `given` holds the names of the options that were written explicitly. Two instances are equal if all their options
-    are equal; `given` is not compared.
+    `given` holds the names of the options that were written explicitly. Two instances are equal if their names and
+    all options are equal; `given` is not compared.
     """
 
     name: str
@@ -337,7 +337,7 @@ def non_default_settings(plugin: Any) -> tuple[str, ...]:
 
 
 def split_outside_brackets(text: str, separator: str) -> list[str]:
-    """Split a text at a separator, ignoring separators inside brackets or quotation marks."""
+    """Split a text at a separator (one character), but not inside round brackets or quotation marks."""
     found, depth = [""], 0
     for token in _TOKENS.findall(text):
         depth += (token == "(") - (token == ")")

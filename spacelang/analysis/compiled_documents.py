@@ -157,7 +157,7 @@ def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: D
 def _counted_structures(space: Space, report: DiagnosticCollector) -> Structures:
     """Return the structures of the space, after reporting lists of operators that may be empty.
 
-    Raise `DefinitionError` if there are no structures or the default is excluded.
+    Raise `DefinitionError` if the constraints cannot be decided, leave no configuration, or exclude the default.
     """
     path = "definition.constraints"
     try:

@@ -123,7 +123,10 @@ class DataSymbols:
         )
 
     def bindings_phrase(self, names: Iterable[str]) -> str:
-        """Return the bindings as the beginning of a sentence, such as "for n_features = 20 ", or an empty text."""
+        """Return the numbers of the named symbols as the beginning of a sentence: "for n_features = 20 ".
+
+        A symbol without a number is "arbitrarily large n_samples". Without names, the text is empty.
+        """
         bound = [f"{name} = {self._bindings[name]}" for name in names if name in self._bindings]
         free = [f"arbitrarily large {name}" for name in names if name not in self._bindings]
         return f"for {' and '.join((*bound, *free))} " if bound or free else ""

@@ -222,7 +222,10 @@ class ExpressionReader:
         return BranchTest(found.address, branches, written.span) if branches else None
 
     def _branches(self, choice: Choice, written: ast.IsTest) -> tuple[str, ...]:
-        """Return the alternative with the tested name, or all that use this operator, or none after reporting it."""
+        """Return the alternative with the tested name; if there is none, all alternatives that use this operator.
+
+        If there are none either, the unknown name is reported.
+        """
         operator = written.operator
         name = "none" if operator is None else operator.text
         if name in choice.branch_indices:
@@ -333,7 +336,7 @@ class ExpressionReader:
     ) -> Expr | None:
         """Return a comparison of a chain's number of uses with a number, as a test of its alternatives.
 
-        None for any other.
+        None for any other comparison.
         """
         chain = next((side for side in (left, right) if isinstance(side, Choice) and side.repeats), None)
         number = right if chain is left else left
@@ -360,7 +363,7 @@ class ExpressionReader:
         return written.operator in ("==", "!=") and (self._is_truth(written.left) or self._is_truth(written.right))
 
     def _is_truth(self, written: ast.Expression) -> bool:
-        """Return True if an expression is true or false: a test, or the name of one."""
+        """Return True if an expression is true or false: a test, or the name of a definition (`let`) that is one."""
         scope = self._operands.scope
         seen: list[Definition] = []
         while isinstance(written, ast.DottedName):
@@ -372,7 +375,10 @@ class ExpressionReader:
         return is_boolean_expression(written)
 
     def _nested_side(self, written: ast.BinaryOperation) -> tuple[ast.DottedName, ast.Expression] | None:
-        """Return the choice of operators (the value of a parameter) that an equality compares, and the other side."""
+        """Return the name of a choice of operators that `==` or `!=` compares, and the other side.
+
+        None for any other comparison. Such a choice is the value of a parameter.
+        """
         side, other = written.left, written.right
         if isinstance(other, ast.DottedName) and not (
             isinstance(side, ast.DottedName) and self._operands.is_known(side)

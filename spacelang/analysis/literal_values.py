@@ -70,7 +70,9 @@ class OperatorFinder:
     def find(
         self, name: ast.DottedName, hint: str | None = None, others: Collection[str] = ()
     ) -> CatalogueEntry | None:
-        """Return the catalogue entry of an operator, or None after reporting an unknown name.
+        """Return the catalogue entry of an operator, or None if the name is unknown.
+
+        An unknown name is reported, unless it belongs to a refused catalogue.
 
         The remedy is `hint` if it is given, else the nearest name of an operator or of `others`.
         """
@@ -80,7 +82,11 @@ class OperatorFinder:
         return entry
 
     def other_catalogue_diagnostic(self, name: ast.DottedName) -> Diagnostic | None:
-        """Return a diagnostic for a name that can only be an operator of another catalogue, else None."""
+        """Return a diagnostic for a name that the author must have meant as an operator, else None.
+
+        That is a full name in a used catalogue, a name that several used catalogues have, or a name in a bundled
+        catalogue that is not in use.
+        """
         is_full = len(name.words) > 1 and name.words[0].text in self.catalogue.used
         if is_full or self.catalogue.full_names(name.text) or self._use_hint(name) is not None:
             return self._unknown_diagnostic(name, None, ())

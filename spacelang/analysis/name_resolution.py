@@ -116,7 +116,10 @@ class NameResolver:
         return found
 
     def _abbreviations(self, address: str, variable: Variable) -> Iterator[str]:
-        """Yield the address with alternatives left out, unless the word after one could be read as another one."""
+        """Yield the shorter forms of an address that leave out one or more names of alternatives.
+
+        A name is not left out if the word after it is the name of another alternative of the same decision.
+        """
         whole, shorter = address, [address]
         for decision, branch in reversed(variable.owners):
             beginning = f"{decision}.{branch}."

@@ -217,7 +217,7 @@ class NamedBoundReader:
         self._variables[found.address] = replace(self._variables[found.address], node=found)
 
     def _default_ends(self, each: _BoundedParameter) -> Iterator[tuple[int, bool, bool, Fraction]]:
-        """Yield the ends that a range has while all hyperparameters in its bounds have their defaults.
+        """Yield the ends that a range has where all hyperparameters in its bounds have their defaults.
 
         The tuples are those that `default_between_ends` takes.
         """

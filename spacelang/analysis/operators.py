@@ -278,7 +278,7 @@ class BodyReader:
         return self.scope.definitions[name.text]
 
     def _var(self, written: ast.Parameter) -> None:
-        """Read a hyperparameter that the operator does not take."""
+        """Read a `var`: a hyperparameter that is not passed to the operator; report one that cannot be a `var`."""
         name = written.name.text
         self._check_characters(written.name)
         if self._entry is not None and name in self._entry.parameters:

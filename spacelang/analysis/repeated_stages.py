@@ -131,7 +131,11 @@ class ChainExpressionExpander:
         }
 
     def expand_condition(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
-        """Return the expanded condition of a node that exists only for the numbers of uses in `numbers`."""
+        """Return the expanded condition of a node that exists only for the numbers of uses in `numbers`.
+
+        It is the alternative (`or`) of one case for each combination of the numbers of uses of other chains that it
+        names.
+        """
         others = self.chains_mentioned_in(expression) - numbers.keys()
         cases: list[expr.Expr] = []
         for more in self._assignments(others):
@@ -147,6 +151,8 @@ class ChainExpressionExpander:
         self, expression: expr.Expr, branch: space_drafts.BranchKey | None, *, forbidden: bool
     ) -> Iterator[ExpandedConstraint]:
         """Yield the expanded constraints for one constraint: itself, or one for each combination of numbers of uses.
+
+        There is none for a combination in which a named use does not exist or the constraint excludes nothing.
 
         `branch` is the branch whose body contains the constraint, or None for the top level of a file.
         """
@@ -222,7 +228,10 @@ class ChainExpressionExpander:
         return expr.map_children(expression, lambda part: self._with_numbers(part, numbers))
 
     def rename_uses(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
-        """Return an expression with the addresses that uses have for certain numbers of uses, one for each chain."""
+        """Return an expression with the addresses of uses replaced by those in the expanded space.
+
+        `numbers` has the number of uses of every chain that the expression names.
+        """
         names = {}
         for address in expr.mentioned_addresses(expression):
             stage = space_drafts.stage_of(address)

@@ -67,7 +67,7 @@ class StageNameResolver:
         return self._resolve(name)[2]
 
     def stage_prefix_of(self, name: str) -> str:
-        """Return the part of a name that names a stage, including the imports before it."""
+        """Return the beginning of a name that names a stage: `trees.knn` of `trees.knn.SVC` if `trees` is an import."""
         _, rest, _ = self._resolve(name)
         words = name.split(".")
         return ".".join(words[: len(words) - len(rest)])
@@ -392,11 +392,11 @@ class AddressPrefix:
     names: StageNameResolver = field(default_factory=StageNameResolver, compare=False, repr=False)
 
     def child(self, name: str) -> "AddressPrefix":
-        """Return the place of a parameter of the operator, or of a part of the structure, by its name."""
+        """Return the prefix of a parameter of the operator, or of a part of the structure, with this name."""
         if not self.address:
             return AddressPrefix(name, name, self.names)
         return AddressPrefix(f"{self.address}.{name}", f"{self.key}.{name}", self.names)
 
     def alternative(self, name: str) -> "AddressPrefix":
-        """Return the place of an alternative of the decision. Addresses contain its name, keys do not."""
+        """Return the prefix of an alternative of the decision. Addresses contain its name, keys do not."""
         return replace(self, address=f"{self.address}.{name}")

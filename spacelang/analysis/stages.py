@@ -237,7 +237,7 @@ class StageReader:
         return True
 
     def steps_of_imported_pipeline(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]:
-        """Return the steps of the whole pipeline of an imported module."""
+        """Return the steps of the whole pipeline of an imported module; none after reporting that it is in a chain."""
         if written.alias is not None:
             self._report.add(StageWithBody(written.alias.span, stage=written.name.text, kind="a whole space"))
         if CHAIN in self.around:

@@ -37,7 +37,7 @@ STEPS: Final = "steps of the pipeline"  # What an annotation marks here, as mess
 
 @frozen
 class StructureContext:
-    """The place of a structure, and the names that its parts already use there."""
+    """The address prefix of a structure (`place`), and the names below it that are `taken`, with their spans."""
 
     place: AddressPrefix
     taken: dict[str, Span] = field(default_factory=dict)
@@ -240,7 +240,11 @@ class StructureReader:
     # ---- groups and choices
 
     def _group(self, group: ast.Parenthesised, spot: StructureContext) -> list[ir.Node]:
-        """Return the steps of a group with a name or annotations, which go to the decision or the addresses inside."""
+        """Return the steps of a group in parentheses that has a name or annotations.
+
+        The name becomes that of the decision, chain, permutation or single step inside, else a part of all addresses
+        inside. A group with the name `PIPELINE_GROUP` is read like the top level of the pipeline.
+        """
         part = alternatives.without_brackets(group.part)
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
             read_annotations(group.annotations, STEPS, self._report)
@@ -275,7 +279,11 @@ class StructureReader:
         return self._choice(part, spot, alias) if is_choice else self.read_node(part, spot)
 
     def _member(self, written: ast.Structure, spot: StructureContext) -> ir.Node:
-        """Return a member of a list. `A?` is present by default, and named `A` like `(none | A)`."""
+        """Return the node of a list member.
+
+        An optional member, `A?` or `(none | A)`, is a decision named `A`; of these two, only `A?` is in the list by
+        default.
+        """
         part, alias = alternatives.without_brackets(written), None
         if isinstance(part, ast.Parenthesised) and not part.annotations:
             alias = part.alias

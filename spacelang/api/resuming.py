@@ -67,7 +67,7 @@ class ResumableRun:
 
     @property
     def is_tabulation(self) -> bool:
-        """True if the run makes a table of losses."""
+        """True if the run is one of `tabulate`, which evaluates all configurations to make a loss table."""
         return self.header.optimizer == TABULATE
 
     @property
@@ -221,7 +221,10 @@ class ResumableRun:
         return 0 if stored.get("workers") == 0 and self.last_workers == 1 else self.last_workers
 
     def _executor(self, stored: Mapping[str, Any]) -> str | None:
-        """Return the executor of the run. Raises InputError for an address, because the store may be foreign."""
+        """Return the name of the run's executor, None for the default one; raises InputError for a scheduler's address.
+
+        The store may be foreign, and must not decide which address is contacted.
+        """
         name = stored.get("executor")
         if name is None or name in EXECUTORS.names():
             return name

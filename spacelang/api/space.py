@@ -327,8 +327,8 @@ class Space(CachedPropertyMixin):
         """Check that a target preserves the meaning of the space.
 
         All configurations are tried if there are at most `count`, otherwise `count` of them. Where the library of the
-        target draws at random, `draws` of its draws are compared with the law of the space. Raises as `compile` does,
-        ValueError for a count below 1, and SamplingFailedError as `sample` does.
+        target draws at random, `draws` of its draws are compared with the distribution of the space. Raises as
+        `compile` does, ValueError for a count below 1, and SamplingFailedError as `sample` does.
         """
         from spacelang.api.compilation import verify
 

@@ -125,17 +125,17 @@ class ComparisonDataset:
         return make_data_facts(self.label, dataset.features, dataset.original_labels)
 
     def execute_run(
-        self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener"
+        self, contestant: ConfiguredOptimizer, seed: int, store: Path | None, listener: "Listener"
     ) -> RunOutcome:
-        """Execute one run, and resume it if `place` already has a store of it.
+        """Execute one run, and resume it if the file `store` already has it.
 
-        The run is stored in `place`; None stores nothing. It has its own workers and caches, because what another
-        optimizer has fitted must not help it. Raises InputError (StoreError is one).
+        The run is stored in the file `store`; None stores nothing. The run has its own workers and caches, because what
+        another optimizer has fitted must not help it. Raises InputError (StoreError is one).
         """
         prepared = self._prepare(contestant.optimizer, seed)
         with closing(prepared.make_executor()) as executor:
             initial = prepared.initial_configurations() or ()
-            found = run_experiment(prepared, executor, initial=initial, store=place, resume=True, listener=listener)
+            found = run_experiment(prepared, executor, initial=initial, store=store, resume=True, listener=listener)
             return found.outcome, fit_and_score_winner(found, executor)
 
     def _prepare(self, optimizer: NestedPlugin, seed: int) -> PreparedExperiment:

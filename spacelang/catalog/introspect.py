@@ -125,7 +125,7 @@ def _role_by_tags(tags: Any) -> entries.OperatorRole | None:
 
 
 def _scorers() -> dict[str, str]:
-    """Return every scorer with the kind of its task; scorers of clusterings count as classification."""
+    """Map the name of every scorer of scikit-learn to `regression`, or to `classification` for all others."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     functions = {name: getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()}
@@ -252,7 +252,10 @@ def _tags_if_any(operator: type) -> Any:
 
 
 def _accepts_several_targets(operator: type, tags: Any) -> bool:
-    """Return True if an estimator can predict several targets, or a transformer can be fitted to them."""
+    """Return True if a predictor can predict several targets, or another step can be fitted together with them.
+
+    Resamplers and operators without tags count as unable to.
+    """
     if tags is None or hasattr(operator, "fit_resample"):
         return False
     if tags.target_tags.multi_output or (tags.classifier_tags is not None and tags.classifier_tags.multi_label):

@@ -203,7 +203,10 @@ _KINDS: Final = {NumberKind.INTEGER: "an integer", NumberKind.REAL: "a number", 
 
 
 def describe_rules(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
-    """Return a description of the accepted values, such as "an integer from 1 or `none`"."""
+    """Return a description of the values that any rule accepts, and of the names in `named`, which are accepted too.
+
+    For example "an integer from 1 or `none`".
+    """
     rules = tuple(rules)
     constants = [
         format_value_as_source(value) for rule in rules if isinstance(rule, AllowedValues) for value in rule.values

@@ -176,7 +176,7 @@ def standard_input_source(content: bytes) -> "Source | Diagnostic":
 
 
 def display_name_of_space(reference: str) -> str:
-    """Return the name under which a space is shown: `<stdin>` for the standard input."""
+    """Return the name under which a space is shown: the reference itself, or `<stdin>` for `-`."""
     return "<stdin>" if reference == STANDARD_INPUT else reference
 
 

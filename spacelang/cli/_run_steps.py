@@ -190,7 +190,10 @@ def run_search(
 
 
 def make_run_facts(found: "Result", preparation: str) -> "RunFacts":
-    """Return the facts of a finished run that its summary needs and that its outcome does not contain."""
+    """Return the facts of a finished run that its summary needs and that its outcome does not contain.
+
+    `preparation` is a sentence on what was done to the data before the first step.
+    """
     from spacelang.optimizers import reproducibility_sentence
     from spacelang.report.run_facts import RunFacts
     from spacelang.report.trial_results import summarize_held_out_rows

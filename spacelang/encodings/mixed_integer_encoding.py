@@ -125,16 +125,20 @@ class MixedIntegerEncoding:
 
     @property
     def lower(self) -> int:
-        """The smallest integer."""
+        """The smallest integer that stands for a value."""
         return self.pieces[0].first
 
     @property
     def upper(self) -> int:
-        """The largest integer."""
+        """The largest integer that stands for a value."""
         return self.pieces[-1].last_integer
 
     def value_of(self, integer: float, floats: Sequence[float]) -> Value:
-        """Return the value of an integer (ignored if not discrete) and one float for each continuous part."""
+        """Return the value that an integer and one float for each continuous part stand for.
+
+        The integer selects the part or the member; it is ignored if the domain is a single continuous range. Only the
+        float of a selected continuous part matters.
+        """
         if not self.needs_integer:
             return float(floats[0])
         piece = next(piece for piece in self.pieces if piece.first <= integer <= piece.last_integer)
@@ -143,7 +147,11 @@ class MixedIntegerEncoding:
         return piece.value_of(int(integer))
 
     def decode(self, integers: Array | None, floats: Sequence[Array]) -> ValueCodes:
-        """Return the codes of integers (None if not discrete) and of one array of floats for each continuous part."""
+        """Return the codes that integers and one array of floats for each continuous part stand for.
+
+        `integers` is None if the domain is a single continuous range. Only the floats of selected continuous parts
+        matter.
+        """
         if integers is None:
             places = np.full(len(floats[0]), self.pieces[0].part_index, np.int8)
             return self._make_codes(floats[0].astype(float), places)
@@ -199,7 +207,7 @@ class UnitIntervalMapping:
         self._edges = np.array([piece.first - margin for piece in pieces[1:]])
 
     def to_unit(self, codes: Array) -> Array:
-        """Return the positions in [0, 1] of numbers that lie between the first and the last one."""
+        """Return the positions in [0, 1] of numbers of the encoding, which must lie between its least and greatest."""
         count = len(self._scales)
         if count == 1:
             return self._scales[0].to_unit(codes)

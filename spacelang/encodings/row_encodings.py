@@ -67,7 +67,7 @@ class DomainEncoding:
         return found
 
     def decode(self, rows: EncodedRows) -> ValueCodes:
-        """Return the values that rows of shape (n, width) stand for."""
+        """Return the codes of the values that rows of shape (n, width) stand for."""
         marks = self._to_code(self._selector, rows[:, 0]).astype(np.int8) if self.has_part else None
         codes = np.empty(len(rows))
         for place, part in enumerate(self.parts):
@@ -161,7 +161,7 @@ class RowEncoding:
         return is_member and np.array_equal(self.encode([found])[0], row, equal_nan=True)
 
     def is_active(self, field: VariableColumns, rows: EncodedRows) -> Array:
-        """Return a boolean array: True for the rows in which a field is not missing."""
+        """Return a boolean array: True for the rows in which the variable of a field is active (is not `missing`)."""
         first = rows[:, field.start]
         return np.asarray(first == first if math.isnan(self.missing) else first != self.missing)  # noqa: PLR0124 - NaN
 
@@ -225,7 +225,10 @@ class VectorEncoding:
 
 
 def exact_encoding(domain: Domain, *, has_part: bool = False) -> DomainEncoding:
-    """Return the encoding as part index (only if `has_part` or a union) and value; decoding may raise ValueError."""
+    """Return the encoding of values as part index (if `has_part`, or for a union) and value, without any scaling.
+
+    Decoding raises ValueError for a number that no value has.
+    """
     return DomainEncoding(domain, lambda _, codes: codes, _require_member, has_part=has_part)
 
 

@@ -269,7 +269,10 @@ def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentS
 
 
 def _clause_without_value(clause: foreign.ForbiddenClause, name: str, value: Value) -> foreign.ForbiddenClause | None:
-    """Return a clause without a value; None if a test of the clause loses its last value, so it never applies."""
+    """Return a clause whose tests of the hyperparameter `name` no longer mention a value.
+
+    None if a test loses its last value, since the clause then never applies.
+    """
     literals: list[foreign.ValueTest | foreign.ParameterComparison] = []
     for literal in clause.literals:
         kept = _condition_without_value(literal, name, value) if isinstance(literal, foreign.ValueTest) else literal
@@ -292,7 +295,10 @@ def _condition_without_value(condition: foreign.Condition, name: str, value: Val
 
 
 def _convert_to_domain(value: Value, domain: foreign.ForeignRange | foreign.ForeignValues) -> Value:
-    """Return a value as the domain represents it: words become numbers for a range."""
+    """Return a value as the domain represents it: a word that spells a number becomes the number for a range.
+
+    A value that does not fit the domain is returned unchanged.
+    """
     if isinstance(domain, foreign.ForeignValues):
         return next((own for own in domain.values if identity_key(own) == identity_key(value)), value)
     read = foreign.parse_number(value) if isinstance(value, str) else value

@@ -70,8 +70,9 @@ class _ParameterMapping:
         return {(self.parameter.name, identity_key(value))} if self.is_decision else set()
 
     def translate(self, value: Value, table: dict[_Identity, Value]) -> Value:
-        """Return a value of one space as the other space represents it, by `table`.
+        """Return a value of one space as the other space represents it.
 
+        A number within a range stays the same number; other values are looked up in `table` by their `identity_key`.
         Raise ValueError for a value that the hyperparameter does not have.
         """
         domain = self.parameter.domain

@@ -70,7 +70,7 @@ def possible_columns(sizes: Mapping[str, int], known: Iterable[DataColumn] | Non
     """Return the columns that a pipeline may receive, given numbers of columns by symbol and the columns if known.
 
     `sizes` maps symbols such as `n_numeric` to numbers; a kind with the number 0 has no columns, even if `known`
-    contains some. A kind of which no column is known is represented by one column without a name.
+    contains some. One column without a name stands for the columns of a kind that are not known.
     """
     found: list[DataColumn] = []
     named = None if known is None else [*known]
@@ -84,7 +84,7 @@ def possible_columns(sizes: Mapping[str, int], known: Iterable[DataColumn] | Non
     return (*found, *others)
 
 
-class BoundSpace:
+class DataBoundSpace:
     """A space without the parts that have no meaning for its data.
 
     `space` is the reduced space, and `lost` are the removed parts. `constraints` maps the index of each constraint of
@@ -104,7 +104,7 @@ class BoundSpace:
 
 def bind_to_columns(
     space: Space, columns: Collection[DataColumn], is_decided: Callable[[Span], bool] = lambda _: False
-) -> BoundSpace | None:
+) -> DataBoundSpace | None:
     """Return the space without what has no meaning for pipelines that receive only `columns`.
 
     - A part of `columns(…)` that can receive no column is dropped with its decisions and hyperparameters.
@@ -125,7 +125,7 @@ def bind_to_columns(
     while (simpler := _without_decided_conditions(pruned, lost, is_decided)) is not pruned:
         pruned = simpler
         lost = RemovedParts(space, pruned)
-    return BoundSpace(space, pruned, lost)
+    return DataBoundSpace(space, pruned, lost)
 
 
 def _prune(node: Node, columns: tuple[DataColumn, ...]) -> Node | None:

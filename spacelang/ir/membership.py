@@ -148,7 +148,11 @@ def is_violated(constraint: Constraint, assignment: Assignment) -> bool:
 
 
 def _decision_exclusion(space: Space, configuration: Configuration) -> ExclusionReason | None:
-    """Return why a decision has no valid branch, or None. Wrong values come before missing decisions."""
+    """Return why a decision that is reached has no valid branch, or None if all of them have one.
+
+    A wrong branch is reported first; then, if decisions are missing, a wrong value, an unknown key or the missing
+    decision.
+    """
     undecided: list[Choice] = []
     wrong: list[ExclusionReason] = []
     waiting: list[Context] = [()]

@@ -210,7 +210,10 @@ class _RunningParts(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class TotalBudget:
-    """The budget of a search (None: unlimited); `seconds` is the wall-clock time times the number of workers."""
+    """The budget of a search (None: unlimited): worker seconds and trials.
+
+    `seconds` is the wall-clock time times the number of workers.
+    """
 
     seconds: float | None = None
     trials: int | None = None

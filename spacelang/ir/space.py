@@ -41,7 +41,11 @@ class CatalogueObject:
 
 @frozen
 class Hyperparameter:
-    """A leaf of the tree: one parameter of an operator; active if its operator is reached and its condition holds."""
+    """A leaf of the tree: one parameter of an operator; active if its operator is reached and its condition holds.
+
+    `named` are those of its values that are names of catalogue objects. `split` is the number of pieces into which
+    `@split` divides the domain for the optimizer `boasf`, or None.
+    """
 
     name: str
     address: str
@@ -89,7 +93,7 @@ class TupleParameter:
         return (*(() if self.choice is None else (self.choice,)), self.length, *self.elements)
 
     def relocate(self, address: str) -> "TupleParameter":
-        """Return the parameter at another place of the space, given the new address of its first member."""
+        """Return the parameter moved to another operator of the space, given the new address of its first member."""
         first, start = self.members[0], len(self.address)
         if address == first:
             return self
@@ -130,7 +134,10 @@ FixedValue: TypeAlias = Value | CatalogueObject | Operator
 
 @frozen
 class Branch:
-    """One alternative of a decision; `node` is an empty product for `none` or for a plain `value` of a parameter."""
+    """One alternative of a decision, with its `@weight`: how good it is expected to be relative to the others.
+
+    `node` is an empty product for `none` or for a plain `value` of a parameter.
+    """
 
     name: str
     node: "Node"
@@ -141,7 +148,11 @@ class Branch:
 
 @dataclass(frozen=True)
 class Choice(CachedPropertyMixin):
-    """A decision: exactly one of its branches is taken."""
+    """A decision: exactly one of its branches is taken.
+
+    `default` is the index of the default branch. `first` is True if optimizers should decide it before others
+    (`@first`).
+    """
 
     name: str
     address: str

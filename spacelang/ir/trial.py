@@ -59,7 +59,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Work(Protocol[R_co]):
-    """A protocol for work that an evaluation maps to a result of its own type, such as a request to a trial."""
+    """A protocol for the items that an executor evaluates, such as requests, each with its own type of result."""
 
     @property
     def seconds(self) -> float | None:

@@ -216,9 +216,8 @@ def _addresses_for_grouping(node: ir.Node) -> Iterator[str]:
 def group_name_per_step(nodes: Sequence[ir.Node], prefix: str) -> list[str]:
     """Return the name of the group of each step, the first name after `prefix` in the addresses inside of the step.
 
-    The name is PIPELINE_GROUP for a step with addresses outside of `prefix`, and empty if the addresses begin with
-    different names. A step without addresses gets the group of the nearest steps with addresses before and after it, if
-    it is the same.
+    The name is PIPELINE_GROUP if all addresses are outside of `prefix`, and empty if no single group contains the step.
+    A step without addresses gets the group of the nearest steps with addresses before and after it, if it is the same.
     """
     found = [_step_group(node, prefix) for node in nodes]
     spoken = [place for place, node in enumerate(nodes) if any(_addresses_for_grouping(node))]

@@ -254,7 +254,7 @@ class _Completer:
         known = [address.split(".") for address in self._variables]
         own = [words[-1] for words in known if owner and words[-2:-1] == [owner]]
         for name in (*given, *own):
-            if name != self._cursor.declared:
+            if name != self._cursor.enclosing_member_name:
                 yield _item(_spell_name(name), types.CompletionItemKind.Property, "in this body", order=0)
 
     def _expression_names(self) -> Iterator[types.CompletionItem]:
@@ -282,7 +282,7 @@ class _Completer:
                 break
             home = home.imports[word]
         else:
-            is_group = self._cursor.before_path == "INCLUDE"
+            is_group = self._cursor.terminal_before_path == "INCLUDE"
             declared = home.groups if is_group else (*home.stages, *home.abstracts)
             for name in (*declared, *home.imports):
                 yield _item(name, types.CompletionItemKind.Class, f"in `{path[-1]}`")

@@ -51,7 +51,7 @@ class CursorContext:
         return _path_before(self.tokens) if self.previous_terminal == "DOT" else ()
 
     @property
-    def before_path(self) -> str:
+    def terminal_before_path(self) -> str:
         """The terminal before the path of the word that is being typed: `INCLUDE` in `include a.b`; else empty."""
         place = len(self.tokens) - 1
         while place > 0 and self.tokens[place].type == "DOT":
@@ -87,7 +87,7 @@ class CursorContext:
         return "" if in_expression else name
 
     @property
-    def declared(self) -> str:
+    def enclosing_member_name(self) -> str:
         """The name of the member that contains the cursor, also in its condition or formula; else an empty string."""
         return self._member_and_place[0]
 

@@ -18,7 +18,10 @@ def diagnostics(document: Document, encoding: PositionEncoding) -> list[types.Di
 
 
 def quick_fixes(document: Document, chosen: types.Range, encoding: PositionEncoding) -> list[types.CodeAction]:
-    """Return the replacements that solve a problem in the chosen range, the most likely first."""
+    """Return the replacements for each problem that touches the chosen range, the most likely one of a problem first.
+
+    Problems of imported files have none.
+    """
     start, end = (encoding.to_offset(document.source, place) for place in (chosen.start, chosen.end))
     return [
         types.CodeAction(

@@ -103,7 +103,7 @@ def _operator(entry: CatalogueEntry) -> Iterator[str]:
 
 
 def describe_parameter(parameter: Parameter, operator: str) -> str:
-    """Return the legal values and the default of a parameter, as one sentence."""
+    """Return the legal values and the default of a parameter, and since when it is deprecated, as one line."""
     text = f"parameter of `{operator}`: {parameter.accepted_values_description}; {_default(parameter)}"
     if parameter.deprecated is not None:
         text += f"; deprecated since {parameter.deprecated.since}"
@@ -199,9 +199,10 @@ MAX_COUNTED_DECISIONS = 50  # The maximum number of decisions that are counted f
 
 
 def count_structures_by_branch(document: Document, choices: Iterable[Choice]) -> Counter[str]:
-    """Return the number of structures with each branch of a decision, given all its occurrences in the space.
+    """Return the number of structures with each branch of a decision, by the name of the branch.
 
-    The use `step[1]` of a chain is a decision in each number of uses. The counter is empty if the text has errors.
+    `choices` are all occurrences of the decision in the space: the use `step[1]` of a chain, for example, occurs once
+    for each number of uses. The counter is empty if the text has errors, or if counting is too expensive.
     """
     found = Counter[str]()
     if document.structures is None:

@@ -41,7 +41,10 @@ def document_symbols(document: Document, encoding: PositionEncoding) -> list[typ
 
 
 def workspace_symbols(documents: OpenDocuments, query: str, encoding: PositionEncoding) -> list[types.WorkspaceSymbol]:
-    """Return the stages, groups, abstract operators and values in the workspace whose name contains `query`."""
+    """Return the stages, groups, abstract operators and values in the workspace whose name contains `query`.
+
+    Capital letters make no difference.
+    """
     return [
         types.WorkspaceSymbol(
             location=types.Location(document.uri, symbol.selection_range), name=symbol.name, kind=symbol.kind
@@ -76,7 +79,7 @@ def _item(item: ast.Item, encoding: PositionEncoding) -> types.DocumentSymbol | 
 
 
 def _operators(mentioned: Sequence[ast.OperatorReference], encoding: PositionEncoding) -> list[types.DocumentSymbol]:
-    """Return the outermost operators, with the others inside the parameters of which they are values."""
+    """Return the symbols of the outermost operators; those of the others are below the parameters that have them."""
     found: list[types.DocumentSymbol] = []
     for each in mentioned:
         if not any(other is not each and _contains(other.span, each.span) for other in mentioned):

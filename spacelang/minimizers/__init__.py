@@ -144,9 +144,9 @@ class _ProposalLoop:
     def best(self) -> Point:
         return self._points[int(np.argmin(self._numbers))] if self._points else self._start
 
-    def start_proposals(self, room: float) -> tuple[LazyRequest, ...]:
+    def start_proposals(self, idle_workers: float) -> tuple[LazyRequest, ...]:
         """Return a lazy request per idle worker while calls remain; at least one if none is pending."""
-        count = int(min(max(room, 0 if self.pending_count else 1), self._remaining_calls))
+        count = int(min(max(idle_workers, 0 if self.pending_count else 1), self._remaining_calls))
         self.pending_count += count
         self._remaining_calls -= count
         return tuple(self._make_lazy_request() for _ in range(count))

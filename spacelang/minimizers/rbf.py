@@ -31,7 +31,10 @@ class Rbf:
     def minimise(
         self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
-        """Evaluate a Latin hypercube of 2 (d + 1) points, at most half of the calls, then proposals of the spline."""
+        """Evaluate a Latin hypercube, then proposals of the spline.
+
+        With d dimensions, the hypercube has 2 (d + 1) points, but at most half of the calls.
+        """
         from spacelang.surrogates.cubic_rbf import propose_point
 
         def propose(seen: Observations, rng: Generator) -> Array:

@@ -41,15 +41,15 @@ class LossBounds:
     failed: bool = False
 
     def is_surely_better(self, other: "LossBounds") -> bool:
-        """Return True if the whole interval lies below the whole `other` interval."""
+        """Return True if the whole interval lies below the `other` one, or if only the other pipeline has failed."""
         return self.upper < other.lower if self.failed == other.failed else other.failed
 
     def is_better(self, other: "LossBounds") -> bool:
-        """Return True if the upper bound is below the upper bound of `other`."""
+        """Return True if the upper bound is below that of `other`, or if only the other pipeline has failed."""
         return self.upper < other.upper if self.failed == other.failed else other.failed
 
     def may_be_better(self, other: "LossBounds") -> bool:
-        """Return True if another training might show that this pipeline is better.
+        """Return True if the lower bound is at most the upper bound of `other`: more training might prove it better.
 
         A failed pipeline is not trained again to be compared with a success.
         """

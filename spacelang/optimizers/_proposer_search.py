@@ -61,7 +61,10 @@ class ProposerPart(Generic[PartKey]):
         return self._novelty.is_exhausted(self._part)
 
     def request_for(self, configuration: Configuration, seconds: float | None = None) -> Request:
-        """Return the request of a configuration that was not proposed, and record its start."""
+        """Return the request of a configuration that was not proposed, and record its start.
+
+        `seconds` limits the evaluation.
+        """
         request = Request(configuration, seconds=seconds)
         self._record_start(request)
         return request

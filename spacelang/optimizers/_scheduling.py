@@ -118,7 +118,10 @@ class _InitialTrials:
                     yield from self._wait_for_event()
 
     def _wait_for_event(self, ahead: tuple[Request, ...] = ()) -> SearchCoroutine[SearchEvent | None]:
-        """Wait for the next event; return the event for the search, or None if it does not concern the search."""
+        """Wait for the next event; return the event for the search, or None if it does not concern the search.
+
+        `ahead` are the speculative requests of the search.
+        """
         event = yield Ask(self._next_requests, ahead)
         self._next_requests, self._idle_workers = (), event.idle_workers
         if event.finished is not None and id(event.request) in self._running:
@@ -158,6 +161,6 @@ class _InitialTrials:
         return SearchEvent(None, room) if room and not self._awaited_count and room != self._last_idle_workers else None
 
 
-def _cached_event(trial: Trial, room: int, asked: Request) -> SearchEvent:
-    """Return the event for a trial that was already paid for; its cost is 0."""
-    return SearchEvent(replace(trial, request=asked, cost=0.0), room, request=asked)
+def _cached_event(trial: Trial, idle_workers: int, asked: Request) -> SearchEvent:
+    """Return the event that answers the request `asked` with a trial that was already paid for; its cost is 0."""
+    return SearchEvent(replace(trial, request=asked, cost=0.0), idle_workers, request=asked)

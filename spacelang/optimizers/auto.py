@@ -83,7 +83,9 @@ class Auto:
         return race_rungs(problem.size, self.b, self.eta)
 
     def starting_points(self, structures: Structures) -> tuple[Configuration, ...]:
-        """Return the configurations with which a search starts: the portfolio, or the defaults of `search`.
+        """Return the configurations with which a search starts: the portfolio, or some defaults.
+
+        The defaults are that of the space and that of each alternative of the first decision.
 
         Raises OptionError for a portfolio that cannot be read.
         """

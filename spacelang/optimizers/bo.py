@@ -45,7 +45,7 @@ class Bo:
         yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """Return a selector whose iterations are evaluated pipelines; known trials enter the model for free."""
+        """Return a selector whose iterations are evaluated pipelines; known trials enter the model but do not count."""
         return MemorySelector(self._propose)
 
     def _propose(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
@@ -84,8 +84,8 @@ class _Proposals:
                 self._turn.record(pipeline, event.finished)
                 self._record(pipeline, event.finished)
 
-    def _start_count(self, room: int) -> int:
-        """Return how many trials to start on `room` idle workers: at least one if none is running.
+    def _start_count(self, idle_workers: int) -> int:
+        """Return how many trials to start on `idle_workers`: at least one if none is running.
 
         There are never more than pipelines or iterations are left.
         """
@@ -94,7 +94,7 @@ class _Proposals:
         left = self._tree.leaf_count - len(self._values) - len(self._pending)
         if self._turn.iterations is not None:
             left = min(left, self._turn.iterations - self._started_count)
-        return min(max(room, not self._pending), left)
+        return min(max(idle_workers, not self._pending), left)
 
     def _record(self, pipeline: Pipeline, trial: Trial) -> None:
         """Record the value of a trial: for a failure the worst of its own and all recorded values."""

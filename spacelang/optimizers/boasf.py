@@ -44,7 +44,10 @@ class ArmState:
         return not self.initial and self.proposer_search.is_exhausted
 
     def make_request(self, seconds: float | None) -> Request | LazyRequest:
-        """Return the request of the next configuration to try; `seconds` limits its evaluation."""
+        """Return the request of the next initial configuration, or of a proposal once all of these were requested.
+
+        `seconds` limits the evaluation.
+        """
         if self.initial:
             return self.proposer_search.request_for(self.initial.popleft(), seconds)
         return self.proposer_search.make_lazy_request(seconds)
@@ -306,19 +309,20 @@ def with_proposal_time_as_memo(wish: Request | LazyRequest, clock: Callable[[], 
     return LazyRequest(make, wish.on_start)
 
 
-def run_arm_until_budget_end(arm: ArmState, account: ArmBudget, room: int) -> SearchCoroutine[int]:
-    """Pull an arm, first with `room` workers, to the end of its budget; return the workers that are idle then, or 0."""
+def run_arm_until_budget_end(arm: ArmState, account: ArmBudget, idle_workers: int) -> SearchCoroutine[int]:
+    """Pull an arm to the end of its budget, at first on `idle_workers`, and return how many workers are idle then."""
     idle = 0
     while True:
         requests: list[Request | LazyRequest] = []
-        while len(requests) < max(room, not account.running_count) and account.can_start and not arm.is_exhausted:
+        most = max(idle_workers, not account.running_count)
+        while len(requests) < most and account.can_start and not arm.is_exhausted:
             request = arm.make_request(account.allowed_seconds)
             requests.append(request if account.clock is None else with_proposal_time_as_memo(request, account.clock))
             account.running_count += 1
         if not account.running_count:
             return idle
         event = yield Ask(tuple(requests))
-        room = idle = event.idle_workers
+        idle_workers = idle = event.idle_workers
         if event.finished is not None:
             account.charge(event.finished)
             arm.record(event.finished)

@@ -11,7 +11,13 @@ from spacelang.optimizers._common_options import require
 from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
-from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter, UnfoldedPart, UnfoldedParts, ValueSwitch
+from spacelang.reductions.case_splits import (
+    CaseSplit,
+    IndependentHyperparameter,
+    UnfoldedPart,
+    UnfoldedParts,
+    ValueSwitch,
+)
 from spacelang.reductions.space_questions import Questions
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
@@ -120,7 +126,7 @@ def _unconditional_names_in(named: Questions, part: UnfoldedPart) -> frozenset[s
         case CaseSplit() | ValueSwitch():
             inside = reduce(frozenset.intersection, (_unconditional_names(named, case.parts) for case in part.cases))
             return inside | ({named.forks[id(part)]} if id(part) in named.forks else frozenset())
-        case FreeHyperparameter():
+        case IndependentHyperparameter():
             return frozenset([*named.draws[id(part)].questions][:1])
         case _:
             return frozenset()

@@ -39,9 +39,10 @@ MAX_ALTERNATIVES: Final = 256  # The maximum number of alternatives to which one
 class BranchCase:
     """One case of a flattened branch: nested decisions are fixed, and domains of hyperparameters restricted.
 
-    `branches` and `domains` are by address; both have None for variables that are not reached or not active. `absent`
-    has all such variables, fixed or not. `decided_conditions` has the hyperparameters whose conditions are decided by
-    the case.
+    `branches` has the branch of each nested decision by address, and `domains` the values that are left to a
+    hyperparameter; None stands for a variable that is not active in this case. `absent` has the addresses of all
+    variables that are not active in this case, fixed or not. `decided_conditions` has the addresses of the
+    hyperparameters whose conditions are true or false throughout the case.
     """
 
     label: str = ""
@@ -58,10 +59,10 @@ class BranchCase:
 
 @dataclass(frozen=True, slots=True)
 class FlattenedBranch:
-    """The cases of a branch, and the variables in it that flattening did not fix.
+    """The cases of a branch, and the variables in it whose values still decide what is active.
 
     The conditions of the hyperparameters in `not_local` depend on variables outside of the branch, or compare several
-    variables. The variables in `over_limit` would make more than `MAX_ALTERNATIVES` cases.
+    variables. Fixing the variables in `over_limit` too would make more than `MAX_ALTERNATIVES` cases.
     """
 
     cases: tuple[BranchCase, ...]
@@ -70,7 +71,10 @@ class FlattenedBranch:
 
 
 def flatten_branch(space: Space, stage: Choice, branch: str, orders: frozenset[str]) -> FlattenedBranch:
-    """Return the cases of a branch of a stage; the decisions in `orders` are left as they are."""
+    """Return the cases of a branch of a stage, in which the decisions and conditions inside the branch are decided.
+
+    The decisions with the addresses in `orders`, which are orders of steps, are not decided.
+    """
     return _Flattening(space, stage, branch, orders).run()
 
 
@@ -110,7 +114,11 @@ class _Flattening:
         return FlattenedBranch(tuple(map(self._make_case, states)), tuple(elsewhere), tuple(many))
 
     def _dependencies_of(self, node: Hyperparameter) -> tuple[list[str], dict[str, Expr]] | None:
-        """Return all that a condition depends on, and the conditions along the way; None if it cannot be flattened."""
+        """Return the addresses on which a hyperparameter's condition depends, and the conditions that were followed.
+
+        The variables on which it depends may have conditions, which are followed too; the dictionary has all of these
+        conditions, its own included, by address. Return None if one of them is not local (see `_is_local`).
+        """
         asked: dict[str, None] = {}
         conditions: dict[str, Expr] = {}
         waiting = [node]
@@ -131,7 +139,11 @@ class _Flattening:
         return list(asked), conditions
 
     def _is_local(self, condition: Expr) -> bool:
-        """Return True if the atoms of a condition depend on single variables of this branch only."""
+        """Return True if a condition only mentions variables of this branch, and each of its atoms a single variable.
+
+        The stage itself may be mentioned. Return False for tests of orders of steps, tests of activity, and atoms that
+        do not cut a domain into pieces.
+        """
         asked = (*references(condition), *decisions_in_tests(condition))
         if any(address not in self._inside and address != self._stage.address for address in asked):
             return False
@@ -176,7 +188,10 @@ class _Flattening:
         return tuple(found)
 
     def _joint_states(self, ordered: Sequence[str], most: int) -> Iterator[dict[str, _VariableState]]:
-        """Yield the joint states of the fixed variables, at most `most` of them."""
+        """Yield joint states of the variables in `ordered`, by address, and stop after `most` of them.
+
+        A variable must come after those on which its activity depends.
+        """
         waiting: list[dict[str, _VariableState]] = [{}]
         left = most
         while waiting and left:
@@ -211,7 +226,10 @@ class _Flattening:
             yield _VariableState(worth, domain=domain, label=label if len(found) > 1 else "")
 
     def _is_active(self, variable: Variable, known: Mapping[str, _VariableState]) -> bool:
-        """Return True if a variable is reached and its condition is true, as far as the fixed variables decide it."""
+        """Return True unless the states in `known` imply that a variable is not reached or that its condition is false.
+
+        The variables that its condition mentions must be in `known`.
+        """
         for owner, branch in variable.owners[1:]:
             if owner in known and known[owner].branch != branch:
                 return False
@@ -231,7 +249,7 @@ class _Flattening:
 
 
 def _distinguished_pieces(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterator[tuple[Domain, Value]]:
-    """Yield the pieces of the domain that the atoms distinguish, each with a representative value."""
+    """Yield the pieces of the domain on which all atoms are constant, each with one value in it."""
 
     def signature(value: Value) -> tuple[bool, ...]:
         return tuple(is_true(atom, lambda _: value) for atom in atoms)

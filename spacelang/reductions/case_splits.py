@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
 
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
@@ -23,7 +24,7 @@ from spacelang.solver.model import SolverModel, WeightedModelSolver, context_bel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FreeHyperparameter:
+class IndependentHyperparameter:
     """A hyperparameter that may take any value of `domain` (a part of its full domain), whatever else is chosen."""
 
     node: Hyperparameter
@@ -63,7 +64,7 @@ class CaseSplit:
 class GuardedParts:
     """Parts that are chosen only if a condition is true for the values that were chosen before.
 
-    `context` has the branches that are taken wherever the condition is tested.
+    `context` has the pairs (decision, branch) that are taken wherever the condition is tested.
     """
 
     context: Context
@@ -73,18 +74,18 @@ class GuardedParts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueSwitch:
-    """A switch on the value of a hyperparameter that was chosen before: the parts of its case are chosen next."""
+    """A case distinction by a value that was chosen before: the parts of the case with this value are chosen next."""
 
     node: Hyperparameter
     cases: tuple[Case, ...]
 
 
-UnfoldedPart: TypeAlias = FreeHyperparameter | RangeComparison | CaseSplit | GuardedParts | ValueSwitch
+UnfoldedPart: TypeAlias = IndependentHyperparameter | RangeComparison | CaseSplit | GuardedParts | ValueSwitch
 UnfoldedParts: TypeAlias = tuple[UnfoldedPart, ...]
 
 
 def inner_parts(part: UnfoldedPart) -> tuple[UnfoldedParts, ...]:
-    """Return the parts directly inside a part, one tuple for each case."""
+    """Return the parts directly inside a part: one tuple for each case, one for a guard, none for other parts."""
     match part:
         case CaseSplit() | ValueSwitch():
             return tuple(case.parts for case in part.cases)
@@ -111,7 +112,12 @@ def make_network_unfolder(structures: Structures) -> Callable[[ConstraintNetwork
 
 
 def parts_on_path(parts: UnfoldedParts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
-    """Yield the parts that lead to a configuration, each with the index of its case; may raise LookupError."""
+    """Yield the parts that are chosen for one configuration, outer ones first, each with the index of its case.
+
+    `lookup` returns the value of each variable in the configuration. The index of a guard is 1 if its condition is true
+    and 0 if not; that of a part without cases is 0. Raises LookupError if no combination of cases gives the
+    configuration.
+    """
     for part in parts:
         match part:
             case CaseSplit():
@@ -131,7 +137,10 @@ def parts_on_path(parts: UnfoldedParts, lookup: Lookup) -> Iterator[tuple[Unfold
 
 
 def case_index_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
-    """Return the index of the case with the value of the hyperparameter; raise LookupError if none has it."""
+    """Return the index of the case whose domain contains the value that `lookup` has for the hyperparameter.
+
+    Raises LookupError if there is none.
+    """
     worth = lookup(switch.node.address)
     for place, case in enumerate(switch.cases):
         if case.domain is not None and not isinstance(worth, InactiveValue) and contains(case.domain, worth):
@@ -142,9 +151,10 @@ def case_index_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
 def count_combinations(
     parts: UnfoldedParts, ways: "Callable[[CaseSplit], Iterable[UnfoldedParts]] | None" = None
 ) -> int:
-    """Return the number of combinations of cases, without enumerating them; `ways` may replace the cases of a fork.
+    """Return the number of combinations of cases, without enumerating them.
 
-    A guard counts both ways: with each combination of its parts, and without its parts.
+    A guard counts both ways: with each combination of its parts, and without its parts. If `ways` is given, it returns
+    the cases that are counted for a case split, as the parts of each, in place of all of them.
     """
     known: dict[int, int] = {}
 
@@ -161,7 +171,7 @@ def count_combinations(
 
 
 def all_parts(parts: UnfoldedParts) -> Iterator[UnfoldedPart]:
-    """Yield every part once, case splits before their contents."""
+    """Yield these parts and all parts inside them, each object once, case splits before their contents."""
     seen: set[int] = set()
     waiting = [*reversed(parts)]
     while waiting:
@@ -189,13 +199,14 @@ def _find_case(fork: CaseSplit, lookup: Lookup) -> tuple[int, list[tuple[Unfolde
 def _may_be_case(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
     worth = lookup(node.address)
     if isinstance(worth, InactiveValue):
-        return case.branch is None  # a case with a value contains a `FreeHyperparameter`, which is not satisfied then
+        # A case with a value contains an `IndependentHyperparameter`, which is not satisfied then.
+        return case.branch is None
     return case.branch == worth if case.domain is None else contains(case.domain, worth)
 
 
 def _is_satisfied(part: UnfoldedPart, lookup: Lookup) -> bool:
     match part:
-        case FreeHyperparameter():
+        case IndependentHyperparameter():
             worth = lookup(part.node.address)
             return not isinstance(worth, InactiveValue) and contains(part.domain, worth)
         case RangeComparison():
@@ -214,7 +225,7 @@ class SpaceUnfolder:
     def __init__(
         self, model: SolverModel, existence_solver: WeightedModelSolver, *, values_first: bool = False
     ) -> None:
-        """Take the networks to unfold, and the solver that decides which branches have configurations."""
+        """Prepare to unfold the networks of `model`; `existence_solver` decides which branches have configurations."""
         self.model, self.existence_solver, self.values_first = model, existence_solver, values_first
         networks = (network for several in self.model.by_context.values() for network in several)
         raise_recursion_limit(max((len(network.states) for network in networks), default=0))
@@ -222,40 +233,42 @@ class SpaceUnfolder:
         self._below: dict[Context, UnfoldedParts] = {}
 
     def parts_below(self, context: Context) -> UnfoldedParts:
-        """Return the parts of everything below a context; may raise TooManyConnectedVariablesError."""
+        """Return the parts of all networks directly below a context; may raise TooManyConnectedVariablesError."""
         if context not in self._below:
             networks = self.model.by_context.get(context, ())
             self._below[context] = tuple(part for network in networks for part in self.parts_of_network(network))
         return self._below[context]
 
     def intern_switch(self, node: Hyperparameter, cases: tuple[Case, ...]) -> ValueSwitch:
-        """Return the switch, the same object for the same content."""
+        """Return a value switch with this content; equal content always gives the same object."""
         key = ("switch", node.address, _case_keys(cases))
         return self._interned.setdefault(key, ValueSwitch(node, cases))  # type: ignore[return-value]
 
     def intern_guard(self, context: Context, condition: Expr, parts: UnfoldedParts) -> GuardedParts:
-        """Return the guard, the same object for the same content."""
+        """Return guarded parts with this content; equal content always gives the same object."""
         key = ("guard", context, condition, tuple(map(id, parts)))
         return self._interned.setdefault(key, GuardedParts(context, condition, parts))  # type: ignore[return-value]
 
-    def intern_free(self, node: Hyperparameter, domain: Domain) -> FreeHyperparameter:
-        """Return the free hyperparameter, the same object for the same content."""
+    def intern_independent(self, node: Hyperparameter, domain: Domain) -> IndependentHyperparameter:
+        """Return an independent hyperparameter with this content; equal content always gives the same object."""
         key = ("free", node.address, domain)
-        return self._interned.setdefault(key, FreeHyperparameter(node, domain))  # type: ignore[return-value]
+        return self._interned.setdefault(key, IndependentHyperparameter(node, domain))  # type: ignore[return-value]
 
     def intern_comparison(self, atom: Compare, truth: bool) -> RangeComparison:
-        """Return the comparison of ranges, the same object for the same content."""
+        """Return a comparison of ranges with this content; equal content always gives the same object."""
         return self._interned.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
 
     def intern_fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> CaseSplit:
-        """Return the case split, the same object for the same content."""
+        """Return a case split with this content; equal content always gives the same object."""
         return self._interned.setdefault(("fork", address, _case_keys(cases)), CaseSplit(node, cases))  # type: ignore[return-value]
 
     def parts_of_network(self, network: ConstraintNetwork) -> UnfoldedParts:
-        """Return the parts of one network, with everything below it."""
+        """Return the parts of one network, and of everything below the branches of its decisions."""
         if network.has_only_unconstrained_hyperparameters:
             nodes = (member.node for member in network.members)
-            return tuple(self.intern_free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
+            return tuple(
+                self.intern_independent(node, node.domain) for node in nodes if isinstance(node, Hyperparameter)
+            )
         return _EliminatedNetwork(self, network).parts()
 
 
@@ -264,7 +277,11 @@ def _case_keys(cases: Sequence[Case]) -> tuple[object, ...]:
 
 
 class _EliminatedNetwork:
-    """One network with its eliminated variables, read from the variables that determine most to the others."""
+    """A conversion of one network into parts, by the result of eliminating its variables.
+
+    It chooses the variables in the reverse order of their elimination, so that the states that are possible for a
+    variable only depend on variables that were chosen before.
+    """
 
     def __init__(self, unfolding: SpaceUnfolder, network: ConstraintNetwork) -> None:
         self._unfolding, self._network = unfolding, network
@@ -307,7 +324,12 @@ class _EliminatedNetwork:
                 yield Factor((member.address,), table)
 
     def _find_dependencies(self) -> dict[str, tuple[str, ...]]:
-        """Return the earlier variables on which the parts below each one depend; the last one is its parent."""
+        """Return, for each variable, the variables on which its parts and all parts below it depend.
+
+        They are eliminated later, which means that they are chosen before. The one that is eliminated first is the
+        parent of the variable. This method also enters the variable in `_children` of its parent, or in `_roots` if it
+        has none.
+        """
         order = {variable: place for place, variable in enumerate(self._buckets)}
         needs: dict[str, tuple[str, ...]] = {}
         for variable, bucket in self._buckets.items():
@@ -340,7 +362,10 @@ class _EliminatedNetwork:
         return self._parts_of_hyperparameter(member.node, told)
 
     def _parts_of_truth(self, variable: str, told: Sequence[tuple[State, UnfoldedParts]]) -> UnfoldedParts:
-        """Return the parts of an atom's truth: a case split if the truth matters, plus any comparison of ranges."""
+        """Return the parts of an atom's truth: a case split if the truth matters, plus any comparison of ranges.
+
+        `told` has the possible truth values, each with the parts that follow from it.
+        """
         atom = self._network.ranges.get(variable)
         alike = {tuple(map(id, parts)) for _, parts in told}
         if len(alike) == 1 and (len(told) == 2 or atom is None):
@@ -366,7 +391,11 @@ class _EliminatedNetwork:
     def _parts_of_hyperparameter(
         self, node: Hyperparameter, told: Sequence[tuple[State, UnfoldedParts]]
     ) -> UnfoldedParts:
-        """Return the parts of a hyperparameter; cells that lead to the same remaining parts become one case."""
+        """Return the parts of a hyperparameter; cells that lead to the same remaining parts become one case.
+
+        `told` has its possible states, each with the parts that follow from it: the index of a cell of its domain, or
+        `UNREACHED` if it is inactive.
+        """
         inactive = [parts for state, parts in told if state == UNREACHED]
         together: dict[tuple[int, ...], tuple[list[SimpleDomain], UnfoldedParts]] = {}
         for state, parts in told:
@@ -378,12 +407,14 @@ class _EliminatedNetwork:
             return inactive[0]
         if len(found) == 1 and not inactive:
             ((domain, parts),) = found
-            return (self._unfolding.intern_free(node, domain), *parts)
+            return (self._unfolding.intern_independent(node, domain), *parts)
         if self._unfolding.values_first and not inactive:
             whole = join_cells(node.domain, [piece for pieces, _ in together.values() for piece in pieces])
             values = tuple(Case(None, domain, parts) for domain, parts in found)
-            return self._unfolding.intern_free(node, whole), self._unfolding.intern_switch(node, values)
-        cases = [Case(None, domain, (self._unfolding.intern_free(node, domain), *parts)) for domain, parts in found]
+            return self._unfolding.intern_independent(node, whole), self._unfolding.intern_switch(node, values)
+        cases = [
+            Case(None, domain, (self._unfolding.intern_independent(node, domain), *parts)) for domain, parts in found
+        ]
         every = (*(Case(None, None, parts) for parts in inactive), *cases)
         return (self._unfolding.intern_fork(node.address, node, every),)
 
@@ -395,7 +426,10 @@ HIGHEST_LIMIT: Final = 20_000
 
 
 def raise_recursion_limit(levels: int) -> None:
-    """Raise the recursion limit of the process, if necessary, so that functions can recurse through nested data."""
+    """Raise the recursion limit of the process if functions need more to recurse through `levels` nested levels."""
     needed = min(1_000 + FRAMES_PER_LEVEL * levels, HIGHEST_LIMIT)
     if needed > sys.getrecursionlimit():
         sys.setrecursionlimit(needed)
+
+
+__getattr__ = make_module_getattr(__name__, {"FreeHyperparameter": "IndependentHyperparameter"})

@@ -7,7 +7,13 @@ from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, parts
 from spacelang.ir.space import Choice, Hyperparameter
-from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter, UnfoldedPart, UnfoldedParts, ValueSwitch
+from spacelang.reductions.case_splits import (
+    CaseSplit,
+    IndependentHyperparameter,
+    UnfoldedPart,
+    UnfoldedParts,
+    ValueSwitch,
+)
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import DeclaredAlternativeWeights, WeightedModelSolver
@@ -25,7 +31,7 @@ class CaseWeights:
     """
 
     def __init__(self, structures: Structures, *, with_annotations: bool = True) -> None:
-        """Take the structures of a space. With `with_annotations` false, `@weight` is ignored."""
+        """Prepare the weights for a space; `@weight` is ignored if `with_annotations` is false."""
         space = structures.space
         self._alternatives = DeclaredAlternativeWeights(with_annotations=with_annotations)
         if space.chains:
@@ -35,7 +41,10 @@ class CaseWeights:
         self._probabilities: dict[int, tuple[float, ...]] = {}
 
     def case_probabilities(self, fork: CaseSplit) -> tuple[float, ...] | None:
-        """Return the probability of each case, or None if all cases are equally likely."""
+        """Return the probability of each case, or None if they are equal or one of them would be 0.
+
+        None stands for equal probabilities: a single point of a range has the probability 0, but must be possible.
+        """
         weights: tuple[Weight, ...] = self._of_alternatives(fork) if _is_decision(fork) else self._of_values(fork)
         if len(set(weights)) == 1 or not all(
             weights
@@ -56,7 +65,7 @@ class CaseWeights:
         return self._structures[id(fork)]
 
     def _of_values(self, part: CaseSplit | ValueSwitch) -> tuple[float, ...]:
-        """Return the probability of the values in each case for independent draws."""
+        """Return for each case the probability that independent draws of its hyperparameters have values in it."""
         if id(part) not in self._probabilities:
             found = [prod(map(self._of_part, case.parts)) for case in part.cases]
             if isinstance(part, ValueSwitch):
@@ -67,7 +76,7 @@ class CaseWeights:
 
     def _of_part(self, part: UnfoldedPart) -> float:
         match part:
-            case FreeHyperparameter():
+            case IndependentHyperparameter():
                 return _probability(part.node, part.domain)
             case CaseSplit() | ValueSwitch() if not _is_decision(part):
                 return sum(self._of_values(part))

@@ -1,9 +1,9 @@
-"""Conditional laws of related ranges, one after the other: numbers in [0, 1] to values and back (Rosenblatt 1952).
+"""Conditional distributions of related ranges: numbers in [0, 1] to values and back (Rosenblatt 1952).
 
-Each value is the quantile of the law of its range given the values before, under the comparisons that relate the
-ranges. Independent uniform numbers give draws by the law of the space. Modules for other tools contain this source, so
-it imports nothing but the standard library. Sums over integers are exact, integrals over floats are sums of some
-hundred terms.
+The ranges get their values one after the other. Each value is a quantile of the distribution of its range, given the
+values before and the comparisons that relate the ranges. Independent uniform numbers in [0, 1] give draws that follow
+the distribution of the space. Modules for other tools contain this source, so it imports nothing but the standard
+library. Sums over integers are exact, integrals over floats are sums of some hundred terms.
 """
 
 from fractions import Fraction
@@ -25,14 +25,15 @@ SUM_NODES = 200  # The number of parts of the totals of a sum of floats
 
 
 class RangeTreeDistribution:
-    """The law of ranges that comparisons of two ranges each connect as a tree.
+    """The joint distribution of ranges that are connected as a tree by comparisons of two ranges each.
 
-    `ranges` are in the order in which they are chosen. `limits` has for a range its parent, which is chosen before, and
-    comparisons `own * value + other * parent + constant <= 0` (`< 0` if strict); without a parent, `other` is 0.
+    `ranges` are in the order in which they are chosen. `limits` has for each range its parent, which is chosen before
+    it (empty: none), and comparisons (own, other, constant, strict), which mean `own * value + other * parent +
+    constant <= 0` (`< 0` if strict); without a parent, `other` is 0.
     """
 
     def __init__(self, ranges: "dict[str, Range]", limits: "dict[str, tuple[str, list[PairRow]]]") -> None:
-        """Compute the tables: the probabilities times the sums over the ranges that depend on a value."""
+        """Compute the table of each range: its own weights times what they leave to the ranges that depend on it."""
         self.ranges, self.limits, self.tables = dict(ranges), limits, dict[str, Any]()
         for name in reversed([*ranges]):
             below = [child for child, (parent, _) in limits.items() if parent == name]
@@ -50,7 +51,7 @@ class RangeTreeDistribution:
             )
 
     def _tight(self, mine: FloatRange, below: list[str]) -> FloatRange:
-        """Return the part of a range of floats for which the ranges that depend on it have values."""
+        """Return the part of a range of floats for which each range in `below`, its children, has values."""
         rows: list[tuple[Any, Any, bool]] = []  # factor * value + constant <= 0
         for child in below:
             inner: Any = self.ranges[child]
@@ -73,7 +74,7 @@ class RangeTreeDistribution:
 
     @property
     def is_possible(self) -> bool:
-        """True if the first range has values for which all others have values, and all of them can be told apart."""
+        """True if there are values that satisfy all comparisons, and no weight of a root is lost to rounding."""
         tables = (self.tables[name] for name in self.ranges if self.limits.get(name, ("",))[0] == "")
         return all(table.is_possible for table in tables)
 
@@ -90,22 +91,22 @@ class RangeTreeDistribution:
         return first, last
 
     def ends(self, name: str, known: dict[str, Any]) -> tuple[Any, Any]:
-        """Return the first and the last place of a range, given the values before it."""
+        """Return the first and the last place of a range, given the values of the ranges before it."""
         return self._ends(name, known.get(self.limits[name][0], 0) if name in self.limits else 0)
 
-    def table(self, name: str, known: dict[str, Any]) -> Any:  # noqa: ARG002 - as in the other laws
-        """Return the table of a range."""
+    def table(self, name: str, known: dict[str, Any]) -> Any:  # noqa: ARG002 - as in the other distributions
+        """Return the weights of a range, which are the same for all values before it."""
         return self.tables[name]
 
 
 class GridSumDistribution:
-    """The law of grids with a limited sum: the sum of `units[name] * index` is from `least` to `greatest`.
+    """The joint distribution of grids with a limited sum: the sum of `units[name] * index` is in [least, greatest].
 
-    A negative unit means that the index is counted from the end.
+    The index of a range with a negative unit is counted from its end, and multiplied by the absolute value of the unit.
     """
 
     def __init__(self, ranges: dict[str, GridRange], units: dict[str, int], least: int, greatest: int) -> None:
-        """Compute for each range the sums of the weights of all totals of the ranges after it."""
+        """Compute, for each range, the cumulative weights of all totals of the ranges that come after it."""
         self.ranges, self.units, self.least, self.greatest = ranges, units, least, greatest
         ways: list[Any] = [1, *[0] * greatest]
         self.after: dict[str, list[Any]] = {}
@@ -136,15 +137,15 @@ class GridSumDistribution:
 
     @property
     def is_possible(self) -> bool:
-        """True if there are values within the limits, and all of them can be told apart."""
+        """True if there are values within the limits, and no weight of the first range is lost to rounding."""
         return self.table(next(iter(self.ranges)), {}).is_possible
 
-    def ends(self, name: str, known: dict[str, Any]) -> tuple[int, int]:  # noqa: ARG002 - as in the other laws
-        """Return the first and the last index of a range."""
+    def ends(self, name: str, known: dict[str, Any]) -> tuple[int, int]:  # noqa: ARG002 - as in the other distributions
+        """Return 0 and the last index of a range; those that the limits exclude have the weight 0 in `table`."""
         return 0, self.ranges[name].last
 
     def table(self, name: str, known: dict[str, Any]) -> GridWeightTable:
-        """Return the weights of the indices of a range, given the values before it."""
+        """Return the weights of the indices of a range, given the values of the ranges before it."""
         used = 0
         for other in self.ranges:
             if other == name:
@@ -164,13 +165,13 @@ class GridSumDistribution:
 
 
 class FloatSumDistribution:
-    """The law of ranges of floats with limits `sum(factors * values) + constant <= 0` on multiples of one sum.
-
-    The sum is `sum(factors * values)`, from `least` to `greatest`, both included.
-    """
+    """The joint distribution of ranges of floats whose sum of `factors[name] * value` is in [least, greatest]."""
 
     def __init__(self, ranges: dict[str, FloatRange], factors: dict[str, Any], least: Any, greatest: Any) -> None:
-        """Compute for each range the probabilities of the totals of the ranges after it, above their least total."""
+        """Compute, for each range, the probability that the terms after it exceed their least sum by at most x.
+
+        This is a table over `SUM_NODES` equal steps of x, up to the greatest sum.
+        """
         self.ranges, self.factors, self.least, self.greatest = ranges, factors, least, greatest
         ends = {name: (exact_value(each.lower), exact_value(each.upper)) for name, each in ranges.items()}
         self.boxes = {name: sorted(factor * end for end in ends[name]) for name, factor in factors.items()}
@@ -189,7 +190,7 @@ class FloatSumDistribution:
         return sum(mass * (one + other) / 2 for mass, one, other in pairs)
 
     def _shares(self, name: str) -> list[float]:
-        """Return the probabilities that the term of a range is at most each total above its least."""
+        """Return the probabilities that the term of a range exceeds its least value by at most each table step."""
         mine, factor, low = self.ranges[name], float(self.factors[name]), float(self.boxes[name][0])
         numbers = ((low + place * self.width) / factor for place in range(SUM_NODES + 1))
         shares = [mine.share(min(max(number, mine.lower), mine.upper)) for number in numbers]
@@ -202,7 +203,11 @@ class FloatSumDistribution:
         return bool(max(low, self.least) < min(high, self.greatest))
 
     def _left(self, name: str, known: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
-        """Return the limits on the total of a range and those after it, and the box of those after it."""
+        """Return three values: the limits on the sum of a range and those after it, and the ends of the sum after it.
+
+        `known` has the values of the ranges before it. The limits are the least and the greatest sum that is left, and
+        the ends are a list of the least and the greatest sum of the terms after it.
+        """
         names = [*self.ranges]
         place = names.index(name)
         used = sum(self.factors[other] * exact_value(known[other]) for other in names[:place])
@@ -210,14 +215,14 @@ class FloatSumDistribution:
         return self.least - used, self.greatest - used, rest
 
     def ends(self, name: str, known: dict[str, Any]) -> tuple[float, float]:
-        """Return the first and the last value of a range, given the values before it."""
+        """Return the first and the last value of a range, given the values of the ranges before it."""
         mine, factor, (least, greatest, rest) = self.ranges[name], self.factors[name], self._left(name, known)
         ends = sorted((Fraction(least - rest[1]) / factor, Fraction(greatest - rest[0]) / factor))
         first = max(mine.lower, mine.first_at_least(ends[0], strict=False))
         return first, max(first, min(mine.upper, mine.last_at_most(ends[1], strict=False)))
 
     def table(self, name: str, known: dict[str, Any]) -> FloatDensityTable:
-        """Return the table of a range, given the values before it."""
+        """Return the density of a range between its `ends`, given the values of the ranges before it."""
         least, greatest, rest = self._left(name, known)
         first, last = self.ends(name, known)
         piece = FloatRange(first, last, is_log=self.ranges[name].is_log)
@@ -227,7 +232,7 @@ class FloatSumDistribution:
         return FloatDensityTable(piece, density)
 
     def _up_to(self, name: str, total: float) -> float:
-        """Return the probability that the ranges after one add up to at most a total above their least."""
+        """Return the probability that the terms after a range exceed their least sum by at most `total`."""
         place = total / self.width
         if place < 0:
             return 0.0
@@ -238,41 +243,44 @@ class FloatSumDistribution:
 class RelatedRanges:
     """Ranges, some of which may be inactive, and linear comparisons between them.
 
-    Each row has factors, a constant and the ranges that must be active; `factors * values + constant` is at most 0, or
-    less than 0 if the last entry is True.
+    Each row is a comparison: factors by range, a constant, the ranges that must be active for it to apply, and
+    `strict`. It means `sum(factors * values) + constant <= 0`, or `< 0` if `strict` is True.
     """
 
     def __init__(self, ranges: "dict[str, Range]", rows: "list[Row]") -> None:
-        """Take the ranges in the order of the text."""
+        """Store the ranges, which must be in the order of the text, and the comparisons between them."""
         self.ranges, self.rows = ranges, rows
-        self._laws: dict[frozenset[str], list[Any]] = {}
+        self._distributions: dict[frozenset[str], list[Any]] = {}
 
     def values(self, shares: dict[str, float]) -> dict[str, Any]:
-        """Return the values for the shares of all active ranges."""
+        """Return values for numbers in [0, 1], one for each active range; `shares` is the inverse function."""
         found: dict[str, Any] = {}
-        for law in self.laws(frozenset(shares)):
-            for name, mine in law.ranges.items():
-                first, last = law.ends(name, found)
-                found[name] = mine.value(law.table(name, found).quantile(first, last, shares[name]))
+        for joint in self.distributions(frozenset(shares)):
+            for name, mine in joint.ranges.items():
+                first, last = joint.ends(name, found)
+                found[name] = mine.value(joint.table(name, found).quantile(first, last, shares[name]))
         return found
 
     def shares(self, values: dict[str, Any]) -> dict[str, float]:
-        """Return the shares that lead to values of all active ranges, or as close as floats can."""
+        """Return numbers in [0, 1] from which `values` makes the given values, up to the rounding of floats.
+
+        There must be a value for each active range.
+        """
         found: dict[str, float] = {}
         known: dict[str, Any] = {}
-        for law in self.laws(frozenset(values)):
-            for name, mine in law.ranges.items():
-                (first, last), table = law.ends(name, known), law.table(name, known)
+        for joint in self.distributions(frozenset(values)):
+            for name, mine in joint.ranges.items():
+                (first, last), table = joint.ends(name, known), joint.table(name, known)
                 found[name] = table.share(first, last, min(max(mine.place(values[name]), first), last))
                 known[name] = mine.value(table.quantile(first, last, found[name]))
         return found
 
-    def laws(self, active: frozenset[str]) -> list[Any]:
-        """Return the laws of the connected parts, which are of the classes above.
+    def distributions(self, active: frozenset[str]) -> list[Any]:
+        """Return the joint distribution of each connected group of the active ranges, as one of the classes above.
 
         Raise ValueError for comparisons that are neither a tree nor limits on one sum.
         """
-        if active not in self._laws:
+        if active not in self._distributions:
             rows = [row for row in self.rows if active.issuperset(row[2])]
             left, found = [name for name in self.ranges if name in active], list[Any]()
             while left:
@@ -280,22 +288,22 @@ class RelatedRanges:
                 while more := {n for row in rows if not names.isdisjoint(row[0]) for n in row[0]} - names:
                     names |= more
                 own = {name: self.ranges[name] for name in left if name in names}
-                found.append(_law(own, [row for row in rows if not names.isdisjoint(row[0])]))
+                found.append(_make_distribution(own, [row for row in rows if not names.isdisjoint(row[0])]))
                 left = [name for name in left if name not in names]
-            self._laws[active] = found
-        return self._laws[active]
+            self._distributions[active] = found
+        return self._distributions[active]
 
 
 Range = GridRange | FloatRange
-Law = RangeTreeDistribution | GridSumDistribution | FloatSumDistribution
+Distribution = RangeTreeDistribution | GridSumDistribution | FloatSumDistribution
 Row = tuple[dict[str, int], int, tuple[str, ...], bool]
 PairRow = tuple[int, int, int, bool]
 
 
-def _law(ranges: dict[str, Range], rows: list[Row]) -> Law:
+def _make_distribution(ranges: dict[str, Range], rows: list[Row]) -> Distribution:
     pairs = {frozenset(row[0]) for row in rows if len(row[0]) == 2}
     if all(len(row[0]) < 3 for row in rows) and len(pairs) == len(ranges) - 1:
-        return _tree_law(ranges, rows)
+        return _make_tree_distribution(ranges, rows)
     first = rows[0][0]
     lead = next(iter(first))
     # Each row as a multiple of the first one.
@@ -305,14 +313,14 @@ def _law(ranges: dict[str, Range], rows: list[Row]) -> Law:
     ends = [(scale > 0, -row[1] / scale, row[3]) for scale, row in zip(scales, rows, strict=True)]
     grids = {name: each for name, each in ranges.items() if isinstance(each, GridRange)}
     if not grids:
-        return _float_sum_law(ranges, first, ends)  # type: ignore[arg-type]
+        return _make_float_sum_distribution(ranges, first, ends)  # type: ignore[arg-type]
     if len(grids) < len(ranges):
         raise ValueError("a sum of ranges has both ranges of floats and ranges with steps")
-    return _grid_sum_law(grids, first, ends)
+    return _make_grid_sum_distribution(grids, first, ends)
 
 
-def _tree_law(ranges: dict[str, Range], rows: list[Row]) -> RangeTreeDistribution:
-    """Return the law of ranges in a tree; its root is a grid if any range is one."""
+def _make_tree_distribution(ranges: dict[str, Range], rows: list[Row]) -> RangeTreeDistribution:
+    """Return the joint distribution of ranges in a tree; its root is a grid if any range is one."""
     waiting = [next((name for name, each in ranges.items() if isinstance(each, GridRange)), next(iter(ranges)))]
     ordered: dict[str, Range] = {}
     limits: dict[str, tuple[str, list[PairRow]]] = {}
@@ -333,10 +341,13 @@ def _is_mixed(ranges: dict[str, Range]) -> bool:
     return any(isinstance(each, GridRange) for each in ranges.values())
 
 
-def _grid_sum_law(
+def _make_grid_sum_distribution(
     ranges: dict[str, GridRange], factors: dict[str, int], ends: list[tuple[bool, Any, bool]]
 ) -> GridSumDistribution:
-    """Return the law of a sum of grids, whose terms are whole units above their least ones."""
+    """Return the joint distribution of grids, with each term counted in whole units above its least value.
+
+    `ends` has the limits on the sum of `factors * values`, each as (is it an upper limit, number, is it strict).
+    """
     units = {name: Fraction(factors[name] * each.step, each.below) for name, each in ranges.items()}
     size = 1
     for unit in units.values():
@@ -362,10 +373,14 @@ def _grid_sum_law(
     return GridSumDistribution(ranges, whole, least, greatest)
 
 
-def _float_sum_law(
+def _make_float_sum_distribution(
     ranges: dict[str, FloatRange], factors: dict[str, int], ends: list[tuple[bool, Any, bool]]
 ) -> FloatSumDistribution:
-    """Return the law of a sum of floats; its limits may not be strict."""
+    """Return the joint distribution of ranges of floats with a limited sum.
+
+    `ends` has the limits on the sum of `factors * values`, each as (is it an upper limit, number, is it strict). Raise
+    ValueError for strict limits and for a sum that can only have one value.
+    """
     boxes = [sorted(factors[n] * exact_value(end) for end in (each.lower, each.upper)) for n, each in ranges.items()]
     least = max([sum(low for low, _ in boxes), *(end for is_upper, end, _ in ends if not is_upper)])
     greatest = min([sum(high for _, high in boxes), *(end for is_upper, end, _ in ends if is_upper)])

@@ -20,8 +20,8 @@ from spacelang.ir.space import Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import with_dependencies
 from spacelang.reductions.case_splits import (
     CaseSplit,
-    FreeHyperparameter,
     GuardedParts,
+    IndependentHyperparameter,
     SpaceUnfolder,
     UnfoldedPart,
     UnfoldedParts,
@@ -39,10 +39,11 @@ Item: TypeAlias = ConstraintNetwork | str
 def unfold_with_condition_guards(
     structures: Structures, is_testable: Callable[[Expr, Space], bool], *, tests_unfolded: bool = True
 ) -> UnfoldedParts:
-    """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError.
+    """Return the parts that generate each configuration once, with guards in place of most conditions.
 
     Conditions for which `is_testable` is false are unfolded into cases. With `tests_unfolded` false, so are conditions
-    that mention an unfolded variable, because the library cannot read a value that is chosen in several cases.
+    that mention an unfolded variable, because the library cannot read a value that is chosen in several cases. May
+    raise TooManyConnectedVariablesError.
     """
     space = structures.space
     rules = (each for rule in space.constraints for each in mentioned_addresses(rule.expression))
@@ -60,7 +61,7 @@ def unfold_with_condition_guards(
 
 
 def _add_tests_of(unfolded: set[str], space: Space) -> None:
-    """Add the hyperparameters whose guards may test an unfolded variable, with those on which they depend."""
+    """Add to `unfolded` the hyperparameters whose guards may test a variable in it, and those they depend on."""
     while True:
         more = {
             each for each in space.conditions if not unfolded.isdisjoint(_variables_in_guard(space, each))
@@ -76,13 +77,13 @@ def _with_ambiguous_guards(space: Space, found: UnfoldedParts) -> Iterator[str]:
     Constraints and untestable conditions may unfold variables that they do not mention: the decisions between.
     """
     every_unfolded_part = [*all_parts(found)]
-    chosen = (part.node for part in every_unfolded_part if isinstance(part, CaseSplit | FreeHyperparameter))
+    chosen = (part.node for part in every_unfolded_part if isinstance(part, CaseSplit | IndependentHyperparameter))
     count = Counter(node.address for node in chosen if node is not None)
     for guard in (part for part in every_unfolded_part if isinstance(part, GuardedParts)):
         mentioned = with_dependencies(space.variables, mentioned_addresses(guard.condition))
         around = (owner for each in mentioned for owner in space.variables[each].owners if owner not in guard.context)
         if any(count[each] > 1 for each in (*mentioned, *(address for address, _ in around))):
-            yield from (part.node.address for part in guard.parts if isinstance(part, FreeHyperparameter))
+            yield from (part.node.address for part in guard.parts if isinstance(part, IndependentHyperparameter))
 
 
 def _variables_in_guard(space: Space, address: str) -> Iterator[str]:
@@ -134,7 +135,7 @@ class _GuardedUnfolding(SpaceUnfolder):
                 yield None, self.parts_of_network(item)
             else:
                 node = self._variables[item].hyperparameter
-                yield self._guard(self._variables[item], context), (self.intern_free(node, node.domain),)
+                yield self._guard(self._variables[item], context), (self.intern_independent(node, node.domain),)
 
     def _guard(self, variable: Variable, home: Context) -> Expr:
         """Return the condition of a hyperparameter, with tests of the alternatives between `home` and it."""

@@ -1,7 +1,8 @@
 """Relations by quantiles: related ranges become numbers in [0, 1], and the constraints between them disappear.
 
-A number is the quantile of its range in the law given the ranges before (`conditional_distributions`), so that
-independent uniform numbers follow the law of the space. The result is a space that a target compiles like any other.
+A number is the quantile of a value in the distribution of its range, given the values of the ranges before
+(`conditional_distributions`), so that independent uniform numbers follow the distribution of the space. The result is a
+space that a target compiles like any other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,14 +30,14 @@ SHARES: Final = Real(0.0, 1.0)
 
 @dataclass(frozen=True)
 class QuantileGroup:
-    """A group of related ranges, and their laws by key."""
+    """A group of ranges that constraints relate, and their joint distributions (`ranges`), which use keys."""
 
     group: RelationGroup
     ranges: RelatedRanges
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the ranges."""
+        """The keys of the ranges, in the order of the text."""
         return tuple(each.key for each in self.group.members)
 
 
@@ -49,12 +50,15 @@ class QuantileReduction:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """The constraints that every decoded configuration satisfies, so that the reduced space needs none of them."""
+        """The constraints between the related ranges, which every decoded configuration satisfies.
+
+        The reduced space does not have them.
+        """
         return tuple(rule for each in self.groups for rule in each.group.constraints)
 
     @cached_property
     def members(self) -> Mapping[str, Hyperparameter]:
-        """The hyperparameters that become numbers in [0, 1], by address."""
+        """The related hyperparameters, which become numbers in [0, 1], by address."""
         return {each.address: each.hyperparameter for mine in self.groups for each in mine.group.members}
 
     @cached_property
@@ -74,7 +78,7 @@ class QuantileReduction:
         return Structures(replace(space, root=rebuild_tree(space.root, change), constraints=left))
 
     def encode(self, configuration: Configuration) -> Configuration:
-        """Return a configuration with numbers in [0, 1] in place of related values."""
+        """Return a configuration of the reduced space: the related values become numbers in [0, 1]."""
         if not self.groups:
             return configuration
         found: dict[str, Value] = dict(configuration)
@@ -83,7 +87,7 @@ class QuantileReduction:
         return Configuration(found)
 
     def decode(self, configuration: Configuration) -> Configuration:
-        """Return the configuration with the values for which numbers in [0, 1] stand."""
+        """Return the configuration of the original space for one of the reduced space; the inverse of `encode`."""
         if not self.groups:
             return configuration
         found: dict[str, Value] = dict(configuration)
@@ -93,7 +97,11 @@ class QuantileReduction:
 
 
 def reduce_to_quantiles(structures: Structures) -> QuantileReduction:
-    """Return the reduction of all relations of a space whose laws are known; it may have no groups."""
+    """Return the reduction of the relations of a space whose conditional distributions can be computed.
+
+    A group of ranges stays as it is if a condition mentions one of them, a grid is too large, or `RelatedRanges` cannot
+    express its comparisons. The reduction may have no groups.
+    """
     space = structures.space
     tested = {address for condition in space.conditions.values() for address in mentioned_addresses(condition)}
     found: list[QuantileGroup] = []
@@ -116,28 +124,28 @@ def _is_too_large(group: RelationGroup) -> bool:
 
 def _related_ranges(group: RelationGroup) -> RelatedRanges:
     keys = {each.address: each.key for each in group.members}
-    ranges = {keys[address]: _law_range(domain) for address, domain in group.domains.items()}
+    ranges = {keys[address]: _range_with_weights(domain) for address, domain in group.domains.items()}
     rows = [_whole_row(row, rule.scope, keys) for rule, several in group.rows.items() for row in several]
     return RelatedRanges(ranges, rows)
 
 
-def _law_range(domain: Grid | Real) -> GridRange | FloatRange:
+def _range_with_weights(domain: Grid | Real) -> GridRange | FloatRange:
     if isinstance(domain, Real):
         return FloatRange(domain.least, domain.greatest, is_log=domain.log)
     return GridRange(*affine_integer_coefficients(domain), domain.last_index, is_log=domain.log)
 
 
 def _whole_row(row: Inequality, scope: Iterable[str], keys: Mapping[str, str]) -> Row:
-    """Return an inequality, over the ranges by key, with integer factors."""
+    """Return an inequality as a row of `RelatedRanges`: with keys for addresses, and with integer factors."""
     below = lcm(row.constant.denominator, *(factor.denominator for factor in row.factors.values()))
     factors = {keys[address]: int(factor * below) for address, factor in row.factors.items()}
     return factors, int(row.constant * below), tuple(keys[address] for address in scope), row.strict
 
 
 def _have_values(ranges: RelatedRanges) -> bool:
-    """Return True if the laws are known, and if all comparisons can hold together."""
+    """Return True if the distributions can be computed, and if values satisfy all comparisons when all are active."""
     try:
-        laws = ranges.laws(frozenset(ranges.ranges))
+        distributions = ranges.distributions(frozenset(ranges.ranges))
     except ValueError:
         return False
-    return all(law.is_possible for law in laws)
+    return all(each.is_possible for each in distributions)

@@ -38,12 +38,12 @@ class RelationGroup:
 
     @property
     def domains(self) -> dict[str, Grid | Real]:
-        """The ranges by address."""
+        """The domain of each range by address."""
         return {each.address: range_of_variable(each) for each in self.members}
 
 
 def relation_groups(space: Space) -> tuple[RelationGroup, ...]:
-    """Return the groups of relations of a space; constraints of any other kind are in no group."""
+    """Return the groups of ranges that linear comparisons connect, if no other constraint mentions any of them."""
     rows = {rule: several for rule in space.constraints if (several := inequalities_of(rule, space)) is not None}
     ties = UnionFind(space.variables)
     for rule in rows:
@@ -67,7 +67,7 @@ def relation_groups(space: Space) -> tuple[RelationGroup, ...]:
 
 
 def without_constraints(structures: Structures, constraints: tuple[Constraint, ...]) -> Structures:
-    """Return the structures of the space without some constraints."""
+    """Return the structures of the same space without the given constraints."""
     if not constraints:
         return structures
     left = tuple(each for each in structures.space.constraints if each not in {*constraints})
@@ -75,7 +75,7 @@ def without_constraints(structures: Structures, constraints: tuple[Constraint, .
 
 
 def range_of_variable(variable: Variable) -> Grid | Real:
-    """Return the domain of a member of a group."""
+    """Return the domain of a variable in a relation group, which is always a range."""
     domain = variable.hyperparameter.domain
     assert isinstance(domain, Grid | Real)
     return domain
@@ -100,9 +100,9 @@ def inequalities_of(rule: Constraint, space: Space) -> tuple[Inequality, ...] | 
 
 
 def _conjunction(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield atoms with truths, all of which hold exactly if an expression has the truth `is_true`.
+    """Yield atoms with truth values, all of which hold exactly if `expression` has the truth value `is_true`.
 
-    Yield the expression itself if there are no such atoms.
+    Yield only the expression itself, with `is_true`, if it is no such conjunction.
     """
     match expression:
         case Not():

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from spacelang.deprecation import renamed_attributes
+from spacelang.deprecation import make_module_getattr, renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
 from spacelang.ir.domain_properties import index_of_containing_domain
@@ -25,8 +25,8 @@ from spacelang.ir.walk import Assignment
 from spacelang.reductions import case_splits
 from spacelang.reductions.case_splits import (
     CaseSplit,
-    FreeHyperparameter,
     GuardedParts,
+    IndependentHyperparameter,
     UnfoldedPart,
     UnfoldedParts,
     ValueSwitch,
@@ -60,7 +60,7 @@ class FixedPiece:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPiece:
-    """A named piece of a domain with several values, drawn in the form that its reduction gives it."""
+    """A named piece of a domain with several values; a library draws a member of its reduced `domain` for it."""
 
     name: str
     reduction: DomainReduction
@@ -72,7 +72,7 @@ class DrawnPiece:
 
     @property
     def domain(self) -> SimpleDomain:
-        """The accepted domain that is drawn from."""
+        """The domain that the library supports, from which it draws."""
         return self.reduction.domain
 
 
@@ -80,8 +80,11 @@ Piece: TypeAlias = FixedPiece | DrawnPiece
 
 
 @dataclass(frozen=True, slots=True)
-class FreeHyperparameterDraw:
-    """The questions of a hyperparameter: `choice` of one of several pieces (else empty), and a value in the piece."""
+class IndependentHyperparameterDraw:
+    """The questions of a hyperparameter: which of several pieces of its domain, and which value of this piece.
+
+    `choice` is the name of the first of these questions, and is empty if there is only one piece.
+    """
 
     choice: str
     pieces: tuple[Piece, ...]
@@ -100,12 +103,12 @@ class FreeHyperparameterDraw:
         return found | {piece.name: piece.reduction.encode(value)} if isinstance(piece, DrawnPiece) else found
 
     def ask_value(self, answer: "Answer") -> Value:
-        """Return the value to which the answers lead; `answer` is called for each question."""
+        """Return the value to which the answers lead; `answer` takes the name of a question and the question."""
         piece = self.pieces[int(answer(self.choice, self)) if self.choice else 0]
         return piece.reduction.decode(answer(piece.name, piece)) if isinstance(piece, DrawnPiece) else piece.value
 
 
-Question: TypeAlias = CaseSplit | FreeHyperparameterDraw | DrawnPiece
+Question: TypeAlias = CaseSplit | IndependentHyperparameterDraw | DrawnPiece
 """A question; the answer is the index of a case, the index of a piece, or a member of the domain of a `DrawnPiece`."""
 Answer: TypeAlias = Callable[[str, Question], Any]
 """A function that returns the answer to a question, given its name; raises LookupError if it has none."""
@@ -136,13 +139,17 @@ class Questions:
         *,
         sharing: NameSharing = "none",
     ) -> None:
-        """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid."""
+        """Create the questions of the parts in `bounded`.
+
+        `accepts` returns True for the domains from which the library can draw. `points` is the number of values of a
+        grid that replaces a range. `sharing` says which questions may have the same name (see `NameSharing`).
+        """
         self.structures = structures
         self.space = space = structures.space
         self.parts, self.varying_ranges = bounded.parts, bounded.ranges
         self.bounded_constraints = bounded.constraints
         self.forks: dict[int, str] = {}
-        self.draws: dict[int, FreeHyperparameterDraw] = {}
+        self.draws: dict[int, IndependentHyperparameterDraw] = {}
         self.by_name: dict[str, Question] = {}
         self._accepts, self._points = accepts, points
         self._sharing = sharing
@@ -154,10 +161,10 @@ class Questions:
             if isinstance(part, CaseSplit) and len(part.cases) > 1:
                 self.forks[id(part)] = name = self._make_fork_name(part)
                 self.by_name[name] = part
-            elif isinstance(part, FreeHyperparameter):
+            elif isinstance(part, IndependentHyperparameter):
                 pieces, name = split_into_simple(part.domain), self.base_name(part)
                 choice = self._make_name(f"{name}:part", part.node, pieces) if len(pieces) > 1 else ""
-                draw = FreeHyperparameterDraw(
+                draw = IndependentHyperparameterDraw(
                     choice, tuple(self._make_piece(part.node, piece, name) for piece in pieces)
                 )
                 self.draws[id(part)] = draw
@@ -187,12 +194,12 @@ class Questions:
 
     @cached_property
     def case_weights(self) -> CaseWeights:
-        """The weights of the cases of case splits for random choices by the advised law."""
+        """The weights with which random answers to the choices follow the distribution of the space."""
         return CaseWeights(self.structures)
 
     @cached_property
     def product_count(self) -> int:
-        """The number of products of independent hyperparameters that cover the space."""
+        """The number of combinations of cases; each of them is a product of independent hyperparameters."""
         return case_splits.count_combinations(self.parts)
 
     @cached_property
@@ -200,8 +207,12 @@ class Questions:
         """The default configuration of the space, or the nearest valid one if a constraint excludes it."""
         return member_nearest_to_default(self.structures)[1]
 
-    def base_name(self, part: CaseSplit | FreeHyperparameter) -> str:
-        """Return the name of a part before it is made unique: a key, or an address if two variables share the key."""
+    def base_name(self, part: CaseSplit | IndependentHyperparameter) -> str:
+        """Return the name of a part before it is made unique: a key, or an address if two variables share the key.
+
+        It ends with `:case` if the part chooses between cases of a hyperparameter. It is `rule:case` for cases that
+        only differ in which constraints hold.
+        """
         if part.node is None:
             return "rule:case"
         name = self.names.name_of(part.node, across_uses=self._sharing != "none")
@@ -218,7 +229,7 @@ class Questions:
         for part, place in case_splits.parts_on_path(self.parts, lookup):
             if isinstance(part, CaseSplit) and id(part) in self.forks:
                 found[self.forks[id(part)]] = place
-            elif isinstance(part, FreeHyperparameter):
+            elif isinstance(part, IndependentHyperparameter):
                 found |= self.draws[id(part)].encode(lookup(part.node.address))  # type: ignore[arg-type]
             elif isinstance(part, GuardedParts) and with_guarded and not place:
                 for free in _guarded(part):
@@ -226,9 +237,10 @@ class Questions:
         return found
 
     def ask_values(self, answer: Answer, *, with_guarded: bool = False) -> dict[str, Value]:
-        """Return values by key; `answer` is called for each question, after the questions that lead to it.
+        """Return the chosen values by key; `answer` is called with each question that the previous answers lead to.
 
-        With `with_guarded`, it is also called for those inside guards whose condition is false, to no effect.
+        Its arguments are the name of the question and the question. With `with_guarded`, it is also called for those
+        inside guards whose condition is false, to no effect.
         """
         known: dict[str, Value] = {}
         self._ask_parts(self.parts, answer, known, with_guarded)
@@ -239,7 +251,7 @@ class Questions:
         return Configuration(self.ask_values(lambda name, _: answers[name]))
 
     def are_answered(self, answers: Mapping[str, Any], *, with_guarded: bool = False) -> bool:
-        """Return True if the answers belong to exactly the questions that they lead to.
+        """Return True if there is an answer to each question that the answers lead to, and none to any other.
 
         With `with_guarded`, these include questions inside guards whose condition is false.
         """
@@ -255,14 +267,14 @@ class Questions:
             return False
         return asked == answers.keys()
 
-    def drawn_pieces(self) -> Iterator[tuple[FreeHyperparameter, DrawnPiece]]:
+    def drawn_pieces(self) -> Iterator[tuple[IndependentHyperparameter, DrawnPiece]]:
         """Yield every drawn piece with the hyperparameter that it belongs to."""
         for part in self.every_unfolded_part:
-            if isinstance(part, FreeHyperparameter):
+            if isinstance(part, IndependentHyperparameter):
                 yield from ((part, piece) for piece in self.draws[id(part)].pieces if isinstance(piece, DrawnPiece))
 
     def _ask_parts(self, several: UnfoldedParts, answer: Answer, known: dict[str, Value], with_guarded: bool) -> None:
-        """Ask for parts, and add the values to `known` by address."""
+        """Ask the questions of parts, and add the chosen values to `known` by address."""
 
         def lookup(address: str) -> ExpressionValue:
             return known.get(address, INACTIVE)
@@ -275,7 +287,7 @@ class Questions:
                     if isinstance(part.node, Choice) and case.branch is not None:
                         known[part.node.address] = case.branch
                     self._ask_parts(case.parts, answer, known, with_guarded)
-                case FreeHyperparameter():
+                case IndependentHyperparameter():
                     known[part.node.address] = self._limited_draw(part, lookup).ask_value(answer)
                 case ValueSwitch():
                     case = part.cases[case_splits.case_index_of_value(part, lookup)]
@@ -287,7 +299,7 @@ class Questions:
                 case _:
                     raise TypeError("comparisons of ranges must be replaced before questions are built")
 
-    def _limited_draw(self, part: FreeHyperparameter, lookup: Lookup) -> FreeHyperparameterDraw:
+    def _limited_draw(self, part: IndependentHyperparameter, lookup: Lookup) -> IndependentHyperparameterDraw:
         """Return the questions of a hyperparameter, whose range may be limited by previous answers."""
         draw = self.draws[id(part)]
         (piece, *_) = draw.pieces
@@ -324,7 +336,7 @@ class Questions:
         """Return a number that is equal for parts that ask equal questions about one variable or use of a chain."""
         if id(part) not in self._part_signatures:
             found: tuple[object, ...] = (id(part),)
-            if isinstance(part, CaseSplit | FreeHyperparameter) and part.node is not None:
+            if isinstance(part, CaseSplit | IndependentHyperparameter) and part.node is not None:
                 about = address_to_expression_name(part.node.address, self.space.chains), part.node.key
                 inner = (tuple(map(self._signature, parts)) for parts in case_splits.inner_parts(part))
                 asked = _answers(part) if isinstance(part, CaseSplit) else part.domain
@@ -333,7 +345,10 @@ class Questions:
         return self._part_signatures[id(part)]
 
     def _make_name(self, wanted: str, node: Choice | Hyperparameter | None, asked: object) -> str:
-        """Return the name of a question about a variable; equal questions may share it."""
+        """Return a name for a question about a variable: `wanted`, with a number if it is taken.
+
+        Unless `_sharing` is "none", questions about one variable with equal `wanted` and `asked` get the same name.
+        """
         if self._sharing == "none" or node is None:
             return self.names.make_unique(wanted)
         key = wanted, address_to_expression_name(node.address, self.space.chains), asked
@@ -346,13 +361,13 @@ def _answers(fork: CaseSplit) -> tuple[object, ...]:
     return tuple((case.branch, case.domain) for case in fork.cases)
 
 
-def _guarded(guard: GuardedParts) -> Iterator[FreeHyperparameter]:
+def _guarded(guard: GuardedParts) -> Iterator[IndependentHyperparameter]:
     """Yield the hyperparameters inside a guard."""
-    return (part for part in guard.parts if isinstance(part, FreeHyperparameter))
+    return (part for part in guard.parts if isinstance(part, IndependentHyperparameter))
 
 
 class VariableNames:
-    """The names given so far for the variables of one space."""
+    """The names that have been given for the variables of one space, and for the questions about them."""
 
     def __init__(self, space: Space) -> None:
         self._chains = space.chains
@@ -386,7 +401,10 @@ class VariableNames:
         return node.key if self.has_own_key(node) else node.address
 
     def make_unique(self, wanted: str) -> str:
-        """Return the name and mark it as given; a number is appended if it was given before."""
+        """Return `wanted`, or `wanted` with a number if this method returned it before."""
         name = unique_name(wanted, self.used, "#")
         self.used.add(name)
         return name
+
+
+__getattr__ = make_module_getattr(__name__, {"FreeHyperparameterDraw": "IndependentHyperparameterDraw"})

@@ -70,15 +70,15 @@ class _Restriction:
         return replace(space, root=root, constraints=rules)
 
     def _rule(self, rule: Constraint, expression: expr.Expr) -> Constraint:
-        """Return a constraint with this expression; it stays the bound of a range if nothing in it was restricted.
+        """Return a constraint with another expression; it stays marked as the bound of a range only if nothing changed.
 
-        Otherwise a text with the bound would allow removed values again, as it has no number for this end.
+        The mark is the text of the bound. If values were removed, this text would allow some of them again.
         """
         kept = all(self._domain(each) == self._remaining[each].hyperparameter.domain for each in rule.scope)
         return replace(rule, expression=expression, bound=rule.bound if kept and expression == rule.expression else "")
 
     def _computed(self, computed: ComputedParameter) -> ComputedParameter | None:
-        """Return a computed parameter in terms of what remains; None if its value is not defined any more."""
+        """Return a computed parameter without removed variables; None if its value needs one of them."""
         left = partially_evaluate_value(
             computed.expression, lambda address: expr.INACTIVE if address in self._removed else UNKNOWN
         )
@@ -115,7 +115,7 @@ class _Restriction:
         return replace(node, domain=domain, default=usual, condition=condition, named=named)
 
     def _expression(self, expression: expr.Expr) -> expr.Expr:
-        """Return the expression in terms of what remains; it mentions the same hyperparameters if they remain."""
+        """Return the expression without removed branches and values; it mentions all hyperparameters that remain."""
         if isinstance(expression, expr.And | expr.Or | expr.Not):
             return expr.map_children(expression, self._expression)
         test = assume_inactive(expression, self._removed)

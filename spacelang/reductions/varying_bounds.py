@@ -17,7 +17,7 @@ from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
 from spacelang.reductions.case_splits import (
     CaseSplit,
-    FreeHyperparameter,
+    IndependentHyperparameter,
     UnfoldedParts,
     ValueSwitch,
     all_parts,
@@ -30,9 +30,9 @@ from spacelang.solver.linear_inequalities import Inequality, eliminate_variable,
 
 @dataclass(frozen=True, slots=True)
 class LinearLimit:
-    """A bound of a range: the sum of `factors[address] * value(address)`, plus `constant`; excluded if `strict`.
+    """A bound of a range: the sum of `factors[address] * value(address)`, plus `constant`.
 
-    It applies where all of these addresses are active.
+    The bound itself is excluded if `strict`. It applies where the ranges at all of these addresses are active.
     """
 
     factors: Mapping[str, Fraction]
@@ -40,7 +40,7 @@ class LinearLimit:
     strict: bool
 
     def evaluate(self, lookup: Lookup) -> Fraction | None:
-        """Return the number for the values of other ranges, or None if one of them is not active."""
+        """Return the number that the limit is for the values that `lookup` returns; None if one of them is inactive."""
         total = self.constant
         for address, factor in self.factors.items():
             value = lookup(address)
@@ -65,7 +65,7 @@ class VaryingRange:
 
     @property
     def domain(self) -> Grid | Real:
-        """The whole range."""
+        """The range of the hyperparameter without the limits."""
         return range_of_variable(self.variable)
 
     def range_within_limits(self, lookup: Lookup) -> Grid | Real:
@@ -99,7 +99,7 @@ def _limited_grid(
 
 
 def least_float_at_least(number: Fraction, *, strict: bool = False) -> float:
-    """Return the least float whose decimal is at least a number, or greater than it if `strict`."""
+    """Return the least float whose printed decimal is at least `number`, or greater than it if `strict`."""
     found = math.nextafter(float(number), -math.inf)
     while to_fraction(found) < number or (strict and to_fraction(found) == number):
         found = math.nextafter(found, math.inf)
@@ -107,14 +107,15 @@ def least_float_at_least(number: Fraction, *, strict: bool = False) -> float:
 
 
 def greatest_float_at_most(number: Fraction, *, strict: bool = False) -> float:
-    """Return the greatest float whose decimal is at most a number, or less than it if `strict`."""
+    """Return the greatest float whose printed decimal is at most `number`, or less than it if `strict`."""
     return -least_float_at_least(-number, strict=strict) + 0.0
 
 
 def varying_ranges(group: RelationGroup, order: Sequence[str]) -> dict[str, VaryingRange] | None:
-    """Return the ranges of a group by address, chosen in `order`, or None if bounds cannot express the group.
+    """Return the ranges of a group with their varying bounds, by address; None if bounds cannot express the group.
 
-    Any choice of values within the bounds satisfies the constraints, and all values that satisfy them can be chosen.
+    `order` has the addresses in the order in which values are chosen. Any choice of values within the bounds satisfies
+    the constraints, and all values that satisfy them can be chosen.
     """
     members = {each.address: each for each in group.members}
     waiting = _exact_rows(group)
@@ -135,7 +136,7 @@ def varying_ranges(group: RelationGroup, order: Sequence[str]) -> dict[str, Vary
 
 
 def _exact_rows(group: RelationGroup) -> list[Inequality] | None:
-    """Return the inequalities of a group if elimination is exact for them, else None."""
+    """Return the inequalities of a group, or None if eliminating variables from them could be inexact."""
     conditional = any(_is_conditional(each, group.members) for each in group.members)
     if conditional and any({*row.factors} != {*rule.scope} for rule, rows in group.rows.items() for row in rows):
         return None  # a constraint over several comparisons applies only where all of its ranges are active
@@ -154,7 +155,10 @@ def _exact_rows(group: RelationGroup) -> list[Inequality] | None:
 
 
 def _are_separate(rows: Sequence[Inequality]) -> bool:
-    """Return True if limits always leave floats between them: at most one is strict, and no two make an equation."""
+    """Return True if at most one inequality is strict, and no two of them together are an equation.
+
+    Then the limits always leave floats between them.
+    """
     known = {(tuple(sorted(row.factors.items())), row.constant) for row in rows}
     is_equation = any((tuple(sorted(_negated(row.factors).items())), -row.constant) in known for row in rows)
     return not is_equation and sum(row.strict for row in rows) <= 1
@@ -167,7 +171,7 @@ def _has_floats(each: VaryingRange) -> bool:
 
 
 def _are_known(each: VaryingRange, members: Mapping[str, Variable]) -> bool:
-    """Return True if each limit of a range is of one of two forms.
+    """Return True if each limit of a range can be computed wherever the range is active.
 
     It is just another range, as in `a <= b`, or mentions only ranges that are active whenever the limited range is.
     """
@@ -183,7 +187,7 @@ def _is_conditional(variable: Variable, others: Iterable[Variable]) -> bool:
 
 
 def _is_active_with(variable: Variable, row: Inequality, members: Mapping[str, Variable]) -> bool:
-    """Return True if a variable is active wherever all ranges of a row are."""
+    """Return True if a variable is active wherever all ranges of the inequality `row` are."""
     around = variable.owners
     return variable.condition is None and (
         not around or any(members[address].owners[: len(around)] == around for address in row.factors)
@@ -191,14 +195,14 @@ def _is_active_with(variable: Variable, row: Inequality, members: Mapping[str, V
 
 
 def inequality_of_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
-    """Return an inequality of members of grids as one of their indices, with coprime integers."""
+    """Return an inequality between numbers of grids, rewritten for their indices, with coprime integer factors."""
     constant = row.constant + sum(factor * to_fraction(grids[a].lower) for a, factor in row.factors.items())
     factors = {a: factor * to_fraction(grids[a].step) for a, factor in row.factors.items()}
     return normalize_inequality(Inequality(factors, constant, row.strict), frozenset(grids))
 
 
 def _in_values(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
-    """Return an inequality of indices as one of the members."""
+    """Return an inequality between indices of grids, rewritten for the numbers; see `inequality_of_indices`."""
     factors = {a: factor / to_fraction(grids[a].step) for a, factor in row.factors.items()}
     constant = row.constant - sum(factor * to_fraction(grids[a].lower) for a, factor in factors.items())
     return Inequality(factors, constant, row.strict)
@@ -220,7 +224,7 @@ def _varying_range(variable: Variable, rows: Iterable[Inequality]) -> VaryingRan
 
 
 def _ends(variable: Variable) -> tuple[Inequality, Inequality]:
-    """Return the ends of a range as inequalities."""
+    """Return two inequalities: a variable is at least the least number of its range, and at most the greatest."""
     least, greatest = ends_of_range(variable)
     one = Fraction(1)
     return Inequality({variable.address: -one}, least), Inequality({variable.address: one}, -greatest)
@@ -240,7 +244,7 @@ def _is_always_true(row: Inequality, members: Mapping[str, Variable]) -> bool:
 
 @dataclass(frozen=True)
 class PartsWithVaryingBounds:
-    """The parts of a space, in which some ranges have varying bounds in place of `constraints`."""
+    """The parts of a space, with varying bounds of some `ranges` (by address) in place of `constraints`."""
 
     parts: UnfoldedParts
     ranges: Mapping[str, VaryingRange] = field(default_factory=dict)
@@ -252,9 +256,10 @@ def unfold_with_varying_bounds(
     unfolded: Callable[[Structures], UnfoldedParts],
     is_supported: Callable[[VaryingRange], bool],
 ) -> PartsWithVaryingBounds:
-    """Return the parts of a space as `unfolded` returns them, with varying bounds for relations where they can be.
+    """Return the parts of a space, with varying bounds in place of those relations that bounds can express.
 
-    May raise the errors of `unfolded`.
+    `unfolded` makes the parts, and its errors are raised. `is_supported` returns True for a range whose bounds the
+    library can vary.
     """
     groups = relation_groups(structures.space)
     while True:
@@ -271,10 +276,14 @@ def unfold_with_varying_bounds(
 def _ranges_in_parts(
     group: RelationGroup, parts: UnfoldedParts, is_supported: Callable[[VaryingRange], bool]
 ) -> dict[str, VaryingRange] | None:
-    """Return the varying ranges of a group in the order in which parts choose them; None if they cannot vary."""
+    """Return the varying ranges of a group, in the order in which the parts choose them; None if it has none.
+
+    It has none if the parts split the domain of a member or choose members in different orders, or if a range is not
+    supported.
+    """
     wanted = {each.address: None for each in group.members}
     every = [*all_parts(parts)]
-    frees = [each for each in every if isinstance(each, FreeHyperparameter) and each.node.address in wanted]
+    frees = [each for each in every if isinstance(each, IndependentHyperparameter) and each.node.address in wanted]
     cases = (each for each in every if isinstance(each, CaseSplit | ValueSwitch) and each.node is not None)
     are_whole = len(frees) == len(wanted) and all(each.domain == each.node.domain for each in frees)
     if not are_whole or any(each.node.address in wanted for each in cases if each.node is not None):
@@ -285,7 +294,7 @@ def _ranges_in_parts(
 
 
 def _order_in_parts(wanted: Collection[str], parts: UnfoldedParts) -> list[str] | None:
-    """Return the order in which hyperparameters are chosen, or None if it is not the same everywhere."""
+    """Return the addresses in `wanted` in the order in which the parts choose them; None if two orders occur."""
     before: set[tuple[str, str]] = set()
     inside: dict[int, tuple[str, ...]] = {}
 
@@ -293,7 +302,7 @@ def _order_in_parts(wanted: Collection[str], parts: UnfoldedParts) -> list[str] 
         found: dict[str, None] = {}
         for part in several:
             if id(part) not in inside:
-                own = (part.node.address,) if isinstance(part, FreeHyperparameter) else ()
+                own = (part.node.address,) if isinstance(part, IndependentHyperparameter) else ()
                 mine = dict.fromkeys(each for each in own if each in wanted)
                 inside[id(part)] = (*(mine | dict.fromkeys(a for parts in inner_parts(part) for a in visit(parts))),)
             before.update((first, then) for first in found for then in inside[id(part)])

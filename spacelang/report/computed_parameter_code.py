@@ -9,7 +9,7 @@ from spacelang.ir.computed_parameters import has_float_operand
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.space import ComputedParameter, Context, Space, Variable
 from spacelang.ir.walk import computed_parameters
-from spacelang.targets._exports.python_nodes import literal_source
+from spacelang.targets._exports.python_expression_tree import literal_source
 
 FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
     "min": "min({})".format,

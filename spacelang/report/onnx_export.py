@@ -116,7 +116,7 @@ def _selects_columns(fitted: Any) -> bool:
 
 
 def _check_texts(column: "pd.Series[Any]") -> None:
-    """Raise BuildError for a column that is not all text."""
+    """Raise BuildError for a column with missing values, or with values that are not text."""
     if column.isna().any():
         raise BuildError(
             f"the column `{column.name}` has missing values, and a text of ONNX cannot be missing", AS_CODE
@@ -236,7 +236,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _with_notes(model: Any, columns: list[str], provenance: Iterable[str]) -> bytes:
-    """Return the serialized model with the columns (as JSON) and where it comes from as its metadata."""
+    """Return the serialized model with metadata: the columns as JSON, and the lines `provenance` on its origin."""
     from onnx.helper import set_model_props
 
     set_model_props(

@@ -24,7 +24,7 @@ from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import PipelineWalk
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, import_operator_class, runtime_arguments
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
-from spacelang.targets._exports.python_nodes import (
+from spacelang.targets._exports.python_expression_tree import (
     CallNode,
     Code,
     DictNode,
@@ -118,7 +118,10 @@ class PipelineCodeWriter(PipelineWalk):
         return [ListNode((LiteralNode(name), part), is_tuple=True)]
 
     def _permutation(self, node: ir.Product, order: ir.Choice) -> list[Code]:
-        """Return the steps of a permutation, to be unpacked into the surrounding list."""
+        """Return code for the steps of a product in the order that a configuration chooses (`order`).
+
+        It is to be unpacked into the list around it.
+        """
         _, *steps = node.children
         several = ((label, ListNode(tuple(self.steps(step)))) for label, step in zip(node.labels, steps, strict=True))
         found = self.helper_call("ordered", _configuration_item(order.key), DictNode(tuple(several)))
@@ -167,7 +170,10 @@ class PipelineCodeWriter(PipelineWalk):
         return CallNode(transformer, (ListNode(tuple(entries)),), (("remainder", remainder),))
 
     def column_selection(self, selector: ir.ColumnSelector, others: tuple[ir.ColumnSelector, ...]) -> Code:
-        """Return the expression that selects columns when the pipeline is fitted."""
+        """Return the expression that selects the columns of a selector when the pipeline is fitted.
+
+        If one of the `others` selects free text, string columns of free text are not categorical.
+        """
         if selector.kind == "all":
             return NameNode("slice(None)")
         if selector.kind == "text" or (selector.kind == "categorical" and any(each.kind == "text" for each in others)):

@@ -27,7 +27,7 @@ from spacelang.runtime.errors import BuildError, InputError, describe_exception
 from spacelang.runtime.pipelines import configuration_estimator
 from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, task_kind
 from spacelang.runtime.pipelines.input_conversion import columns_cast_to_float
-from spacelang.targets._exports.python_nodes import ListNode, expression_source, literal_source
+from spacelang.targets._exports.python_expression_tree import ListNode, expression_source, literal_source
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective

@@ -102,10 +102,10 @@ class SearchCoverage:
 def make_search_coverage(
     optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
 ) -> SearchCoverage:
-    """Return what an optimizer searches in a space, given the initial configurations and the kind of table.
+    """Return how an optimizer treats the hyperparameters of a space, and which features of the space it loses.
 
-    `has_defaults_only` is True for a loss table of pipelines with default hyperparameters. Raises InputError as
-    `unsupported_features` does.
+    `initial` are the configurations given to the run. `has_defaults_only` is True for a loss table of pipelines with
+    default hyperparameters. Raises InputError as `unsupported_features` does.
     """
     hyperparameters = hyperparameter_mode(space, optimizer)
     remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))

@@ -121,7 +121,7 @@ def format_named_test_score_with_interval(score: "TestScore", metric: LossName) 
 
 
 def format_test_score_with_interval(score: "TestScore", metric: LossName) -> str:
-    """Return a score on the test set with its interval, or the reason why there is none."""
+    """Return a score on the test set with its interval; without a score or an interval, the reason why."""
     if score.loss is None:
         return score.reason
     value = f"{metric.score(score.loss):{INTERVAL_DIGITS}}{metric.describe_interval(score.low, score.high)}"

@@ -233,13 +233,19 @@ class RunHistory:
         return self.clock() - self.start_time
 
     def cache_key(self, request: Request) -> Key:
-        """Return the cache key of a request. Two requests with equal keys have the same answer."""
+        """Return the digest of a request's configuration and its fidelity, None for all rows.
+
+        Two requests with equal keys have the same answer.
+        """
         size, fidelity = self.training_size, request.fidelity
         everything = fidelity is None or (size is not None and fidelity >= size)
         return request.configuration.digest, None if everything else fidelity
 
     def pop_next_session_workers(self) -> int | None:
-        """Remove and return the workers of the session that starts after the trials so far; None if none does."""
+        """Return the number of workers of the next earlier session if it starts after the trials so far, and remove it.
+
+        Return None if no earlier session starts here.
+        """
         if self.sessions_to_replay and self.sessions_to_replay[0].after == len(self.records):
             return self.sessions_to_replay.popleft().workers
         return None

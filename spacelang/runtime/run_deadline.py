@@ -134,7 +134,7 @@ class FinalWorkCosts:
 
     @property
     def row_growth_exponent(self) -> float:
-        """The growth of the cost with the rows."""
+        """The exponent e of the growth of the cost with the rows: r rows take seconds in proportion to r^e."""
         return median(self._exponents)
 
     @property

@@ -141,7 +141,10 @@ class ComparedCells:
 
 
 def can_be_computed_from_shares(each: ComparedCell) -> bool:
-    """Return True if the values of a cell can be computed from shares, because floats represent them exactly."""
+    """Return True if the values of a cell can be computed from shares.
+
+    That is so if floats represent them exactly; grids of too many floats are excluded, too.
+    """
     place, _ = part_index_and_code(each.domain, each.cell.representative)
     part = parts(each.domain)[place]
     if isinstance(part, Grid) and not part.is_integral and part.size > MAX_VECTORIZED_GRID:

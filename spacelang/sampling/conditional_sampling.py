@@ -69,7 +69,7 @@ class ConditionalSampler:
         )
         """The addresses whose values `draw` needs, unless it draws them itself."""
 
-    def draw(self, rows: "ConditionRows", rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
+    def draw(self, rows: "ConditionEvaluator", rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active rows and their values; `rows` has what was drawn before."""
         for address, condition in self._conditions:
             active = np.flatnonzero(rows.is_true(condition))
@@ -79,8 +79,8 @@ class ConditionalSampler:
             yield address, active, values
 
 
-class ConditionRows:
-    """Values of several rows, on which conditions are evaluated."""
+class ConditionEvaluator:
+    """An evaluator of conditions on the values of several rows, which are added one hyperparameter after another."""
 
     def __init__(self, domains: Mapping[str, Domain], count: int) -> None:
         self._domains = domains

@@ -22,7 +22,7 @@ from spacelang.sampling.batch_builder import ConfigurationBatch, join_column_pie
 from spacelang.sampling.conditional_sampling import (
     MAX_JOINT_MEMBERS,
     ConditionalSampler,
-    ConditionRows,
+    ConditionEvaluator,
     split_off_conditional_variables,
 )
 from spacelang.sampling.draw_acceptance import AcceptanceRate
@@ -254,8 +254,8 @@ def _is_large(component: HyperparameterComponent) -> bool:
 class _ComponentSampler:
     """The samplers of a component in one situation.
 
-    Independent hyperparameters (`free`) have a sampler each. Hyperparameters that constraints tie to each other share a
-    sampler. Those that are active depending on values are drawn last, by the `conditional` sampler.
+    Independent hyperparameters (`free`) have a sampler each. Hyperparameters that constraints connect share a sampler
+    (`tied`). Those whose activity depends on values are drawn last, by the `conditional` sampler.
     """
 
     free: Mapping[str, ValueSampler]
@@ -265,7 +265,7 @@ class _ComponentSampler:
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array | None, ValueCodes]]:
         """Yield the address, the active rows (None: all) and the values of each hyperparameter."""
-        known = ConditionRows(self.domains, count)
+        known = ConditionEvaluator(self.domains, count)
         for address, active, codes in self._draw_unconditional(count, rng):
             if address in self.conditional.mentioned:
                 known.add(address, np.arange(count) if active is None else active, codes)

@@ -298,7 +298,10 @@ def key_if_not_address(node: Hyperparameter | Choice) -> str | None:
 
 
 def register_address(parts: codec.Parts, path: str, context: ReadingContext) -> None:
-    """Register the address, which is the default of the key; raise DefinitionError if another part has it."""
+    """Record the path of the part with this address, and set its configuration key to the address if it has none.
+
+    Raise DefinitionError if another part has the address.
+    """
     context.paths.record_path(parts["address"], path)
     parts["key"] = parts["key"] or parts["address"]
 

@@ -105,7 +105,7 @@ def _fixed_values(space: Space) -> Iterator[tuple[str, str]]:
 
 
 class FactKind(StrEnum):
-    """A kind of fact about a space."""
+    """A kind of fact about a space that can differ, such as the default of a decision or hyperparameter."""
 
     DECISION = "decision"
     ALTERNATIVE = "alternative"
@@ -224,7 +224,7 @@ def list_differing_facts(first: ir.Space, second: ir.Space) -> tuple[FactDiffere
 
 
 def _bounds_to_show(space: ir.Space, other: ir.Space) -> list[RangeBound]:
-    """Return the range bounds that name hyperparameters, without those that are constraints of the other space."""
+    """Return the range bounds of `space` that name hyperparameters, without those that `other` has as constraints."""
     required = {rule for rule in other.constraints if not rule.bound}
     bounds = (each for several in range_bounds(space).values() for each in several)
     return [each for each in bounds if required.isdisjoint(each.constraints)]

@@ -40,14 +40,14 @@ def combine_errors(wrong: Sequence[DefinitionError]) -> DefinitionError:
 
 
 def expect_type(value: object, path: str, kind: type[T], what: str) -> T:
-    """Return the value if it is a `kind`, else raise DefinitionError; `what` describes the expected value."""
+    """Return the value if its type is `kind`, else raise DefinitionError; `what` describes the expected value."""
     if not isinstance(value, kind):
         raise DefinitionError(path, f"is {describe_json_value(value)}, expected {what}")
     return value
 
 
 def expect_object(value: object, path: str) -> dict[str, object]:
-    """Return a value that must be a JSON object."""
+    """Return a value that must be a JSON object; raise DefinitionError for any other."""
     return expect_type(value, path, dict, "an object")
 
 
@@ -74,19 +74,19 @@ def find_kind_key(value: object, path: str, kinds: Collection[str], what: str) -
 
 
 def first_duplicate_index(names: Sequence[object]) -> int | None:
-    """Return the index of the first name that repeats an earlier one; None if all names are distinct."""
+    """Return the index of the first item that repeats an earlier one; None if all items are distinct."""
     if len({*names}) == len(names):
         return None
     return next(place for place, name in enumerate(names) if name in names[:place])
 
 
 def expect_string(value: object, path: str) -> str:
-    """Return a value that must be a string."""
+    """Return a value that must be a string; raise DefinitionError for any other."""
     return expect_type(value, path, str, "a string")
 
 
 def expect_name(value: object, path: str) -> str:
-    """Return a value that must be a nonempty string of visible characters."""
+    """Return a value that must be a nonempty string of visible characters; raise DefinitionError for any other."""
     found = expect_string(value, path)
     if not found:
         raise DefinitionError(path, "is empty, expected a name")
@@ -127,12 +127,12 @@ def expect_hyperparameter_name(value: object, path: str) -> str:
 
 
 def expect_boolean(value: object, path: str) -> bool:
-    """Return a value that must be `true` or `false`."""
+    """Return a value that must be `true` or `false`; raise DefinitionError for any other."""
     return expect_type(value, path, bool, "`true` or `false`")
 
 
 def expect_number(value: object, path: str) -> int | float:
-    """Return a value that must be a finite number; booleans are not numbers here."""
+    """Return a value that must be a finite number and no boolean; raise DefinitionError for any other."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DefinitionError(path, f"is {describe_json_value(value)}, expected a number")
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= NUMBER_LIMIT:
@@ -141,7 +141,7 @@ def expect_number(value: object, path: str) -> int | float:
 
 
 def expect_float(value: object, path: str) -> float:
-    """Return a finite number as a float."""
+    """Return a value that must be a finite number, as a float; raise DefinitionError for any other value."""
     found = expect_number(value, path)
     try:
         return float(found)
@@ -150,7 +150,7 @@ def expect_float(value: object, path: str) -> float:
 
 
 def expect_positive_number(value: object, path: str) -> int | float:
-    """Return a value that must be a finite number above 0."""
+    """Return a value that must be a finite number above 0; raise DefinitionError for any other."""
     found = expect_number(value, path)
     if found <= 0:
         raise DefinitionError(path, f"is {found!r}, expected a number above 0")
@@ -158,12 +158,15 @@ def expect_positive_number(value: object, path: str) -> int | float:
 
 
 def expect_positive_float(value: object, path: str) -> float:
-    """Return a finite number above 0 as a float."""
+    """Return a value that must be a finite number above 0, as a float; raise DefinitionError for any other."""
     return expect_float(expect_positive_number(value, path), path)
 
 
 def expect_integer(value: object, path: str, least: int | None = None) -> int:
-    """Return a value that must be an integer (of at least `least`). JSON does not distinguish the float 3.0 from 3."""
+    """Return a number without a fraction, at least `least`, as an integer; else raise DefinitionError.
+
+    3.0 is accepted, because JSON does not distinguish it from 3.
+    """
     found = expect_number(value, path)
     if found != int(found):
         raise DefinitionError(path, f"is {found!r}, expected a whole number")
@@ -186,7 +189,7 @@ def expect_value(value: object, path: str) -> Value:
 
 
 def expect_one_of(value: object, path: str, known: Sequence[str]) -> str:
-    """Return a value that must be one of the strings `known`."""
+    """Return a value that must be one of the strings `known`; raise DefinitionError for any other."""
     found = expect_string(value, path)
     if found in known:
         return found
@@ -239,7 +242,7 @@ def _reject_constant(constant: str) -> NoReturn:
 
 
 def decision_keys_in_definition(definition: str) -> tuple[str, ...]:
-    """Return the configuration keys of all decisions in a JSON definition, in its order; empty if it is not JSON."""
+    """Return the configuration keys of all decisions, in order, in a JSON text of a definition; empty if not JSON."""
     try:
         document = json.loads(definition)
     except (ValueError, RecursionError):
@@ -363,14 +366,18 @@ def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], froz
 
 
 def expect_line_number(value: object, path: str) -> int:
-    """Return a value that must be a line number."""
+    """Return a value that must be a line number from 1 to `MAX_LINES`; raise DefinitionError for any other."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_LINES:
         return value
     raise DefinitionError(path, f"is not a line number, expected a whole number from 1 to {MAX_LINES}")
 
 
 def validate_space(space: Space, paths: DocumentPaths) -> None:
-    """Raise DefinitionError, with the path of the first error, if the space is invalid."""
+    """Raise DefinitionError, with the path of the first error, if the parts of a space do not fit together.
+
+    Parts that can be active together must have different keys, expressions must refer to existing decisions,
+    alternatives and hyperparameters, and conditions must not depend on each other in a cycle.
+    """
     _collect_keys(space.root, paths)
     for path, expression in paths.expressions:
         for node in nodes(expression):

@@ -71,7 +71,11 @@ def write_portfolio(portfolio: Portfolio, path: Path) -> None:
 
 
 def read_portfolio(path: Path) -> Portfolio:
-    """Return the portfolio in a file; raise DefinitionError, whose path begins with the name of the file."""
+    """Return the portfolio in a file, or raise DefinitionError.
+
+    The path of the error is the file if it cannot be read or is not JSON; for invalid contents it begins with
+    `portfolio`.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

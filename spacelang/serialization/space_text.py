@@ -185,7 +185,7 @@ class _SpaceWriter:
         return written if natural else _group(written, order.name)
 
     def _list(self, members: Sequence[ir.Node], prefix: str) -> ast.Structure:
-        """Return a list of operators: only there, `?` makes a member that is present by default."""
+        """Return the members of a list of operators joined by `&`; optional ones may be present by default (`A?`)."""
         return _joined(
             "&",
             [
@@ -422,7 +422,7 @@ class _SpaceWriter:
         return replace(found, parts=tuple(several)) if isinstance(found, ast.UnionDomain) else several[0]
 
     def _tuple(self, written: TupleDescription, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
-        """Return a tuple parameter; an element with a smaller domain than the other elements gets a constraint."""
+        """Return a tuple parameter as a syntax node; elements with smaller domains than the others get constraints."""
         parameter = written.parameter
         parts: list[ast.Domain] = [domain_node(part) for part in written.others]
         if written.lengths is not None:
@@ -473,7 +473,7 @@ class _SpaceWriter:
 
 
 def _has_structures(choice: ir.Choice) -> bool:
-    """Return True if an alternative is an operator or a pipeline: otherwise the text would be a domain of values."""
+    """Return True if some alternative is an operator or a pipeline; otherwise the text would be a set of values."""
     return any(
         each.node != ir.SKIPPED_STEP and not isinstance(each.node, ir.Hyperparameter) for each in choice.branches
     )
@@ -490,7 +490,7 @@ def _joining_sign(structure: ast.Structure) -> str:
 
 
 def _joined(sign: Literal["|", "->", "&"], parts: Sequence[ast.Structure]) -> ast.Structure:
-    """Return structures joined by a sign; those that consist of joined structures are put in parentheses."""
+    """Return structures joined by a sign (a single one unchanged); joined structures among them get parentheses."""
     if len(parts) == 1:
         return parts[0]
     joined = (_group(part) if _joining_sign(part) not in ("", "?") else part for part in parts)

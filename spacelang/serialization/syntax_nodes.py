@@ -58,7 +58,7 @@ def _range_node(
 
 
 class ExpressionNames:
-    """The names of the decisions and hyperparameters of a space in expressions."""
+    """A table of the names by which expressions in a text refer to the decisions and hyperparameters of a space."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -89,7 +89,7 @@ class ExpressionNames:
         return self._places[address]
 
     def dotted_name_of(self, address: str) -> ast.DottedName:
-        """Return the name of a decision in expressions."""
+        """Return the syntax node of the name by which expressions refer to a decision."""
         return _dotted(self._paths[address])
 
     def names_inside_use(self, use: str, stage: str) -> "ExpressionNames":
@@ -111,7 +111,10 @@ class ExpressionNames:
         return spell_reference(_tuple_name(self._paths[parameter.length]))
 
     def find_shadowed_address(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
-        """Return the first address in an expression that a reader would take for the sibling of that name, or None."""
+        """Return the first address in an expression that is also the name of a sibling parameter, or None.
+
+        A reader of the text would take it for the parameter of the same operator.
+        """
         return next((address for address in expr.mentioned_addresses(expression) if address in siblings), None)
 
     def expression_node(
@@ -234,7 +237,7 @@ def spelled_names_by_address(space: Space) -> dict[str, str]:
 
 
 def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
-    """Return a function that, for display only, writes names as texts do in place of addresses."""
+    """Return a function that changes expressions for display: names as a text writes them replace addresses."""
     names = spelled_names_by_address(space)
 
     def spell(expression: expr.Expr) -> expr.Expr:

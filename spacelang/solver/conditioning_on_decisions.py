@@ -125,7 +125,10 @@ class ComponentConditioner:
         return {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
 
     def residual_space(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> ir.Space:
-        """Return what remains of a component in a situation as a space without decisions."""
+        """Return what remains of a component in a situation, as a space of hyperparameters without decisions.
+
+        The situation is the result of `relevant_branch_classes`.
+        """
         return self._cached_space(component, situation)
 
     def residual_model(self, component: HyperparameterComponent, situation: tuple[int, ...]) -> SolverModel:
@@ -184,9 +187,10 @@ def _relevant_decision(choice: ir.Choice, owning: set[str], tests: tuple[tuple[s
 def condition_on_decisions(
     members: Sequence[ir.Variable], constraints: Sequence[ir.Constraint], taken: Structure
 ) -> ir.Space:
-    """Return the reached hyperparameters as a space, given all decisions in `taken` (others: not reached).
+    """Return a space of those `members` that are reached if all decisions are as in `taken`.
 
-    `members` must include all hyperparameters that the conditions and constraints name.
+    Decisions missing in `taken` are not reached. Conditions and constraints are simplified accordingly. `members` must
+    include all hyperparameters that they name.
     """
     settled = _ConditionedParts(members, taken)
     nodes = [node for member in members if (node := settled.residual_hyperparameter(member.address)) is not None]

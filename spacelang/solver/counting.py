@@ -21,7 +21,10 @@ from spacelang.solver.summed_ranges import countable_relations
 
 
 def is_counted(network: ConstraintNetwork) -> bool:
-    """Return True if the configurations of a network can be counted: it has no tests, and all relations are counted."""
+    """Return True if the configurations of a network can be counted.
+
+    It must have no expressions that are only tested with draws, and its comparisons of ranges must be countable.
+    """
     if network.tested:
         return False
     return not network.ranges or countable_relations(network) is not None or joint_counts(network) is not None
@@ -33,12 +36,12 @@ class CountWeights(SolverWeights):
     existential = False
 
     def network_weight(self, network: ConstraintNetwork) -> int | None:
-        """Return the number of joint values of a network of `countable_relations`, or None for any other network."""
+        """Return the number of joint values of a network if `countable_relations` finds its relations, else None."""
         relations = countable_relations(network)
         return None if relations is None else relations.count()
 
     def joint_counts(self, network: ConstraintNetwork) -> JointCounts | None:
-        """Return the numbers of joint values of the compared ranges of a network, if they are counted."""
+        """Return the numbers of joint values of the compared ranges of a network, or None if they are not counted."""
         return joint_counts(network)
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
@@ -70,7 +73,7 @@ class BranchIndexWeights(SolverWeights):
         self.polynomials = polynomials
 
     def branch_weight(self, choice: Choice, place: int) -> float:
-        """Return the monomial for a branch of the decision, and 1 for any other."""
+        """Return the monomial x^(k + 1) for branch k of the decision, and 1 for any branch of another decision."""
         return self.polynomials.pack_monomial(place + 1) if choice.address == self.choice.address else 1
 
 
@@ -129,7 +132,7 @@ class Structures:
 
     @cached_property
     def model(self) -> SolverModel:
-        """The counting model of all variables."""
+        """The compiled model of all decisions and hyperparameters, with all conditions."""
         if self.structure_model.variables is self.space.variables:
             return self.structure_model
         return SolverModel(self.space.variables, self.space.constraints, self.structure_model)
@@ -186,7 +189,7 @@ class Structures:
         return frozenset(atom for network in networks for atom in network.tested.values())
 
     def is_tested(self, expression: Expr) -> bool:
-        """Return True if a condition or constraint has one of the `tested_expressions`."""
+        """Return True if a condition or constraint contains one of the `tested_expressions`."""
         return len(self.tested_expressions) > 0 and not self.tested_expressions.isdisjoint(
             hyperparameter_atoms(expression)
         )

@@ -36,7 +36,7 @@ from spacelang.solver.bucket_elimination import (
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.constraint_network_compiler import group_connected_comparisons
 from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality, tightest_rows
-from spacelang.solver.range_forest import make_ordered_relations
+from spacelang.solver.range_forest import make_range_forest
 from spacelang.solver.summed_ranges import make_summed_ranges
 
 MAX_STEPS: Final = 5_000_000
@@ -151,7 +151,7 @@ def _count_connected(grids: Mapping[str, Grid], rows: list[Inequality], steps: _
     if not rows:
         return prod(grid.size for grid in grids.values())
     cells: dict[str, tuple[SimpleDomain, ...]] = {name: (grid,) for name, grid in grids.items()}
-    relations = make_ordered_relations(grids, rows, cells) or make_summed_ranges(grids, rows, cells)
+    relations = make_range_forest(grids, rows, cells) or make_summed_ranges(grids, rows, cells)
     if relations is not None:
         steps.take(relations.size)
         return relations.count()
@@ -240,7 +240,10 @@ def _index_bounds(
 
 
 def _order(sizes: Mapping[str, int], rows: Sequence[Inequality]) -> list[str]:
-    """Return the ranges so that few partial sums are open at a time: next to those before, the largest range last."""
+    """Return the ranges in an order with few unfinished partial sums at a time.
+
+    The next range is one that few new inequalities contain; the largest range comes last.
+    """
     largest = max(sizes, key=sizes.__getitem__)
     left = [name for name in sizes if name != largest]
     found: list[str] = []

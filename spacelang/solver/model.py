@@ -151,11 +151,11 @@ class SolverWeights:
         return 1
 
     def network_weight(self, network: ConstraintNetwork) -> float | None:  # noqa: ARG002
-        """Return the total weight of a network that can be counted without elimination, else None."""
+        """Return the total weight of a network if it is known without elimination, else None."""
         return None
 
     def joint_counts(self, network: ConstraintNetwork) -> JointCounts | None:  # noqa: ARG002
-        """Return the weights of the compared ranges of a network together, or None if each cell has its own."""
+        """Return the weights of joint states of compared ranges, or None if each cell has a weight of its own."""
         return None
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
@@ -292,7 +292,7 @@ class WeightedModelSolver:
         return supported_states(kept)
 
     def weighted_decision_graph(self, network: ConstraintNetwork) -> FactorGraph:
-        """Return the graph of the decisions of a network: the possible combinations and their weights."""
+        """Return the factor graph of the decisions of a network: the possible combinations of branches with weights."""
         return self._with_weights(network.decision_graph, network)
 
     def solve(self, network: ConstraintNetwork, fixed: FixedDecisions = (), last: str = "") -> Elimination:

@@ -102,14 +102,20 @@ def _with_closest_numbers(space: Space, given: Configuration, member: Configurat
 
 
 def _closest_by_enumeration(domain: Domain, wanted: Value, kept: Value, holds: Callable[[Value], bool]) -> Value:
-    """Return the closest number to `wanted` that holds, trying every closer one; `kept` is known to hold."""
+    """Return the number of a domain closest to `wanted` for which `holds` is true, else `kept`.
+
+    All numbers closer than `kept` are tried.
+    """
     numbers = filter(is_number, (each for part in parts(domain) for each in members(part)))
     closer = [each for each in numbers if _distance(wanted, each) < _distance(wanted, kept)]
     return next(filter(holds, sorted(closer, key=partial(_distance, wanted))), kept)
 
 
 def _closest_by_bisection(domain: Domain, wanted: Value, kept: Value, holds: Callable[[Value], bool]) -> Value:
-    """Return a number that holds, found by bisection between `kept`, which holds, and `wanted`."""
+    """Return a number for which `holds` is true, found by bisection between `kept` and `wanted`.
+
+    `holds(kept)` must be true. The result may be only locally the closest number to `wanted`.
+    """
     tried = wanted
     while not are_same_value(tried, kept):
         if holds(tried):
@@ -157,7 +163,10 @@ def _change_counts(given: Configuration, member: Configuration) -> tuple[int, in
 
 
 def _kept_decisions(structures: Structures, taken_branches: Structure) -> Iterator[Structure]:
-    """Yield, for each decision of a structure, its branch and those that lead to it, if some member takes them all."""
+    """Yield, for each decision of a structure, its branch together with the branches that lead to it.
+
+    Decisions are left out if no configuration takes one of these branches.
+    """
     for address, branch in taken_branches.items():
         kept = {**dict(structures.space.variables[address].owners), address: branch}
         nodes = ((each, structures.space.variables[each].choice, taken) for each, taken in kept.items())
@@ -182,7 +191,10 @@ def _with_default_from(given: Configuration, node: Hyperparameter) -> Hyperparam
 
 
 def _with_branch_from(given: Configuration, chains: Collection[str], choice: Choice) -> Choice:
-    """Return a decision whose default is the given alternative; an unknown number of uses becomes the closest one."""
+    """Return a decision whose default is the alternative in `given`, if it has that alternative.
+
+    A number of uses that a chain does not have becomes the closest one.
+    """
     taken = str(given.get(choice.key))
     if taken not in choice.branch_indices and choice.address in chains and re.fullmatch(r"\d{1,9}", taken):
         taken = min(choice.branch_indices, key=lambda number: abs(int(number) - int(taken)))
@@ -274,7 +286,7 @@ def dropped_keys_sentence(keys: Iterable[str]) -> str:
 
 
 def _inactive_keys(space: Space, configuration: Configuration) -> set[str]:
-    """Return the keys of a configuration that belong to nothing that it reaches in the space."""
+    """Return the keys of a configuration that belong to no decision or hyperparameter that it reaches in the space."""
     reached: set[str] = set()
     waiting: list[Context] = [()]
     while waiting:

@@ -28,7 +28,7 @@ def structure_at(structures: Structures, number: int) -> dict[str, str]:
 
 
 def number_of_structure(structures: Structures, structure: Structure) -> int:
-    """Return the number of an admissible structure."""
+    """Return the number of an admissible structure; the inverse of `structure_at`."""
     return _Numbering(structures.space, structures.existence_solver).rank(structure, {})
 
 
@@ -36,7 +36,7 @@ class ConfigurationNumbers:
     """A bijection between the configurations of a finite space and the numbers from 0 to count - 1."""
 
     def __init__(self, structures: Structures) -> None:
-        """Prepare the numbers; raise ValueError, with the reason, if they cannot be numbered."""
+        """Prepare the numbering; raise ValueError, with the reason, if the configurations cannot be numbered."""
         self._space = structures.space
         solver = WeightedModelSolver(structures.model, CountWeights())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
@@ -58,7 +58,7 @@ class ConfigurationNumbers:
         return assemble_configuration(self._space, structure, lambda node: values[node.address])
 
     def number_of(self, configuration: Configuration) -> int:
-        """Return the number of a configuration of the space."""
+        """Return the number of a configuration of the space; the inverse of `configuration_at`."""
         assignment = Assignment.from_configuration(self._space, configuration)
         worths = {node.address: assignment(node.address) for node in self._space.hyperparameters}
         return self._numbering.rank(structure_of(self._space, configuration), worths)
@@ -224,7 +224,10 @@ def _from_digits(digits: Sequence[int], totals: Sequence[int]) -> int:
 def _states(
     network: ConstraintNetwork, structure: Structure, values: Mapping[str, ExpressionValue]
 ) -> dict[str, State]:
-    """Return the states of all variables of a network; truth variables follow from the factors that define them."""
+    """Return the states of all variables of a network in a structure with the given values.
+
+    The states of truth variables follow from the factors that define them.
+    """
     states: dict[str, State] = {}
     for member in network.members:
         if isinstance(member.node, Choice):

@@ -91,7 +91,7 @@ class RangeForest:
         return bool(self._total(lambda weight: 1 if weight else 0))
 
     def count(self) -> int:
-        """Return the number of joint values."""
+        """Return the number of joint values that satisfy all comparisons."""
         return self._total(lambda weight: weight)
 
     def _total(self, simplify: Callable[[int], int]) -> int:
@@ -130,10 +130,10 @@ def range_forest_of(network: ConstraintNetwork) -> RangeForest | None:
         return None
     rows = required_inequalities(network)
     cells = allowed_cells(network)
-    return None if rows is None or cells is None else make_ordered_relations(grids, rows, cells)
+    return None if rows is None or cells is None else make_range_forest(grids, rows, cells)
 
 
-def make_ordered_relations(
+def make_range_forest(
     grids: Mapping[str, Grid], rows: Iterable[Inequality], cells: Mapping[str, tuple[SimpleDomain, ...]]
 ) -> RangeForest | None:
     """Return the forest of ranges whose values lie in the given cells, or None if the inequalities form no trees."""
@@ -192,7 +192,10 @@ def required_inequalities(network: ConstraintNetwork) -> list[Inequality] | None
 
 
 def allowed_cells(network: ConstraintNetwork) -> dict[str, tuple[SimpleDomain, ...]] | None:
-    """Return the cells that the other constraints allow, or None if one of them relates several hyperparameters."""
+    """Return, by address, the cells of each range that the constraints other than comparisons of ranges allow.
+
+    Return None if one of these constraints relates several hyperparameters.
+    """
     left = {address: set(network.states[address]) for address in network.cells}
     for factor in network.factors:
         own = [name for name in factor.scope if name in left]

@@ -44,7 +44,10 @@ def equations_with_continuous_members(
 
 
 def names_of_simplex_shares(variables: Mapping[str, Variable], equation: Compare) -> str | None:
-    """Return the names of shares if an equation requires that their sum is 1, or None for any other equation."""
+    """Return the names of hyperparameters, with commas, if an equation requires their sum to be 1; else None.
+
+    All of them must be continuous, without `log` and at least 0.
+    """
     form = linear_difference(equation)
     nodes = [variables[address].hyperparameter for address in references(equation)]
     if form is None or {*form.factors.values()} != {-form.constant}:
@@ -117,7 +120,7 @@ class SummedRanges:
         return bool(reached >> max(self.least, 0))
 
     def count(self) -> int:
-        """Return the number of joint values."""
+        """Return the number of joint values whose total is allowed."""
         if self.greatest < 0:
             return 0
         ways = [1, *[0] * self.greatest]
@@ -244,7 +247,7 @@ def _normalized(
 
 
 def _runs(grid: Grid, cells: Iterable[SimpleDomain]) -> Runs:
-    """Return the indices of the members in cells, with adjacent cells joined."""
+    """Return intervals of the indices of the members that lie in the cells; adjacent intervals are joined."""
     found: list[tuple[int, int]] = []
     for cell in cells:
         start, last = (grid.index_of(cell.value_at(place)) for place in (0, (cell.size or 1) - 1))

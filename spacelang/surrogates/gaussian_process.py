@@ -1,9 +1,8 @@
 """Gaussian processes with a Matern 5/2 kernel that has one length per dimension: kernels, fits and growing data.
 
-It uses NumPy arrays, and SciPy's distances and Cholesky factors. scikit-learn's `GaussianProcessRegressor` is not used
-for three reasons: each step of its fit allocates an n x n x d array, adding a row requires a new factorization, and its
-predictions have no gradient, which the search for the best point needs. `tests/benchmarks/surrogates.py` compares the
-two.
+It uses NumPy and SciPy. scikit-learn's `GaussianProcessRegressor` is not used for three reasons: each step of its fit
+allocates an n x n x d array, adding a row requires a new factorization, and its predictions have no gradient, which
+the search for the best point needs. `tests/benchmarks/surrogates.py` compares the two.
 
 The lengths of a kernel have a prior; all other parameters are fitted by maximum likelihood, by SciPy's L-BFGS-B from
 fixed starts. With few data in many dimensions, the likelihood alone pushes some lengths to their bounds, and expected
@@ -171,9 +170,10 @@ def _deviance_with_prior(points: Array, numbers: Array, parameters: Array) -> tu
 
 
 def deviance_and_gradient(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
-    """Return the deviance log det K + y^T K^-1 y and its gradient by the logarithms of tau_0^2, tau_1 .. tau_d, s2.
+    """Return the deviance log det K + y^T K^-1 y, twice the negative log-likelihood, and its gradient by `parameters`.
 
-    It is twice the negative log-likelihood, up to a constant; infinite, with gradient 0, without Cholesky factor of K.
+    These are the logarithms of tau_0^2, tau_1 .. tau_d, s2 (see `Matern`). K is the covariance matrix with noise, and y
+    are the numbers. Without a Cholesky factor of K, the deviance is infinite, with gradient 0.
     """
     variance, lengths, noise = np.exp(parameters[0]), np.exp(parameters[1:-1]), np.exp(parameters[-1])
     scaled = points / lengths
@@ -355,8 +355,7 @@ def make_closeness_test(points: Array) -> Callable[[Array], Array]:
 def log_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """Return the logarithm of the expected improvement, which still differs where the improvement underflows to 0.
 
-    Without a standard deviation (0) it is the logarithm of the improvement of the mean, or minus infinity if the mean
-    is no improvement.
+    With a standard deviation of 0, it is the logarithm of the improvement of the mean, or minus infinity for none.
     """
     gain, is_certain = best - mean, deviation < MIN_DEVIATION
     sure = np.where(is_certain, 1.0, deviation)

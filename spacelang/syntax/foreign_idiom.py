@@ -49,9 +49,10 @@ class ForeignIdiomMatch:
         return self.match.expand(remedy) if isinstance(remedy, str) else remedy(self.match)
 
     def rewrite(self, text: str) -> str | None:
-        """Return the text with the idiom replaced, padded to its old length.
+        """Return the text with the idiom replaced by text padded with spaces to the same length.
 
-        None if the replacement is unknown or longer.
+        None if the idiom has no replacement, or one that is longer than the original. If the idiom is one for
+        `everywhere`, all its occurrences outside of strings and backticks are replaced.
         """
         if self.idiom.instead is None:
             return None

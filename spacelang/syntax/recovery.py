@@ -103,7 +103,10 @@ def split_items(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _read_item(progress: _Progress, text: str, shift: int, known: SyntaxMistake | None) -> None:
-    """Read a piece of text again after each mistake in it. Its first mistake may be known already."""
+    """Read a piece of text, repair its first mistake, and read it again, until it has none; add all to `progress`.
+
+    `known` is the first mistake if it is known already.
+    """
     mistakes: list[SyntaxMistake] = []
     while len(mistakes) < MAX_MISTAKES_PER_ITEM:
         mistake = known if known is not None and not mistakes else _next_mistake(progress, text, shift)

@@ -124,7 +124,10 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
 
 
 def _remedy_for_log_of_set(values: str) -> str:
-    """Return the remedy for `{1, 10, 100} log`: a range with the same ends, if the values are numbers."""
+    """Return the remedy for `{1, 10, 100} log`, given the text `1, 10, 100`.
+
+    It is to remove `log`, or, if all values are numbers, to write a range with the same ends.
+    """
     numbers = [each.strip() for each in values.split(",") if each.strip()]
     try:
         ends = sorted(numbers, key=float)
@@ -135,7 +138,11 @@ def _remedy_for_log_of_set(values: str) -> str:
 
 
 def _hint_in_braces(mistake: SyntaxMistake, *, is_open: bool) -> str | None:
-    """Return a hint for a brace that is left open, or for values without a comma between them, or None."""
+    """Return a hint for a mistake inside of braces, or None.
+
+    If `is_open`, the brace of a body is not closed before the next alternative. Otherwise a set has values without a
+    comma between them, or arithmetic.
+    """
     found, expected = mistake.found, mistake.expected
     if is_open:
         return "close the body before the next alternative" if found == "|" else None

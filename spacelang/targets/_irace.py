@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, literal
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.reductions.case_splits import CaseSplit
-from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw, Question, Questions
+from spacelang.reductions.space_questions import (
+    DrawnPiece,
+    FixedPiece,
+    IndependentHyperparameterDraw,
+    Question,
+    Questions,
+)
 from spacelang.targets._exports import r_conditions as r
 from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.text import unique_name
@@ -145,7 +151,7 @@ def _labels_of(question: Question) -> tuple[str, ...]:
     match question:
         case CaseSplit():
             words = [case_label(question, case) for case in question.cases]
-        case FreeHyperparameterDraw():
+        case IndependentHyperparameterDraw():
             words = [literal(p.value) if isinstance(p, FixedPiece) else _kind_of(p.part) for p in question.pieces]
         case DrawnPiece(domain=Categorical(values=values)):
             words = [value if isinstance(value, str) else literal(value) for value in values]

@@ -289,7 +289,7 @@ def first_line_of_text(form: Form) -> str:
     return form.to_text().partition("\n")[0].removeprefix("# ")
 
 
-class ReadableForm:
+class FormWithTextRepr:
     """A base class of forms whose `repr` is the first line of their text."""
 
     def __repr__(self: Form) -> str:

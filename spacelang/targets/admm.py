@@ -37,9 +37,9 @@ from spacelang.targets._admm.repair import MemberRepair, ValueFunction
 from spacelang.targets._lowering import (
     Construct,
     Finding,
+    FormWithTextRepr,
     LoweringResult,
     PreservationTable,
-    ReadableForm,
     exact,
     rewritten,
 )
@@ -79,7 +79,7 @@ NOT_LINEAR_OVER_Z = rewritten(
 )
 
 
-class AdmmForm(ReadableForm, AdmmVariables):
+class AdmmForm(FormWithTextRepr, AdmmVariables):
     """A space as ADMM needs it: blocks of z, orders, theta_c and theta_d, with their constraints.
 
     Shapes: K is the number of alternatives of all stages together, C and D are the numbers of variables of theta_c and

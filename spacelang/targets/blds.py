@@ -31,7 +31,14 @@ from spacelang.targets._blds import (
     dot_graph,
     text_listing,
 )
-from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, ReadableForm, approximated, exact
+from spacelang.targets._lowering import (
+    Construct,
+    FormWithTextRepr,
+    LoweringResult,
+    PreservationTable,
+    approximated,
+    exact,
+)
 from spacelang.targets._reduction_chain import DOMAIN_CONSTRUCTS
 
 Pipeline: TypeAlias = tuple[int, ...]
@@ -86,7 +93,7 @@ class Leaf:
     leaves="leaf_count", leaves_at="leaf_count_at", leaves_within="leaf_count_within", leaves_in_order="iter_leaves",
     leaves_by_discrepancy="leaf_counts_by_discrepancy", default="default_pipeline", reaches="accepts",
 )  # fmt: skip
-class DiscrepancyTree(ReadableForm):
+class DiscrepancyTree(FormWithTextRepr):
     """A lazily walked tree whose leaves are the admissible structures of a space."""
 
     def __init__(self, structures: Structures) -> None:

@@ -30,9 +30,9 @@ from spacelang.targets._boasf import ArmKey, Partition, Subspace
 from spacelang.targets._lowering import (
     ALWAYS,
     Construct,
+    FormWithTextRepr,
     LoweringResult,
     PreservationTable,
-    ReadableForm,
     exact,
     make_report,
     rewritten,
@@ -200,7 +200,7 @@ class Arm:
         return Sampler(self.structures, advised=True)
 
 
-class ArmSpaces(ReadableForm):
+class ArmSpaces(FormWithTextRepr):
     """The arms of a space: disjoint and nonempty, and together they cover the space."""
 
     def __init__(

@@ -165,7 +165,7 @@ class Configspace:
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
-class ConfigSpaceForm(_lowering.ReadableForm):
+class ConfigSpaceForm(_lowering.FormWithTextRepr):
     """A planned space: its ConfigSpace object, JSON and source, and the conversion of configurations."""
 
     def __init__(self, structures: Structures, plan: ConfigSpacePlan, reduction: QuantileReduction) -> None:

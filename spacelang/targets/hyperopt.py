@@ -18,13 +18,13 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.plugins import option
-from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter, ValueSwitch
+from spacelang.reductions.case_splits import CaseSplit, IndependentHyperparameter, ValueSwitch
 from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
 from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Questions
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.conditional_entries import ConditionalEntries
 from spacelang.targets._exports.hyperopt_switches import SwitchIndexWriter
 from spacelang.targets._exports.library_function_forms import (
@@ -259,7 +259,9 @@ class HyperoptSpace(LibraryFunctionForm):
         """The values by label that give hyperparameters with guards their defaults."""
         draws = self.questions.draws
         inside = (part for guard in self.questions.guards.values() for part in guard.parts)
-        values = (draws[id(part)].encode(part.node.default) for part in inside if isinstance(part, FreeHyperparameter))
+        values = (
+            draws[id(part)].encode(part.node.default) for part in inside if isinstance(part, IndependentHyperparameter)
+        )
         return {label: value for each in values for label, value in each.items()}
 
     @cached_property
@@ -277,7 +279,7 @@ class HyperoptSpace(LibraryFunctionForm):
         nested = NestedCodeGenerator(self.questions, draws.choice, draws.value, draws.switch, names)
         return nested.entries(self.questions.parts)
 
-    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | IndependentHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, CaseSplit):
             return "hp.choice" if self.questions.case_weights.case_probabilities(part) is None else "hp.pchoice"
@@ -344,7 +346,7 @@ class _DrawCodes:
             return options[index.value]
         return py.call("scope.switch", index, *options)
 
-    def value(self, free: FreeHyperparameter) -> py.Code:
+    def value(self, free: IndependentHyperparameter) -> py.Code:
         """Return the code of the value of an independent hyperparameter."""
         draw = self._questions.draws[id(free)]
         pieces = [

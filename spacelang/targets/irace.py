@@ -31,9 +31,9 @@ from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, IraceParam
 from spacelang.targets._lowering import (
     OVERSIZED,
     Construct,
+    FormWithTextRepr,
     LoweringResult,
     PreservationTable,
-    ReadableForm,
     approximated,
     exact,
     make_report,
@@ -162,7 +162,7 @@ class Irace:
         return form if form.are_constraints_testable and form.member_share() >= MIN_SHARE else None
 
 
-class IraceParameters(ReadableForm):
+class IraceParameters(FormWithTextRepr):
     """Parameters of irace with their conditions, and forbidden combinations for `constraints`."""
 
     comment_sign: ClassVar[str] = "#"

@@ -26,7 +26,14 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 from spacelang.targets import _lowering
-from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, ReadableForm, approximated, exact
+from spacelang.targets._lowering import (
+    Construct,
+    FormWithTextRepr,
+    LoweringResult,
+    PreservationTable,
+    approximated,
+    exact,
+)
 from spacelang.targets._reduction_chain import preserved_by_reductions
 from spacelang.targets._text_and_dot import DEFAULT_MARK, OTHER_MARK, digraph, quote_dot
 from spacelang.text import count_with_noun
@@ -121,7 +128,7 @@ class Mosaic:
         return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample_vectors, report)
 
 
-class StructuralTree(ReadableForm):
+class StructuralTree(FormWithTextRepr):
     """The admissible structures of a space as a lazily walked tree, with the node queries of a search.
 
     `decisions` are all decisions in the order of the tree. A prefix has the branch names of the decisions that it

@@ -15,7 +15,7 @@ from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, 
 from spacelang.ir.domain_properties import has_distinct_scalars
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.flat_parameters import (
     IGNORED,
     FlatParameter,

@@ -22,7 +22,7 @@ from spacelang.ir.value import Value, to_python_scalar
 from spacelang.plugins import option
 from spacelang.reductions.case_splits import (
     CaseSplit,
-    FreeHyperparameter,
+    IndependentHyperparameter,
 )
 from spacelang.reductions.domain_reductions import split_into_simple
 from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
@@ -32,7 +32,7 @@ from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.varying_bounds import VaryingRange
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
 from spacelang.targets._exports.optuna_calls import (
     EXACT_SOURCE,
@@ -353,7 +353,7 @@ class OptunaFunction(LibraryFunctionForm):
             self._question_codes[id(question)] = suggest_call_code(name, question)
         return self._question_codes[id(question)]
 
-    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | IndependentHyperparameter) -> str:
         """Return the names of the trial methods that suggest a part."""
         if isinstance(part, CaseSplit):
             return "suggest_categorical"

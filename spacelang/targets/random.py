@@ -22,9 +22,9 @@ from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import (
     Construct,
+    FormWithTextRepr,
     LoweringResult,
     PreservationTable,
-    ReadableForm,
     exact,
     make_report,
     refused,
@@ -100,7 +100,7 @@ class Random:
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
-class RandomArrays(ReadableForm):
+class RandomArrays(FormWithTextRepr):
     """Drawn configurations: `columns` as the sampler drew them, `values` as a matrix of floats."""
 
     def __init__(self, structures: Structures, sampler: Sampler, columns: ConfigurationBatch, seed: int) -> None:

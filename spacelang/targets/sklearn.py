@@ -22,14 +22,14 @@ from spacelang.ir.prior import Normal
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key, to_python_scalar
 from spacelang.plugins import OptionError, option
-from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter
+from spacelang.reductions.case_splits import CaseSplit, IndependentHyperparameter
 from spacelang.reductions.domain_reductions import evenly_spaced_members
 from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Piece, Questions
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import library_function_forms
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import ACTIVITY_FIRST, Deviation, RandomDraws
@@ -266,8 +266,8 @@ class SearchDictionaries(LibraryFunctionForm):
             tree = NestedCodeGenerator(self.questions, _choice_code, self._values_code).entries(self.questions.parts)
             return py.DictNode(((CONFIGURATION_KEY, py.call("JointDistribution", tree)),))
 
-        def code(entry: FreeHyperparameter | tuple[str, ...]) -> py.Code:
-            found = self._values_code(entry) if isinstance(entry, FreeHyperparameter) else py.literal_list(entry)
+        def code(entry: IndependentHyperparameter | tuple[str, ...]) -> py.Code:
+            found = self._values_code(entry) if isinstance(entry, IndependentHyperparameter) else py.literal_list(entry)
             return py.ListNode((found,)) if isinstance(found, py.LiteralNode) else found  # a dictionary needs a list
 
         products = (tuple((key, code(entry)) for key, entry in each) for each in self._products)
@@ -281,9 +281,9 @@ class SearchDictionaries(LibraryFunctionForm):
     def _by_keys(self) -> dict[frozenset[str], list[Dictionary]]:
         return group_by_key((frozenset(key for key, _ in dictionary), dictionary) for dictionary in self._products)
 
-    def _contains(self, entry: FreeHyperparameter | tuple[str, ...], given: object) -> bool:
+    def _contains(self, entry: IndependentHyperparameter | tuple[str, ...], given: object) -> bool:
         value = to_python_scalar(given)
-        if not isinstance(entry, FreeHyperparameter):
+        if not isinstance(entry, IndependentHyperparameter):
             return value in entry
         if self.points is None:
             return contains(entry.domain, value)
@@ -300,7 +300,7 @@ class SearchDictionaries(LibraryFunctionForm):
             return False
         return True
 
-    def _values_code(self, free: FreeHyperparameter) -> py.Code:
+    def _values_code(self, free: IndependentHyperparameter) -> py.Code:
         """Return the code of the values of an independent hyperparameter: a list of all, or a distribution."""
         draw = self.questions.draws[id(free)]
         if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
@@ -312,7 +312,7 @@ class SearchDictionaries(LibraryFunctionForm):
         pieces = [_piece_code(piece, normal) for piece in draw.pieces]
         return py.call("OneOf", py.ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
-    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | IndependentHyperparameter) -> str:
         """Return the names of the distributions of a part, or `list` if its values are listed."""
         if isinstance(part, CaseSplit):
             return "one of"

@@ -106,7 +106,7 @@ class MinimizerConformance(ConformanceSuite):
 
     @WORKERS
     def test_it_respects_its_call_limit_and_returns_the_best_point(self, workers: int) -> None:
-        def law(box: Box, seed: int, calls: int, is_flaky: bool, known: list[float]) -> None:
+        def check_case(box: Box, seed: int, calls: int, is_flaky: bool, known: list[float]) -> None:
             points = tuple(((each,) * len(box), 5.0 + each) for each in known)
             bowl = QuadraticBowl(box, seed, is_flaky, points, workers)
             best, driven = self.drive_minimizer(bowl, calls, workers)
@@ -121,7 +121,7 @@ class MinimizerConformance(ConformanceSuite):
         known = st.lists(st.floats(0, 1), max_size=3, unique=True)
         boxes = st.sampled_from([*BOXES.values()])
         calls = st.integers(1, CALLS)
-        self.check_law(law, box=boxes, seed=SEED_STRATEGY, calls=calls, is_flaky=st.booleans(), known=known)
+        self.check_property(check_case, box=boxes, seed=SEED_STRATEGY, calls=calls, is_flaky=st.booleans(), known=known)
 
     @WORKERS
     def test_it_uses_all_calls_if_every_point_can_be_evaluated(self, workers: int) -> None:

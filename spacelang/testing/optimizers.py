@@ -77,7 +77,7 @@ class ResumeTests(OptimizerTests):
 
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
-        def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
+        def check_case(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
             journal, log, initial = MemoryTrialStorage(), EventLog(), sample_members(space, order % 4)
             prefix_key = configuration_prefix
             crew = ShuffledWorkers(evaluate, workers, order)
@@ -100,7 +100,7 @@ class ResumeTests(OptimizerTests):
                 log = again
 
         kills = st.lists(st.tuples(st.integers(0, TRIALS), WORKER_COUNTS), min_size=1, max_size=3)
-        self.check_law(law, 1 / 4, space=spaces(), order=st.integers(0, 99), kills=kills)
+        self.check_property(check_case, 1 / 4, space=spaces(), order=st.integers(0, 99), kills=kills)
 
     @WORKERS
     @pytest.mark.parametrize("space", [nested_space(), continuous_space()], ids=space_name)
@@ -283,17 +283,17 @@ class OptimizerConformance(ResumeTests):
 
     @pytest.mark.parametrize("times", [1000, 1_000_000, 3])
     def test_the_unit_of_losses_changes_no_request(self, times: int) -> None:
-        def law(space: Space, seed: int) -> None:
+        def check_case(space: Space, seed: int) -> None:
             ones = drive_search(self.start(space, seed), stepped_loss_with_failures(1), LIMIT)
             many = drive_search(
                 self.start(space, seed), stepped_loss_with_failures(times), LIMIT, scale=LossScale(0.0, times)
             )
             assert ones.requests == many.requests
 
-        self.check_law(law, 1 / 3, space=spaces(), seed=st.integers(0, 9))
+        self.check_property(check_case, 1 / 3, space=spaces(), seed=st.integers(0, 9))
 
     def test_the_unit_changes_no_request_if_the_first_success_sets_the_scale(self) -> None:
-        def law(space: Space, seed: int, first: float) -> None:
+        def check_case(space: Space, seed: int, first: float) -> None:
             steps = int(first * 1024) + 1
             ones, many = (LossScale.centered_on(steps / 1024 * times) for times in (1, 1000))
             for offset in (0, -1024):  # losses that can be negative, too
@@ -303,7 +303,7 @@ class OptimizerConformance(ResumeTests):
                 )
                 assert one.requests == other.requests
 
-        self.check_law(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
+        self.check_property(check_case, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
 
     @pytest.mark.parametrize(
         "scale", [LossScale(0.0, 80.0), LossScale(0.0, 43.0), LossScale.centered_on(42.0), UNIT_SCALE], ids=str

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from spacelang.deprecation import make_module_getattr
+from spacelang.deprecation import make_module_getattr, renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
@@ -35,20 +35,21 @@ def check_plugin_class(kind: Any) -> None:
     assert kind.__doc__
 
 
+@renamed_attributes(check_law="check_property")
 class ConformanceSuite:
     """Base class of test suites that the tests of another package inherit."""
 
     examples: ClassVar[int] = 15  # The number of cases that each property is tested with
 
-    def check_law(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
-        """Check a property on drawn cases: `law` is called with the `drawn` arguments by name.
+    def check_property(self, check_case: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
+        """Check a property on drawn cases: `check_case` is called with values drawn from the strategies, by name.
 
         `share` is the share of `examples` to draw. A method with the decorator `given` cannot be inherited by several
-        classes, so laws are inner functions.
+        classes, so `check_case` is an inner function of a test method.
         """
         suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much]
         tried = settings(max_examples=math.ceil(self.examples * share), deadline=None, suppress_health_check=suppressed)
-        tried(given(**drawn)(law))()
+        tried(given(**drawn)(check_case))()
 
 
 SIZE = 500  # The number of training rows
@@ -170,7 +171,7 @@ def evaluate_with_varied_cost(request: Request) -> Trial:
 
 
 def configuration_prefix(request: Request) -> tuple[str, ...]:
-    """Return the prefix key of a request for tests; the evaluation of requests with equal keys shares work."""
+    """Return the first 20 characters of a request's configuration as its prefix key; equal keys share work in tests."""
     return tuple(request.configuration.identity[:20])
 
 

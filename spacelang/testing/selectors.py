@@ -79,7 +79,7 @@ class SelectorCalls:
         return Configuration({**self.tree.complete(pipeline), "theta": theta(pipeline)})
 
     def search(self, selector: Selector, calls: Sequence[SelectorCallArguments]) -> Search:
-        """Return a search that consists of the calls."""
+        """Return a search that makes the calls one after the other, and records their results and trials."""
         room = (yield Ask()).idle_workers
         for number, call in enumerate(calls):
             for pipeline in call.forgotten:
@@ -160,7 +160,7 @@ class SelectorConformance(ConformanceSuite):
 
     @pytest.mark.parametrize("objective", [hash_loss, flaky_loss, failing_loss], ids=["arbitrary", "moody", "failing"])
     def test_it_returns_the_best_pipeline_evaluated_on_all_rows(self, objective: LossFunction) -> None:
-        def law(space: Space, seed: int, iterations: int, workers: int) -> None:
+        def check_case(space: Space, seed: int, iterations: int, workers: int) -> None:
             assume(has_pipelines(space))
             call = SelectorCallArguments(iterations=iterations)
             made_of = self.run_calls(space, call, seed=seed, objective=objective, workers=workers)
@@ -171,7 +171,7 @@ class SelectorConformance(ConformanceSuite):
             if successes:
                 assert full[found].loss == min(successes)
 
-        self.check_law(law, space=spaces(), seed=SEEDS, iterations=st.integers(1, 4), workers=FEW_WORKERS)
+        self.check_property(check_case, space=spaces(), seed=SEEDS, iterations=st.integers(1, 4), workers=FEW_WORKERS)
 
     @WORKERS
     def test_the_same_seed_and_objective_give_the_same_requests(self, workers: int) -> None:
@@ -181,7 +181,7 @@ class SelectorConformance(ConformanceSuite):
         assert (once.results, once.trials) == (again.results, again.trials)
 
     def test_a_sequential_selector_ignores_the_number_of_workers(self) -> None:
-        def law(space: Space, seed: int, workers: int, changed: int) -> None:
+        def check_case(space: Space, seed: int, workers: int, changed: int) -> None:
             assume(has_pipelines(space))
             calls = (SelectorCallArguments(), replace(THREE, theta=theta_differing_for_some_pipelines(changed)), ONE)
             alone, crowd = (
@@ -191,10 +191,12 @@ class SelectorConformance(ConformanceSuite):
 
         if not self.one_by_one:
             pytest.skip("the selector requests several trials at once")
-        self.check_law(law, space=spaces(), seed=SEEDS, workers=st.integers(2, 8), changed=st.integers(0, 3))
+        self.check_property(
+            check_case, space=spaces(), seed=SEEDS, workers=st.integers(2, 8), changed=st.integers(0, 3)
+        )
 
     def test_known_trials_are_never_requested_again(self) -> None:
-        def law(space: Space, seed: int, changed: int, workers: int) -> None:
+        def check_case(space: Space, seed: int, changed: int, workers: int) -> None:
             assume(has_pipelines(space))
             theta = theta_differing_for_some_pipelines(changed)
             calls = (THREE, replace(THREE, theta=theta), THREE, replace(THREE, theta=theta))
@@ -205,10 +207,10 @@ class SelectorConformance(ConformanceSuite):
                 present = {made_of.configuration(leaf, call.theta) for leaf in made_of.tree.iter_leaves()}
                 assert {request.configuration for request in made_of.requests(number)} <= present
 
-        self.check_law(law, space=spaces(), seed=SEEDS, changed=st.integers(0, 3), workers=FEW_WORKERS)
+        self.check_property(check_case, space=spaces(), seed=SEEDS, changed=st.integers(0, 3), workers=FEW_WORKERS)
 
     def test_trials_with_other_hyperparameters_have_no_influence(self) -> None:
-        def law(space: Space, seed: int, before: int, theta: int) -> None:
+        def check_case(space: Space, seed: int, before: int, theta: int) -> None:
             assume(has_pipelines(space))
             selector, earlier = self.selector(), SelectorCallArguments(theta_always_one, iterations=before)
             self.run_calls(space, earlier, objective=flaky_loss, selector=selector)
@@ -219,10 +221,10 @@ class SelectorConformance(ConformanceSuite):
             ]
             assert [asked[0].results, asked[0].trials] == [asked[1].results, asked[1].trials]
 
-        self.check_law(law, space=spaces(), seed=SEEDS, before=st.integers(1, 3), theta=st.integers(0, 3))
+        self.check_property(check_case, space=spaces(), seed=SEEDS, before=st.integers(1, 3), theta=st.integers(0, 3))
 
     def test_forget_removes_only_the_given_pipelines(self) -> None:
-        def law(space: Space, seed: int, place: int) -> None:
+        def check_case(space: Space, seed: int, place: int) -> None:
             assume(has_pipelines(space))
             leaves = [*DiscrepancyTree(Structures(space)).iter_leaves()]
             leaf = leaves[place % len(leaves)]
@@ -237,23 +239,23 @@ class SelectorConformance(ConformanceSuite):
             )
             assert [emptied.results, emptied.trials] == [fresh.results, fresh.trials]
 
-        self.check_law(law, space=spaces(), seed=SEEDS, place=st.integers(0, 99))
+        self.check_property(check_case, space=spaces(), seed=SEEDS, place=st.integers(0, 99))
 
     def test_unlimited_calls_evaluate_every_pipeline_once(self) -> None:
-        def law(space: Space, seed: int, workers: int) -> None:
+        def check_case(space: Space, seed: int, workers: int) -> None:
             assume(has_pipelines(space))
             calls = (SelectorCallArguments(), EVERY, EVERY, ONE)
             made_of = self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=workers)
             assert len(made_of.full_trials_of_call(0)) + len(made_of.full_trials_of_call(1)) == made_of.tree.leaf_count
             assert made_of.full_trials_of_call(2) == made_of.full_trials_of_call(3) == {}
 
-        self.check_law(law, space=spaces(), seed=SEEDS, workers=FEW_WORKERS)
+        self.check_property(check_case, space=spaces(), seed=SEEDS, workers=FEW_WORKERS)
 
     def test_a_penalty_has_the_effect_of_an_equally_larger_loss(self) -> None:
         def augmented(request: Request) -> float:
             return exactly_summable_loss(request) + exactly_summable_penalty(make_trial(request, 0.0))
 
-        def law(space: Space, seed: int, workers: int) -> None:
+        def check_case(space: Space, seed: int, workers: int) -> None:
             assume(has_pipelines(space))
             calls = SelectorCallArguments(), THREE
             penalized = [replace(call, penalty=exactly_summable_penalty) for call in calls]
@@ -263,10 +265,10 @@ class SelectorConformance(ConformanceSuite):
             assert bearing.results == larger.results
             assert [bearing.requests(number) for number in (0, 1)] == [larger.requests(number) for number in (0, 1)]
 
-        self.check_law(law, space=spaces(), seed=SEEDS, workers=FEW_WORKERS)
+        self.check_property(check_case, space=spaces(), seed=SEEDS, workers=FEW_WORKERS)
 
     def test_a_new_penalty_changes_the_best_without_new_trials(self) -> None:
-        def law(space: Space, seed: int) -> None:
+        def check_case(space: Space, seed: int) -> None:
             assume(has_pipelines(space))
             calls = EVERY, replace(EVERY, penalty=exactly_summable_penalty)
             made_of = self.run_calls(space, *calls, objective=exactly_summable_loss, seed=seed)
@@ -278,17 +280,17 @@ class SelectorConformance(ConformanceSuite):
             }
             assert numbers[made_of.results[1]] == min(numbers.values())
 
-        self.check_law(law, space=spaces(), seed=SEEDS)
+        self.check_property(check_case, space=spaces(), seed=SEEDS)
 
     def test_the_result_is_never_worse_than_a_known_start(self) -> None:
-        def law(space: Space, seed: int) -> None:
+        def check_case(space: Space, seed: int) -> None:
             assume(has_pipelines(space))
             calls = SelectorCalls(space)
             best, *_ = sorted(calls.tree.iter_leaves(), key=lambda leaf: hash_loss(Request(calls.configuration(leaf))))
             made_of = self.run_calls(space, EVERY, replace(ONE, start=best), seed=seed)
             assert made_of.results == [best, best]
 
-        self.check_law(law, space=spaces(), seed=SEEDS)
+        self.check_property(check_case, space=spaces(), seed=SEEDS)
 
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:

@@ -95,20 +95,22 @@ class TargetConformance(ConformanceSuite):
         check_members_accepted(self.lower_or_skip(space), TargetConformance.members(self, space))
 
     def test_decoding_an_encoded_member_of_a_drawn_space_returns_it(self) -> None:
-        def law(space: Space) -> None:
+        def check_case(space: Space) -> None:
             check_members_accepted(lower_drawn_space(self.target(), space), self.members(space))
 
-        self.check_law(law, space=plugin_attribute(self, "space_strategy", "drawn")())
+        self.check_property(check_case, space=plugin_attribute(self, "space_strategy", "drawn")())
 
     @pytest.mark.parametrize("space", [*SMALL, decimal_sum_space()], ids=space_name)
     def test_samples_are_members(self, space: Space) -> None:
         check_samples(self.lower_or_skip(space), space, seed=0)
 
     def test_samples_of_a_drawn_space_are_members(self) -> None:
-        def law(space: Space, seed: int) -> None:
+        def check_case(space: Space, seed: int) -> None:
             check_samples(lower_drawn_space(self.target(), space), space, seed)
 
-        self.check_law(law, space=plugin_attribute(self, "space_strategy", "drawn")(), seed=st.integers(0, 2**32 - 1))
+        self.check_property(
+            check_case, space=plugin_attribute(self, "space_strategy", "drawn")(), seed=st.integers(0, 2**32 - 1)
+        )
 
     def test_decoding_an_encoded_continuous_member_returns_it(self) -> None:
         space = continuous_space()

@@ -17,8 +17,8 @@ from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.case_splits import (
     CaseSplit,
-    FreeHyperparameter,
     GuardedParts,
+    IndependentHyperparameter,
     RangeComparison,
     UnfoldedParts,
     all_parts,
@@ -52,8 +52,8 @@ def said(parts: UnfoldedParts) -> Iterator[dict[str, Any]]:
             yield {**document, **own}
 
 
-def said_by(part: CaseSplit | FreeHyperparameter | RangeComparison) -> Iterator[dict[str, Any]]:
-    if isinstance(part, FreeHyperparameter):
+def said_by(part: CaseSplit | IndependentHyperparameter | RangeComparison) -> Iterator[dict[str, Any]]:
+    if isinstance(part, IndependentHyperparameter):
         yield from ({part.node.key: value} for value in brute.members(part.domain))
     elif isinstance(part, CaseSplit):
         for case in part.cases:
@@ -98,9 +98,9 @@ def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
         for part, _ in taken:
             if isinstance(part, RangeComparison):
                 assert is_true(part.atom, assignment) is part.truth
-            elif isinstance(part, FreeHyperparameter):
+            elif isinstance(part, IndependentHyperparameter):
                 assert brute.inside(part.domain, configuration[part.node.key])
-        keys = {part.node.key for part, _ in taken if isinstance(part, FreeHyperparameter)}
+        keys = {part.node.key for part, _ in taken if isinstance(part, IndependentHyperparameter)}
         branches = {
             part.node.key
             for part, place in taken
@@ -157,7 +157,7 @@ def outline(parts: UnfoldedParts) -> dict[str, Any]:
                     for case in part.cases
                 }
                 found[node.address] = cases
-            case FreeHyperparameter():
+            case IndependentHyperparameter():
                 found[part.node.address] = {}
     return found
 
@@ -183,8 +183,8 @@ def test_cells_put_together_again_are_the_domain(domain: Domain, data: st.DataOb
 def test_without_constraints_each_hyperparameter_is_chosen_once_from_its_whole_domain(space: Space) -> None:
     free = replace(space, constraints=())
     parts = [*all_parts(unfold_with_condition_guards(Structures(free), lambda *_: True))]
-    chosen = [part for part in parts if isinstance(part, FreeHyperparameter)]
+    chosen = [part for part in parts if isinstance(part, IndependentHyperparameter)]
     assert sorted(part.node.address for part in chosen) == sorted(node.address for node in space.hyperparameters)
     assert all(part.domain == part.node.domain for part in chosen)
-    assert all(isinstance(part, FreeHyperparameter | GuardedParts | CaseSplit) for part in parts)
+    assert all(isinstance(part, IndependentHyperparameter | GuardedParts | CaseSplit) for part in parts)
     assert all(isinstance(part.node, Choice) for part in parts if isinstance(part, CaseSplit))

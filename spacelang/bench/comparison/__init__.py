@@ -156,7 +156,7 @@ class ComparisonResults:
 
     @cached_property
     def quartiles(self) -> Mapping[IncumbentCandidates, ranks.Array]:
-        """The lower quartile, median and upper quartile over seeds, of shape (3, data, optimizers, times)."""
+        """Lower quartile, median and upper quartile of the losses over seeds, of shape (3, data, optimizers, times)."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
     @property
@@ -263,7 +263,7 @@ def winner_losses(results: ComparisonResults) -> WinnerLosses | None:
 
 
 def _winner_values(results: ComparisonResults, value_of: Callable[[WinnerScore], float | None]) -> ranks.Array:
-    """Return one number for the winner of every run, NaN without one, of shape (data, optimizers, seeds)."""
+    """Return `value_of` the score of every run's winner, of shape (data, optimizers, seeds); NaN without a winner."""
     by_key: dict[RunKey, RunResult] = {run.key: run for run in results.runs}
     keys = starmap(RunKey, product(results.data, results.optimizers, results.seeds))
     tested = (by_key[key].winner_score for key in keys)

@@ -60,7 +60,7 @@ class ThetaSubproblem:
         state: AdmmState,
         rng: Generator,
         *,
-        room: int = 1,
+        idle_workers: int = 1,
         earlier: Iterable[tuple[Theta, Trial]] = (),
         searches_slack: bool = False,
         members: NearestMemberCache | None = None,
@@ -68,7 +68,7 @@ class ThetaSubproblem:
         """Create the objective of one theta-min.
 
         `earlier` are known trials with the same z and orders, each with its owned theta; their values are computed anew
-        with the current penalty. `room` is the number of idle workers, according to the latest event. With
+        with the current penalty. `idle_workers` is that of the latest event. With
         `searches_slack`, the slacks are additional variables, unless there is no variable of theta. `members` is the
         cache of the form.
         """
@@ -85,7 +85,7 @@ class ThetaSubproblem:
         self.cube = ThetaCube.from_mask(form, self._owned)
         self._slack_count = len(residuals) if searches_slack and self.cube.variable_count else 0
         self.rng = rng
-        self.idle_workers = room
+        self.idle_workers = idle_workers
         self.known: list[tuple[Point, float]] = []
         self._add_known(earlier)
 
@@ -116,7 +116,10 @@ class ThetaSubproblem:
         return None if found is None else Request(found)
 
     def value(self, place: Point, trial: Trial | None, seen: Sequence[float]) -> float:
-        """Return the augmented loss of a point; `trial` is None if the point represents no member."""
+        """Return the augmented loss of a point, or the largest value in `seen` after a failure.
+
+        It is a failure, too, if the point represents no member (`trial` is None). See the class.
+        """
         if trial is not None:
             self.trials[place] = self._new[place] = trial
         if trial is None or trial.loss is None:
@@ -254,7 +257,10 @@ class ThetaStateStore:
         self._state_by_pipeline: dict[Pipeline, AdmmState] = {}
 
     def state_of(self, pipeline: Pipeline, present: AdmmState) -> AdmmState:
-        """Return the state of a pipeline, with the slacks and constraint multipliers of the `present` state."""
+        """Return the stored state of a pipeline, but with the slacks and constraint multipliers of the `present` state.
+
+        It is the start if none is stored for the pipeline, or the `present` state if all pipelines share one state.
+        """
         found = present if self._scope == "algorithm" else self._state_by_pipeline.get(pipeline, self._start)
         return replace(found, point=self._choosing.point_of(pipeline, found.point), slack=present.slack, mu=present.mu)
 
@@ -279,12 +285,12 @@ class ZSubproblem:
         self._state = state
         self._configurations: dict[Pipeline, Configuration] = {}
 
-    def selection_problem(self, problem: Problem, room: int) -> SelectionProblem:
+    def selection_problem(self, problem: Problem, idle_workers: int) -> SelectionProblem:
         """Return the selection problem; losses are augmented by the constraint penalty at the current slacks."""
         augmented = partial(self._residuals.trial_penalty, slack=self._state.slack, mu=self._state.mu)
         penalty = augmented if len(self._residuals) else zero_penalty
         pipelines = self._choosing.tree, self.configuration, problem.size, problem.rng
-        return SelectionProblem(*pipelines, penalty, room, admits=self.admits, remark=problem.remark)
+        return SelectionProblem(*pipelines, penalty, idle_workers, admits=self.admits, remark=problem.remark)
 
     def configuration(self, pipeline: Pipeline) -> Configuration:
         """Return the configuration of a pipeline at the current theta.

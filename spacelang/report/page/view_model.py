@@ -274,7 +274,10 @@ def rows_of_best_pipelines(run_data: RunData) -> tuple[RankedPipeline, ...]:
 
 
 def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
-    """Return a line for each bound: whether the pipeline satisfies it on the test set, as it did in the search."""
+    """Return a line for each bound: whether the pipeline satisfies it on the test set, and did in the search.
+
+    Empty without a score on a test set.
+    """
     test = run_data.run.test_score
     record = None if test is None else run_data.run.record(test.trial)
     return () if test is None or record is None else tuple(describe_constraints_on_test_set(test.score, record.trial))

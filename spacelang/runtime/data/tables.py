@@ -64,12 +64,12 @@ def first_infinite_row_number(column: "pd.Series[Any]") -> int | None:
 
 
 def is_free_text(column: Any) -> bool:
-    """Return True if a column of strings holds free text: most of its values are different."""
+    """Return True if a column of strings holds free text, by the number of its distinct values."""
     return is_mostly_different(int(column.nunique()), len(column))
 
 
 def is_mostly_different(distinct: int, rows: int) -> bool:
-    """Return True if this many distinct strings in this many rows are free text."""
+    """Return True if the distinct strings are more than `TEXT_VALUES` and more than half of the rows: free text."""
     return distinct > TEXT_VALUES and 2 * distinct > rows
 
 
@@ -89,13 +89,13 @@ class SparseTable:
 
     @property
     def as_dataframe(self) -> pd.DataFrame:
-        """The table as a DataFrame."""
+        """The table as a dense DataFrame with all d columns, in their order."""
         numbers = self.numbers.toarray()
         columns = (self.others.get(name, pd.Series(numbers[:, place])) for place, name in enumerate(self.names))
         return pd.concat(columns, axis=1, keys=self.names)
 
     def column(self, name: str) -> pd.Series:
-        """Return one column."""
+        """Return the column with this name as a dense Series."""
         if name in self.others:
             return self.others[name].rename(name)
         return pd.Series(self.numbers[:, [self.names.index(name)]].toarray().ravel(), name=name)

@@ -296,7 +296,7 @@ def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparat
 
 
 def convert_to_floats(table: Any) -> Any:
-    """Convert a DataFrame or a matrix to float64; first rows of the resulting array are a view, not a copy."""
+    """Return the numbers of a DataFrame or a matrix as float64, with NaN for missing ones."""
     is_table = isinstance(table, pd.DataFrame)
     return table.to_numpy(dtype=np.float64, na_value=np.nan) if is_table else table.astype(np.float64)
 

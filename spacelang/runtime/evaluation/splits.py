@@ -57,7 +57,10 @@ def check_splits(splits: Sequence[Split], rows: int, source: str) -> None:
 
 
 def stratified_holdout(codes: Rows, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return training and held-out rows in random order: a share of every class, at least 1 row, but not all."""
+    """Return the training rows and the held-out rows, both in random order.
+
+    Of each class, about the share `test_size` is held out, at least 1 row, but not all.
+    """
     training, held_out = [], []
     for code in np.unique(codes):
         rows = rng.permutation(np.flatnonzero(codes == code))
@@ -68,7 +71,10 @@ def stratified_holdout(codes: Rows, test_size: float, rng: np.random.Generator) 
 
 
 def plain_holdout(count: int, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return training rows and held-out rows of a table with `count` >= 2 rows, in random order."""
+    """Return the training rows and the held-out rows of a table with `count` >= 2 rows, both in random order.
+
+    The share `test_size` of the rows, rounded up, is held out, at least 1 row, but not all.
+    """
     rows = rng.permutation(count)
     held_out = min(max(math.ceil(test_size * count), 1), count - 1)
     return rows[held_out:], rows[:held_out]
@@ -81,12 +87,15 @@ def stratified_folds(codes: Rows, folds: int, rng: np.random.Generator) -> list[
 
 
 def plain_folds(count: int, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """Return the training and held-out rows of each of `folds` folds of `count` rows, in random order."""
+    """Return the training and held-out rows of each of `folds` folds of `count` rows, each in random order."""
     return _deal(rng.permutation(count), folds, rng)
 
 
 def _deal(rows: Rows, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """Assign rows to folds in turn, so that neighbors, which have the same class, are in different folds."""
+    """Return the training and held-out rows of each fold, in random order; the rows are assigned to the folds in turn.
+
+    Neighbors, which have the same class, are therefore in different folds.
+    """
     fold_of = np.arange(len(rows)) % folds
     return [(rng.permutation(rows[fold_of != fold]), rng.permutation(rows[fold_of == fold])) for fold in range(folds)]
 

@@ -196,7 +196,10 @@ class Processes:
             self._abandon_worker(worker)
 
     def _fork_worker(self, worker: "_WorkerState") -> Channel:
-        """Order the zygote to fork a process; what is sent earlier waits in the connection, which is returned."""
+        """Order the zygote to fork a process for a worker, and return the connection to the process at once.
+
+        Messages that are sent before the process runs wait in the connection.
+        """
         worker.process_token = next(self._next_number)
         ours, theirs = socket.socketpair()
         worker.channel = Channel(ours, RESPONSE_TIMEOUT)

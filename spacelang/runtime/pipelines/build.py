@@ -218,7 +218,10 @@ class _Builder(PipelineWalk):
         return value
 
     def _column_transformer(self, node: Product) -> Any:
-        """Return a `ColumnTransformer` with a part for each selector; one left out passes its columns through."""
+        """Return a `ColumnTransformer` with a part for each selector.
+
+        If a part is left out, the columns of its selector pass through.
+        """
         from sklearn.compose import ColumnTransformer
 
         remainder: Any = "drop"

@@ -45,7 +45,10 @@ def _has_none(table: pd.DataFrame) -> bool:
 
 
 def _converts_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
-    """Return True if scikit-learn converts the table to an array of float64, as trials had, or takes it as a table."""
+    """Return True if a pipeline without an `AsTable` step gets the same numbers from the table as in trials.
+
+    It does if it takes a table, or if scikit-learn converts the table to an array of float64.
+    """
     if preparation.takes_dataframe:
         return True
     columns = (*preparation.kept, *preparation.imputed)
@@ -66,7 +69,10 @@ def _is_number(features: pd.DataFrame, column: str) -> bool:
 
 
 def make_table_step(preparation: Preparation) -> "AsTable":
-    """Return the `AsTable` step for pipelines with this preparation."""
+    """Return the step `AsTable` for pipelines with this preparation.
+
+    It gives a table if they take one, a table of floats if columns are prepared, and otherwise an array.
+    """
     if preparation.takes_dataframe:
         return AsTable("table")
     return AsTable("array" if preparation.is_empty else "floats")

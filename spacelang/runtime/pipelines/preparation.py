@@ -95,7 +95,7 @@ class Preparation:
         return f"numbered by the space in {_format_columns(self.numbered)}" if self.numbered else ""
 
     def restricted_to(self, columns: Collection[str]) -> "Preparation":
-        """Return the plan without all columns except these, for a table that has only these columns."""
+        """Return the plan for a table that has only these columns of the planned table."""
         named = ("imputed", "encoded", "kept", "dropped", "numbered", "missing")
         fewer = {name: tuple(each for each in getattr(self, name) if each in columns) for name in named}
         table = None if self.table is None else tuple(each for each in self.table if each.name in columns)

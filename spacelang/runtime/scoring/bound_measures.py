@@ -111,7 +111,7 @@ def overflow_safe_mean(values: Sequence[float]) -> float:
 def measure_latency(
     pipeline: Any, features: Any, count: int, clock: Callable[[], float], *, writes: bool = False
 ) -> float:
-    """Return the median time of a prediction, divided by the number of rows (`count`), in seconds."""
+    """Return the median seconds of a prediction of the `count` rows of `features`, divided by `count`."""
     return median(time_predictions(pipeline, features, count, clock, REPEATS, writes=writes))
 
 

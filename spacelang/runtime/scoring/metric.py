@@ -100,7 +100,10 @@ def positive_class_scorers(names: Iterable[str], dataset: Dataset) -> tuple[str,
 
 
 def constant_prediction_loss(metric: Metric, dataset: Dataset, tested: Dataset) -> float:
-    """Return the loss on `tested` of a constant prediction learned from `dataset`; raise what the metric raises."""
+    """Return the loss on `tested` of a constant prediction: the shares of the classes in `dataset`, or its mean target.
+
+    What the metric raises is raised.
+    """
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
@@ -170,7 +173,7 @@ def _auroc_loss(pipeline: Any, features: Any, target: Any) -> float:
 
 
 def auroc_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return 1 - AUROC for two classes, computed by ranks; nan if only one class is present."""
+    """Return 1 - AUROC of each of m models, from m x n x 2 probabilities; nan if only one class is present."""
     from scipy.stats import rankdata
 
     is_second = target == 1
@@ -183,18 +186,27 @@ def auroc_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any])
 
 
 def accuracy_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the share of rows whose most probable class is wrong."""
+    """Return the error rate of each of m models, from m x n x classes probabilities.
+
+    It is the share of rows whose most probable class is wrong.
+    """
     return np.asarray(np.mean(probabilities.argmax(axis=2) != target, axis=1))
 
 
 def balanced_accuracy_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return 1 - balanced accuracy: the mean error rate of the classes that are present."""
+    """Return 1 - balanced accuracy of each of m models, from m x n x classes probabilities.
+
+    It is the mean error rate of the classes that are present.
+    """
     wrong = probabilities.argmax(axis=2) != target
     return np.asarray(np.mean([wrong[:, target == each].mean(axis=1) for each in np.unique(target)], axis=0))
 
 
 def log_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the mean negative logarithm of the probability of the true class; nan if a class is not present."""
+    """Return the log loss of each of m models, from m x n x classes probabilities; nan if a class is not present.
+
+    It is the mean negative logarithm of the probability of the true class.
+    """
     if len(np.unique(target)) < probabilities.shape[2]:
         return np.full(len(probabilities), np.nan)
     given = probabilities[:, np.arange(len(target)), target]
@@ -203,23 +215,26 @@ def log_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -
 
 
 def r2_loss(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return 1 - R²; if all targets are equal, 0 for exact predictions and 1 for others."""
+    """Return 1 - R² of each of m models, from m x n predictions.
+
+    If all targets are equal, it is 0 for exact predictions and 1 for others.
+    """
     residual, total = np.sum((numbers - target) ** 2, axis=1), np.sum((target - target.mean()) ** 2)
     return np.asarray(residual / total if total else (residual > 0).astype(np.float64))
 
 
 def mean_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the mean squared error."""
+    """Return the mean squared error of each of m models, from m x n predictions."""
     return np.asarray(np.mean((numbers - target) ** 2, axis=1))
 
 
 def root_mean_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the root mean squared error."""
+    """Return the root mean squared error of each of m models, from m x n predictions."""
     return np.sqrt(mean_squared_error(numbers, target))
 
 
 def mean_absolute_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the mean absolute error."""
+    """Return the mean absolute error of each of m models, from m x n predictions."""
     return np.asarray(np.mean(np.abs(numbers - target), axis=1))
 
 
@@ -237,7 +252,10 @@ REGRESSION_LOSSES: Final[Mapping[str, BatchLoss]] = {
 
 
 def vectorised_loss(formula: str, classes: int) -> BatchLoss | None:
-    """Return the vectorized loss of a formula for `classes` classes (0 for regression), or None if there is none."""
+    """Return the function that computes a loss for many models at once, by its formula; None if there is none.
+
+    `classes` is the number of classes, 0 for regression.
+    """
     if formula == "1 - roc_auc" and classes == 2:
         return auroc_loss
     return (CLASSIFICATION_LOSSES if classes else REGRESSION_LOSSES).get(formula)

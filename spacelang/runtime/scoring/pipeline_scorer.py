@@ -140,8 +140,9 @@ class PipelineScorer:
     ) -> Trial:
         """Return the trial of a request from its scores on all folds, or on some of them if `is_partial`.
 
-        Each value is the mean over the folds in which it is defined. Predictions are concatenated fold by fold, or None
-        if those of a fold are missing. If the mean loss is not finite, the trial has failed, and has no other
+        Each value is the mean over the folds. Folds in which a metric or a bounded quantity is undefined are left out
+        of its mean; the loss must be defined in all. Predictions are concatenated fold by fold, or None if those of a
+        fold are missing. If the mean loss or another objective is not finite, the trial has failed, and has no other
         measurements.
         """
         loss = overflow_safe_mean([each.loss for each in judgements])

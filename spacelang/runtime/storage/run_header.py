@@ -121,7 +121,10 @@ class RunHeader:
         return StartConditions(tuple(map(Configuration.from_json, self.initial or ())), self.budget)
 
     def for_space(self, space: Space, initial: Iterable[Configuration]) -> "RunHeader":
-        """Return the header of the same run on another space with these initial configurations."""
+        """Return the header of a new run like this one, over another space and with these initial configurations.
+
+        Its random draws follow the advised law, whatever law this run has.
+        """
         facts: dict[str, Any] = _space_fields(space)
         named = {name: texts for name, texts in (self.asked or {}).items() if name != UNNAMED_SPACE}
         asked = None if self.asked is None else named
@@ -129,7 +132,10 @@ class RunHeader:
         return replace(self, **facts, asked=asked, initial=kept, law=ADVISED_LAW)  # its trials are drawn anew
 
     def differences(self, other: "RunHeader") -> list[str]:
-        """Return a line for each difference to a run; an option that is newer than the store must have its default."""
+        """Return a line for each difference between this stored header and the header `other` of a run to resume it.
+
+        An option that is newer than the store does not differ if it has its default in `other`.
+        """
         return list(_differences(self, other))
 
 

@@ -228,7 +228,10 @@ def checkpoint_and_check_wal(path: Path) -> None:
 
 
 def _is_header(header: bytes) -> bool:
-    """Check the checksums of 32 bytes as a log's header (https://sqlite.org/fileformat2.html#walformat)."""
+    """Return True if 32 bytes are a header of a write-ahead log, by their checksums.
+
+    See https://sqlite.org/fileformat2.html#walformat.
+    """
     if len(header) < 32 or int.from_bytes(header[:4], "big") not in LOG_MAGIC_NUMBERS:
         return False
     order: Literal["big", "little"] = "big" if header[3] & 1 else "little"

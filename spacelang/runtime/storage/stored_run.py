@@ -86,7 +86,10 @@ class StoredRun(Closeable):
 
     @property
     def state(self) -> RunState:
-        """The state of the run."""
+        """The state of the run, by the end of its last session: finished or interrupted.
+
+        If that has no end, the run is running or was killed (see `state_of_unended_run`).
+        """
         sessions = self.sessions
         ending = sessions[-1].ending if sessions else None
         if ending is None:
@@ -170,7 +173,10 @@ class StoredRun(Closeable):
 
     @property
     def limits(self) -> dict[str, str]:
-        """The options that limit the run now, as texts by flag: those of the last session that changed them."""
+        """The options that limit the run now, as texts by flag.
+
+        They are those of the last session that changed them, or else those with which the run was started.
+        """
         if (changed := self.changed_limits) is not None:
             return changed
         return {flag: texts[0] for flag, texts in (self.header.asked or {}).items() if flag in LIMIT_FLAGS and texts}
@@ -278,7 +284,7 @@ def was_data_passed_by_program(header: RunHeader) -> bool:
 
 
 def data_reference(header: RunHeader) -> str:
-    """Return the data of a run as it was named; stores of earlier versions have the name of the file alone."""
+    """Return the data of a run as the user named it, or the name of its file alone for stores of earlier versions."""
     return stored_data_options(header).reference or header.data.name
 
 
@@ -326,14 +332,14 @@ def scorer_package(header: RunHeader) -> str | None:
 
 
 def python_arguments_to_repeat(header: RunHeader) -> tuple[str, ...]:
-    """Return the arguments of the program that its store does not hold, as they are given in Python: `metric=mine`."""
+    """Return the Python arguments that must be passed again, as the store does not hold them, such as `metric=mine`."""
     names = {SCORER_SETTING: "metric", WEIGHTS_SETTING: "sample_weight"}
     missing = [each for each in names if each in header.settings and each not in header.data_options]
     return tuple(f"{names[each]}={_word(header.settings[each])}" for each in missing)
 
 
 def scorer_argument(header: RunHeader) -> str:
-    """Return the argument with which a program passes a scorer again that its store names."""
+    """Return the Python argument for passing the scorer of a stored run again: `metric=NAME`."""
     return f"metric={_word(header.settings.get(SCORER_SETTING, ''))}"
 
 

@@ -16,7 +16,7 @@ from spacelang.targets._configspace.disjunctive_normal_form import (
     ThresholdTest,
 )
 from spacelang.targets._configspace.space_plan import ConfigSpacePlan
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._text_and_dot import quote_dot
 
 FORMAT: Final = 0.4  # The version of the format that ConfigSpace 1.2 writes

@@ -19,7 +19,7 @@ from spacelang.reductions.domain_reductions import (
     ScaledRangeReduction,
     scaling_exponent,
 )
-from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw
+from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, IndependentHyperparameterDraw
 from spacelang.solver.domain_cells import log_uniform_probability, probability_of_cell
 
 FlatValue: TypeAlias = str | bool | int | float
@@ -105,8 +105,8 @@ class EncodedDomain:
         return {} if self.selector is None else {choice: place for place, choice in enumerate(self.selector.choices)}
 
     @cached_property
-    def _draw(self) -> FreeHyperparameterDraw:
-        return FreeHyperparameterDraw("" if self.selector is None else self.selector.name, self.pieces)
+    def _draw(self) -> IndependentHyperparameterDraw:
+        return IndependentHyperparameterDraw("" if self.selector is None else self.selector.name, self.pieces)
 
     def encode(self, value: Value) -> dict[str, FlatValue]:
         """Return a member as values of the hyperparameters."""

@@ -20,7 +20,7 @@ from spacelang.reductions import case_splits
 from spacelang.reductions.case_splits import (
     Case,
     CaseSplit,
-    FreeHyperparameter,
+    IndependentHyperparameter,
     RangeComparison,
     UnfoldedPart,
     UnfoldedParts,
@@ -163,7 +163,7 @@ class CaseSplitConverter:
             if isinstance(part, CaseSplit):
                 values[self.selectors[id(part)].parameter.name] = self._choice(part, place, lookup)
             elif id(part) in self.codes:
-                assert isinstance(part, FreeHyperparameter)
+                assert isinstance(part, IndependentHyperparameter)
                 worth = lookup(part.node.address)
                 assert not isinstance(worth, InactiveValue)
                 values.update(self.codes[id(part)].encode(worth))
@@ -196,7 +196,7 @@ class CaseSplitConverter:
         if isinstance(part, CaseSplit):
             selector = self.selectors[id(part)] = self._selector(part)
             self._add_selector(part, selector, active)
-        elif isinstance(part, FreeHyperparameter) and not (is_said and id(part) in self.mergeable):
+        elif isinstance(part, IndependentHyperparameter) and not (is_said and id(part) in self.mergeable):
             self.codes[id(part)] = self.plan.add_domain(part.node, part.domain, active)
         return active
 
@@ -274,7 +274,9 @@ class CaseSplitConverter:
         )
         if any(id(fork) in self.selectors and self.selectors[id(fork)].replaces_pieces for fork in forks):
             raise InexpressibleError
-        free = (part for part in self.parts if isinstance(part, FreeHyperparameter) and part.node.address == address)
+        free = (
+            part for part in self.parts if isinstance(part, IndependentHyperparameter) and part.node.address == address
+        )
         return [self.codes[id(part)] for part in free if id(part) in self.codes]
 
 

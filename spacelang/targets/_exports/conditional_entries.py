@@ -9,9 +9,9 @@ from spacelang.ir.expr import And, BranchTest, mentioned_addresses
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble_configuration, structure_of
-from spacelang.reductions.case_splits import FreeHyperparameter, GuardedParts
+from spacelang.reductions.case_splits import GuardedParts, IndependentHyperparameter
 from spacelang.reductions.space_questions import Questions
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.python_conditions import ALWAYS, NEVER, PythonConditionWriter
 
 
@@ -63,7 +63,7 @@ class ConditionalEntries:
         test = PythonConditionWriter(space, self._questions.names).condition(
             And((*tests, guard.condition)), self._known_within(guard), truth=False
         )
-        nodes = [free.node for free in guard.parts if isinstance(free, FreeHyperparameter)]
+        nodes = [free.node for free in guard.parts if isinstance(free, IndependentHyperparameter)]
         entries = [(py.literal_source(names[node.address]), node) for node in nodes]
         # Only in the context of the guard are its hyperparameters drawn.
         dropped = [f"found.pop({name}, None)" if owners else f"del found[{name}]" for name, _ in entries]

@@ -14,12 +14,12 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.space import Choice
 from spacelang.ir.value import is_number, to_python_scalar
-from spacelang.reductions.case_splits import CaseSplit, FreeHyperparameter
+from spacelang.reductions.case_splits import CaseSplit, IndependentHyperparameter
 from spacelang.reductions.guarded_case_splits import unfold_with_condition_guards
 from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
 from spacelang.targets._exports.question_functions import QuestionFunctionWriter, case_labels
 from spacelang.targets._exports.value_tests import is_testable
@@ -170,7 +170,7 @@ class FlatParameters(LibraryFunctionForm):
         restored = quantile_decoder_source(self.reduction)
         return [*restored, *writer.function_sources(summary, "values_of(found)" if restored else "found")]
 
-    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | IndependentHyperparameter) -> str:
         """Return the names of the library functions that make the parameters of a part."""
         asked = (
             [self.questions.forks[id(part)]]
@@ -188,7 +188,7 @@ class FlatParameters(LibraryFunctionForm):
         """
         found: dict[str, Any] = {}
         for part in self.questions.every_unfolded_part:
-            if isinstance(part, FreeHyperparameter):
+            if isinstance(part, IndependentHyperparameter):
                 draw, default = self.questions.draws[id(part)], part.node.default
                 if draw.choice:
                     found[draw.choice] = next(

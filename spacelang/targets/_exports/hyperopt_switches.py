@@ -5,9 +5,9 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, contains, parts
 from spacelang.ir.value import Value
-from spacelang.reductions.case_splits import FreeHyperparameter, UnfoldedParts, ValueSwitch, inner_parts
+from spacelang.reductions.case_splits import IndependentHyperparameter, UnfoldedParts, ValueSwitch, inner_parts
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, Questions
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 
 MAX_LISTED: Final = 1_000  # The maximum size of a range of integers whose indices are listed in a table
 MAX_THRESHOLDS: Final = 3  # The maximum number of comparisons of a number with thresholds
@@ -37,13 +37,13 @@ class SwitchIndexWriter:
         return self._indices.get(name)
 
     def _add_indices(self, several: UnfoldedParts) -> None:
-        values = {part.node.address: part for part in several if isinstance(part, FreeHyperparameter)}
+        values = {part.node.address: part for part in several if isinstance(part, IndependentHyperparameter)}
         for part in several:
             if isinstance(part, ValueSwitch):
                 subsets = [case.domain for case in part.cases]
                 self.indices[id(part)] = self._case_index(values[part.node.address], subsets)
 
-    def _case_index(self, free: FreeHyperparameter, subsets: Subsets) -> py.Code:
+    def _case_index(self, free: IndependentHyperparameter, subsets: Subsets) -> py.Code:
         """Return the code of the index of the subset that contains the drawn value of a hyperparameter."""
         draw = self._questions.draws[id(free)]
         indices = [self._piece_index(piece, subsets) for piece in draw.pieces]

@@ -14,8 +14,8 @@ from spacelang.reductions import case_splits
 from spacelang.reductions.case_splits import (
     Case,
     CaseSplit,
-    FreeHyperparameter,
     GuardedParts,
+    IndependentHyperparameter,
     RangeComparison,
     UnfoldedPart,
     UnfoldedParts,
@@ -23,14 +23,14 @@ from spacelang.reductions.case_splits import (
 )
 from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Questions
-from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.python_conditions import ReadableConditionWriter
-from spacelang.targets._lowering import ReadableForm
+from spacelang.targets._exports import python_expression_tree as py
+from spacelang.targets._exports.python_conditions import ConditionTextWriter
+from spacelang.targets._lowering import FormWithTextRepr
 from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
 
 
-class LibraryFunctionForm(ReadableForm, ABC):
+class LibraryFunctionForm(FormWithTextRepr, ABC):
     """A compiled space whose choices and draws are expressed with the functions of a library."""
 
     def __init__(self, named: Questions, reduction: QuantileReduction) -> None:
@@ -46,7 +46,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
         """Return the source of a module that needs nothing but the library."""
 
     @abstractmethod
-    def sampling_function_names(self, part: CaseSplit | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: CaseSplit | IndependentHyperparameter) -> str:
         """Return the names of the library functions that draw a part."""
 
     @cached_property
@@ -79,7 +79,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
         edges = [f"root -> {numbers[id(part)]}" for part in self.questions.parts]
         nodes = ['root [label="", shape=point]']
         for part in self.questions.every_unfolded_part:
-            shape = ", shape=plaintext" if isinstance(part, FreeHyperparameter) else ""
+            shape = ", shape=plaintext" if isinstance(part, IndependentHyperparameter) else ""
             own = numbers[id(part)]
             nodes.append(f"{own} [label={quote_dot(self._part_title(part))}{shape}]")
             for place, (label, inside) in enumerate(self._labelled_cases(part)):
@@ -91,8 +91,8 @@ class LibraryFunctionForm(ReadableForm, ABC):
         return digraph(self.questions.space.name, self._title, [*nodes, *edges])
 
     @cached_property
-    def _condition_text(self) -> ReadableConditionWriter:
-        return ReadableConditionWriter(self.questions.space, self.questions.names)
+    def _condition_text(self) -> ConditionTextWriter:
+        return ConditionTextWriter(self.questions.space, self.questions.names)
 
     @property
     def _title(self) -> str:
@@ -104,7 +104,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
     def _part_to_json(self, part: UnfoldedPart, numbers: Mapping[int, int]) -> dict[str, object]:
         node = None if isinstance(part, GuardedParts | RangeComparison) else part.node
         address = {} if node is None else {"address": node.address, "key": node.key}
-        if isinstance(part, FreeHyperparameter):
+        if isinstance(part, IndependentHyperparameter):
             asked = [*self.questions.draws[id(part)].questions]
             said = {"domain": describe(part.domain), "as": self.sampling_function_names(part)}
             return {"kind": "hyperparameter", **address, "names": asked, **said}
@@ -155,7 +155,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
 
     def _is_implied(self, part: UnfoldedPart, fork: CaseSplit, place: int) -> bool:
         """Return True if the label of a case shows the only value of a part."""
-        if not isinstance(part, FreeHyperparameter) or part.domain != fork.cases[place].domain:
+        if not isinstance(part, IndependentHyperparameter) or part.domain != fork.cases[place].domain:
             return False
         return all(isinstance(piece, FixedPiece) for piece in self.questions.draws[id(part)].pieces)
 
@@ -167,7 +167,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
                 return f"by {self.questions.names.name_of(part.node)}"
             case RangeComparison():
                 raise TypeError("comparisons of ranges must be replaced before a form is shown")
-            case CaseSplit() | FreeHyperparameter():
+            case CaseSplit() | IndependentHyperparameter():
                 name = self.questions.forks.get(id(part), self.questions.base_name(part))
         if isinstance(part, CaseSplit):
             if len(part.cases) == 1:
@@ -226,7 +226,7 @@ class NestedCodeGenerator:
         self,
         named: Questions,
         choice: ChoiceCode,
-        draw: Callable[[FreeHyperparameter], py.Code],
+        draw: Callable[[IndependentHyperparameter], py.Code],
         switch: SwitchCode | None = None,
         entry_names: Mapping[str, str] | None = None,
     ) -> None:
@@ -258,9 +258,9 @@ class NestedCodeGenerator:
 
     def _key(self, part: UnfoldedPart) -> str | None:
         """Return the key that the entry of a part must have, or None if any key will do."""
-        if not isinstance(part, CaseSplit | FreeHyperparameter):
+        if not isinstance(part, CaseSplit | IndependentHyperparameter):
             return None
-        if isinstance(part, FreeHyperparameter):
+        if isinstance(part, IndependentHyperparameter):
             return self._entry_names.get(part.node.address, part.node.key)
         return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
 
@@ -271,7 +271,7 @@ class NestedCodeGenerator:
 
     def _new_code(self, part: UnfoldedPart) -> py.Code:
         match part:
-            case FreeHyperparameter():
+            case IndependentHyperparameter():
                 return self._draw(part)
             case CaseSplit():
                 options = [self._option_code(part, case) for case in part.cases]
@@ -318,8 +318,8 @@ def _branch(fork: CaseSplit, case: Case) -> list[tuple[str, py.Code]]:
     return [(fork.node.key, py.LiteralNode(case.branch))]
 
 
-Entry: TypeAlias = tuple[str, FreeHyperparameter | tuple[str, ...]]
-"""A key, with a free hyperparameter or with the branches that a decision may take."""
+Entry: TypeAlias = tuple[str, IndependentHyperparameter | tuple[str, ...]]
+"""A key, with an independent hyperparameter or with the branches that a decision may take."""
 Dictionary: TypeAlias = tuple[Entry, ...]
 
 
@@ -350,7 +350,7 @@ def iter_dictionaries(parts: UnfoldedParts) -> Iterator[Dictionary]:
 
 def _part_dictionaries(part: UnfoldedPart) -> list[Dictionary]:
     match part:
-        case FreeHyperparameter():
+        case IndependentHyperparameter():
             return [((part.node.key, part),)]
         case CaseSplit():
             return [(*own, *inner) for own, parts in group_cases(part) for inner in iter_dictionaries(parts)]

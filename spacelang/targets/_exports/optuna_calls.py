@@ -13,7 +13,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.value import to_fraction
 from spacelang.reductions.space_questions import DrawnPiece, Question
 from spacelang.reductions.varying_bounds import LinearLimit, VaryingRange, ends_of_range
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.python_conditions import FOUND
 from spacelang.targets._exports.question_functions import case_labels
 

@@ -10,7 +10,7 @@ from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, identity_key
 from spacelang.reductions.space_questions import VariableNames
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.value_tests import (
     SatisfyingPieces,
     compares_two_hyperparameters,
@@ -101,7 +101,7 @@ class PythonConditionWriter:
         return [self._branch_test(expr.BranchTest(a, (b,)), known, truth=truth) for a, b in owners]
 
 
-class ReadableConditionWriter(PythonConditionWriter):
+class ConditionTextWriter(PythonConditionWriter):
     """A writer of conditions for readers, with the keys of values in place of code."""
 
     def value(self, node: Choice | Hyperparameter) -> py.Code:

@@ -10,8 +10,8 @@ from spacelang.ir.space import Choice
 from spacelang.reductions.case_splits import (
     Case,
     CaseSplit,
-    FreeHyperparameter,
     GuardedParts,
+    IndependentHyperparameter,
     RangeComparison,
     UnfoldedPart,
     UnfoldedParts,
@@ -20,9 +20,9 @@ from spacelang.reductions.case_splits import (
     inner_parts,
 )
 from spacelang.reductions.domain_reductions import MemberIndexReduction, MemberRenamingReduction
-from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
+from spacelang.reductions.space_questions import DrawnPiece, IndependentHyperparameterDraw, Piece, Question, Questions
 from spacelang.reductions.varying_bounds import VaryingRange
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.targets._exports.python_conditions import PythonConditionWriter
 from spacelang.targets._exports.value_tests import implies
@@ -35,16 +35,16 @@ MAX_DEPTH: Final = 8  # The maximum nesting depth of statements
 MIN_FUNCTION_PARTS: Final = 5  # Repeated parts with fewer parts inside are written repeatedly
 
 
-def case_labels(choice: CaseSplit | FreeHyperparameterDraw) -> tuple[str, ...]:
+def case_labels(choice: CaseSplit | IndependentHyperparameterDraw) -> tuple[str, ...]:
     """Return distinct labels for the cases of a case split, or for the pieces of a draw."""
-    if isinstance(choice, FreeHyperparameterDraw):
+    if isinstance(choice, IndependentHyperparameterDraw):
         pieces = choice.pieces
         return tuple(describe(each.part) if isinstance(each, DrawnPiece) else literal(each.value) for each in pieces)
     words = tuple(case_label(choice, case) for case in choice.cases)
     return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
 
 
-def draw_code(draw: FreeHyperparameterDraw, ask: AskCode) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
+def draw_code(draw: IndependentHyperparameterDraw, ask: AskCode) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
     """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
     pieces = [*zip(case_labels(draw), (_piece_code(piece, ask) for piece in draw.pieces), strict=True)]
     return (ask(draw.choice, draw) if draw.choice else None), pieces
@@ -88,7 +88,7 @@ class QuestionFunctionWriter:
         """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
         guards: list[GuardedParts] = []
         for part in several:
-            if isinstance(part, FreeHyperparameter):
+            if isinstance(part, IndependentHyperparameter):
                 yield from self._value_lines(part, depth, known)
                 known |= {part.node.address}
             elif self._is_function(part, depth):
@@ -110,7 +110,7 @@ class QuestionFunctionWriter:
         space = self._questions.space
         implied = (each for each in earlier if implies(guard.condition, each.condition, space))
         inside = (part for each in implied for part in each.parts)
-        return frozenset(part.node.address for part in inside if isinstance(part, FreeHyperparameter))
+        return frozenset(part.node.address for part in inside if isinstance(part, IndependentHyperparameter))
 
     def _is_function(self, content: UnfoldedPart | UnfoldedParts, depth: int = 0) -> bool:
         parts = content if isinstance(content, tuple) else (content,)
@@ -121,7 +121,9 @@ class QuestionFunctionWriter:
     def _function_name(self, content: UnfoldedPart | UnfoldedParts, title: str = "") -> str:
         if content not in self._names:
             if not isinstance(content, tuple):
-                inner = next(each for each in all_parts((content,)) if isinstance(each, CaseSplit | FreeHyperparameter))
+                inner = next(
+                    each for each in all_parts((content,)) if isinstance(each, CaseSplit | IndependentHyperparameter)
+                )
                 title = self._questions.forks.get(id(inner), self._questions.base_name(inner))
             word = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
             self._names[content] = name = unique_name(f"_{self._name}_{word}", {*self._names.values()}, "_")
@@ -153,7 +155,7 @@ class QuestionFunctionWriter:
                 yield from self._if_lines(tests, depth, known | {node.address}, labels)
             case CaseSplit():
                 yield from self._match_lines(part, depth, known)
-            case FreeHyperparameter() | RangeComparison():
+            case IndependentHyperparameter() | RangeComparison():
                 raise TypeError("comparisons of ranges must be replaced before questions are built")
 
     def _if_lines(
@@ -201,7 +203,7 @@ class QuestionFunctionWriter:
             known |= {fork.node.address}
         yield from self._part_lines(case.parts, depth, known)
 
-    def _value_lines(self, free: FreeHyperparameter, depth: int, known: Known) -> Iterator[str]:
+    def _value_lines(self, free: IndependentHyperparameter, depth: int, known: Known) -> Iterator[str]:
         draw, varying = self._questions.draws[id(free)], self._questions.varying_ranges.get(free.node.address)
         question, pieces = draw_code(draw, self._ask)
         if varying is not None and draw.questions:

@@ -28,8 +28,8 @@ from spacelang.ir.space import Choice, Constraint, Space
 from spacelang.ir.value import Value
 from spacelang.reductions.case_splits import (
     CaseSplit,
-    FreeHyperparameter,
     GuardedParts,
+    IndependentHyperparameter,
     UnfoldedPart,
     ValueSwitch,
     inner_parts,
@@ -84,7 +84,7 @@ class RConditionWriter:
         self._questions, self._names, self._labels = questions, names, labels
         every_unfolded_part = questions.every_unfolded_part
         self._frees = group_by_key(
-            (p.node.address, p) for p in every_unfolded_part if isinstance(p, FreeHyperparameter)
+            (p.node.address, p) for p in every_unfolded_part if isinstance(p, IndependentHyperparameter)
         )
         forks = (part for part in every_unfolded_part if isinstance(part, CaseSplit))
         self._forks = group_by_key((p.node.address, p) for p in forks if isinstance(p.node, Choice))
@@ -108,7 +108,7 @@ class RConditionWriter:
         for part in self._questions.every_unfolded_part:
             if isinstance(part, CaseSplit) and (name := self._questions.forks.get(id(part))) is not None:
                 found[name] = self.condition_of_part(part)
-            elif isinstance(part, FreeHyperparameter):
+            elif isinstance(part, IndependentHyperparameter):
                 draw = self._questions.draws[id(part)]
                 if draw.choice:
                     found[draw.choice] = self.condition_of_part(part)
@@ -144,12 +144,12 @@ class RConditionWriter:
             case _:
                 return self.condition_of_part(part)
 
-    def _sibling(self, switch: ValueSwitch) -> FreeHyperparameter:
+    def _sibling(self, switch: ValueSwitch) -> IndependentHyperparameter:
         """Return the hyperparameter whose value a switch tests."""
         outer = (inner_parts(part)[place] for part, place in self._edges.get(id(switch), ()))
         for several in (self._questions.parts, *outer):
             if switch in several:
-                return next(p for p in several if isinstance(p, FreeHyperparameter) and p.node is switch.node)
+                return next(p for p in several if isinstance(p, IndependentHyperparameter) and p.node is switch.node)
         raise LookupError(switch.node.address)
 
     def condition(self, condition: Expr, known: Collection[str] = (), *, truth: bool = True) -> str:
@@ -176,16 +176,16 @@ class RConditionWriter:
             return broken  # NA if one of them is inactive, which is not forbidden
         return r_conjunction([*map(self._activity, scope), broken])
 
-    def _value_within(self, free: FreeHyperparameter, subset: Domain) -> str:
+    def _value_within(self, free: IndependentHyperparameter, subset: Domain) -> str:
         """Return a test that the value of a hyperparameter lies in a subset of its domain."""
         runs = parts(subset)
         return self._value_test(free, lambda piece: [run for run in runs if _do_overlap(piece.part, run)])
 
-    def _piece_condition(self, free: FreeHyperparameter, place: int) -> str:
+    def _piece_condition(self, free: IndependentHyperparameter, place: int) -> str:
         choice = self._questions.draws[id(free)].choice
         return self._chosen(choice, [place], self.condition_of_part(free)) if choice else self.condition_of_part(free)
 
-    def _value_test(self, free: FreeHyperparameter, wanted: Callable[[Piece], Sequence[SimpleDomain]]) -> str:
+    def _value_test(self, free: IndependentHyperparameter, wanted: Callable[[Piece], Sequence[SimpleDomain]]) -> str:
         draw, tests = self._questions.draws[id(free)], []
         for place, piece in enumerate(draw.pieces):
             runs = wanted(piece)
@@ -247,7 +247,7 @@ class RConditionWriter:
         """Return True if no parameter that a condition mentions can be NA; those in `known` are always active."""
         mentioned = expr.mentioned_addresses(condition)
         several = [part for each in mentioned for part in (*self._frees.get(each, ()), *self._forks.get(each, ()))]
-        draws = (self._questions.draws[id(part)] for part in several if isinstance(part, FreeHyperparameter))
+        draws = (self._questions.draws[id(part)] for part in several if isinstance(part, IndependentHyperparameter))
         if any(draw.choice for draw in draws):
             return False  # the parameter of a part of a union is NA where another part is chosen
         return all(
@@ -264,7 +264,7 @@ class RConditionWriter:
         name = self._names[piece.name]
         return f"round({name})" if is_drawn_as_rounded_real(piece) else name
 
-    def _number(self, free: FreeHyperparameter) -> str:
+    def _number(self, free: IndependentHyperparameter) -> str:
         """Return the value of a hyperparameter of one numeric piece."""
         (piece,) = self._questions.draws[id(free)].pieces
         if isinstance(piece, FixedPiece):

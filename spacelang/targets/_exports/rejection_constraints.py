@@ -20,7 +20,7 @@ from spacelang.reductions.relation_groups import inequalities_of
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions, VariableNames
 from spacelang.sampling.unit_scale import from_unit_function
 from spacelang.solver.linear_inequalities import Inequality, linear_difference
-from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.optuna_calls import exact_decimal_code, exact_number_code, plain_number_code, sum_code
 from spacelang.targets._exports.python_conditions import PythonConditionWriter, join_tests
 from spacelang.targets._exports.value_tests import compares_two_hyperparameters, is_testable

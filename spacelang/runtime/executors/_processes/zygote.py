@@ -347,7 +347,10 @@ class Zygote:
             self._send(communication.WorkerEnded(child.token, child.sequence, failure, is_final))
 
     def _failure_at_end(self, child: ZygoteChild, code: int) -> Failure | None:
-        """Return the failure of the job that a worker was running when it ended, None if it was idle."""
+        """Return the failure of the job that a worker was running when it ended.
+
+        Return None if the worker was idle, or had not started its job.
+        """
         if not child.is_busy or not child.has_started:
             return None
         if child.kill_reason is not None:

@@ -33,10 +33,10 @@ class Prior:
         return next((f"`{name}` greater than 0" for name in wrong), None)
 
     def log_density(self, place: float, ends: Ends) -> float:
-        """Return the logarithm of the density at a place of the scale, up to a constant; it must be finite.
+        """Return the logarithm of the density at a number `place` of the scale, up to a constant; it must be finite.
 
-        The numbers of a set share their probability in proportion to the density; `ends` are then the least and the
-        greatest of them.
+        It is used for sets: their numbers share their probability in proportion to the density. `ends` are then the
+        least and the greatest of them.
         """
         raise NotImplementedError
 
@@ -105,7 +105,7 @@ class Uniform(Prior):
     meaning: ClassVar[str] = "good values may be anywhere"
 
     def log_density(self, place: float, ends: Ends) -> float:  # noqa: ARG002
-        """Return 0 for every place."""
+        """Return 0 for every number."""
         return 0.0
 
     def log_masses(self, starts: "NDArray[Any]", stops: "NDArray[Any]", ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
@@ -117,7 +117,7 @@ class Uniform(Prior):
         return found
 
     def quantiles(self, shares: "NDArray[Any]", start: float, end: float, ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
-        """Return the places at the given shares of the length."""
+        """Return the numbers at the given shares of the length from `start` to `end`."""
         return start * (1 - shares) + end * shares
 
 

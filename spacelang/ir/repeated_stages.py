@@ -35,12 +35,15 @@ MAX_USES_IN_CHAIN: Final = 8  # The maximum number of uses in a chain: all of it
 
 
 def name_of_nth_use(chain: str, place: int) -> str:
-    """Return the name of a use of a chain in expressions and configurations; places count from 1."""
+    """Return the name of use number `place` of a chain in expressions and configurations; `step[1]` is the first."""
     return f"{chain}[{place}]"
 
 
 def address_of_nth_use(chain: str, number: int, place: int) -> str:
-    """Return the address of a use in the alternative of the chain that has `number` uses."""
+    """Return the address of use number `place`, counted from 1, in the alternative of a chain with `number` uses.
+
+    For example, it is `step.3.step[2]` for the second of three uses.
+    """
     return f"{chain}.{number}.{name_of_nth_use(chain, place)}"
 
 
@@ -61,7 +64,7 @@ def chain_and_use_count(address: str, chains: Collection[str]) -> tuple[str, int
 
 
 def use_index_in_name(name: str) -> int:
-    """Return the place of the use of a chain that a name in expressions begins with, or 0 for other names.
+    """Return the number of the use of a chain with which a name in expressions begins, or 0 for other names.
 
     >>> use_index_in_name("step[2].PCA.whiten")
     2
@@ -71,7 +74,7 @@ def use_index_in_name(name: str) -> int:
 
 
 def address_shared_by_uses(address: str, chains: Collection[str]) -> str:
-    """Return the address that all uses of a chain share: without the number of uses and the place of the use.
+    """Return the address that all uses of a chain share: without the count of uses and the number of the use.
 
     >>> address_shared_by_uses("step.2.step[1].PCA.whiten", {"step"})
     'step.PCA.whiten'
@@ -130,16 +133,16 @@ def spell_decision_name(choice: ir.Choice) -> str:
 
 
 def are_uses_alike(chain: ir.Choice) -> bool:
-    """Return True if a text can declare all uses of a chain by one stage, because they differ only in their places.
+    """Return True if a text can declare all uses of a chain by one stage: they differ only in their numbers.
 
-    They may differ in a space that was restricted, or if the body of an alternative names a certain use.
+    They may differ more in a space that was restricted, or if the body of an alternative names a certain use.
     """
     uses = [use for branch in chain.branches for use in ir.children_of(branch.node)]
     return len({_use_in_stage(use, chain.name) for use in uses if isinstance(use, ir.Choice)}) == 1
 
 
 def _use_in_stage(use: ir.Choice, chain: str) -> ir.Choice:
-    """Return a use with the name of the chain in place of its own."""
+    """Return a use whose own name is replaced with that of the chain, so that equal uses become equal."""
 
     def change(address: str) -> str:
         is_inside = f"{address}.".startswith(f"{use.address}.")
@@ -206,7 +209,7 @@ def merge_bounds_across_uses(space: Space) -> Mapping[str, Sequence[RangeBound]]
 
 
 def _in_stage(bound: RangeBound, chains: Collection[str]) -> RangeBound:
-    """Return a bound, without its constraints, with the name of the chain in place of the use that has the bound."""
+    """Return a bound without its constraints, with the name of the chain instead of that of its use."""
     use = bound.address.split(".")[:3] if chain_and_use_count(bound.address, chains) else []
 
     def change(address: str) -> str:

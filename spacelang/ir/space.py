@@ -93,7 +93,7 @@ class TupleParameter:
         return (*(() if self.choice is None else (self.choice,)), self.length, *self.elements)
 
     def relocate(self, address: str) -> "TupleParameter":
-        """Return the parameter at another place of the space, given the new address of its first member."""
+        """Return the parameter moved to another operator of the space, given the new address of its first member."""
         first, start = self.members[0], len(self.address)
         if address == first:
             return self

@@ -91,7 +91,7 @@ class TupleDescription:
 
 
 def children_with_grouped_tuples(operator: Operator) -> Iterator[Hyperparameter | Choice | TupleDescription]:
-    """Yield the children of an operator, with the description of each tuple parameter in place of its members."""
+    """Yield the children of an operator; the members of each tuple parameter are replaced with its description."""
     tuples = {member: each for each in operator.tuples for member in each.members}
     nodes = {child.address: child for child in operator.children if isinstance(child, Hyperparameter)}
     for child in operator.children:

@@ -36,7 +36,10 @@ class Region(Protocol):
 
 
 def make_region(tied: ComparedCells) -> Region:
-    """Return the region of connected cells, an object of the class with the best method for draws."""
+    """Return the region of cells that comparisons connect, with the best method for its draws.
+
+    The method depends on the number and kind of the ranges; see the module.
+    """
     simplex = SimplexRegion.find_in_cells(tied)
     if simplex is not None:
         return simplex
@@ -58,7 +61,7 @@ class SimplexRegion:
 
     @classmethod
     def find_in_cells(cls, tied: ComparedCells) -> "SimplexRegion | None":
-        """Return the region of tied cells if it is a simplex, else None."""
+        """Return the region of cells if it is a simplex, else None."""
         cells = [tied.cells[name] for name in tied.names]
         ranges = [
             each.cell for each in cells if isinstance(each.cell, Real) and each.prior is None and not each.cell.log
@@ -191,7 +194,7 @@ MAX_SHRINKINGS: Final = 40
 
 
 class HitAndRunRegion:
-    """A region of many tied ranges; `mass` is an estimate, and draws are approximate."""
+    """A region of many ranges that comparisons connect; `mass` is an estimate, and draws are approximate."""
 
     is_approximate = True
 
@@ -249,7 +252,7 @@ class HitAndRunRegion:
         return points
 
     def _move_along(self, points: Array, directions: Array, level: float, rng: Generator) -> None:
-        """Move each point, in place, to a uniform position on the part of a line through it that is in the region."""
+        """Move each point along a line through it to a uniform position in the region; `points` is modified."""
         speeds, limits = [directions, -directions], [1 - points, points]
         if self._limits is not None:
             factors, constants = self._limits

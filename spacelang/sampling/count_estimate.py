@@ -71,7 +71,7 @@ def wilson_interval(kept: int, drawn: int) -> tuple[float, float]:
 
 
 class _UniformDraws:
-    """Uniform draws from the configurations that the solver counts with the truths of all tests left open."""
+    """Uniform draws from the combinations of values and truths that the solver counts; see the module."""
 
     def __init__(self, structures: Structures) -> None:
         """Solve the networks. Raise TooManyConnectedVariablesError."""

@@ -118,7 +118,7 @@ class JointSampler:
 
     @property
     def approximately_sampled_addresses(self) -> Sequence[tuple[str, ...]]:
-        """The addresses of tied ranges whose draws are approximate, because they are too many for exact draws."""
+        """The addresses of each group of connected ranges that is too large for exact draws."""
         return () if self._regions is None else self._regions.approximately_sampled_addresses
 
     def _acceptance_rate(self) -> float:

@@ -165,7 +165,7 @@ def member_log_weights(grid: Grid, prior: Prior | None) -> Array:
 class LogSumTree:
     """A segment tree of weights: sums over intervals, and draws from them, in logarithms.
 
-    Nothing is subtracted, so a small sum beside large weights is as exact as any other, and nothing underflows.
+    Nothing is subtracted, so a small sum next to large weights is as exact as any other, and nothing underflows.
     """
 
     def __init__(self, logs: Array) -> None:

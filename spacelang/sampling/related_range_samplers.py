@@ -39,7 +39,7 @@ class RangeForestSampler:
                 weights[each.parent] = weights[each.parent] + step.log_sums
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
-        """Yield each address with its rows (all of them) and values."""
+        """Yield each address with the rows in which it is active, which are all `count` rows, and its values."""
         places: dict[str, Array] = {"": np.zeros(count, np.int64)}
         rows = np.arange(count)
         for each in self._ranges:
@@ -100,7 +100,7 @@ class SummedRangeSampler:
         self._first = first
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
-        """Yield each address with its rows (all of them) and values."""
+        """Yield each address with the rows in which it is active, which are all `count` rows, and its values."""
         rows = np.arange(count)
         left = self._first + np.searchsorted(self._sums, self._sums[-1] * rng.random(count), "right")
         left = np.minimum(left, len(self._tables[-1]) - 1)

@@ -254,8 +254,8 @@ def _is_large(component: HyperparameterComponent) -> bool:
 class _ComponentSampler:
     """The samplers of a component in one situation.
 
-    Independent hyperparameters (`free`) have a sampler each. Hyperparameters that constraints tie to each other share a
-    sampler. Those that are active depending on values are drawn last, by the `conditional` sampler.
+    Independent hyperparameters (`free`) have a sampler each. Hyperparameters that constraints connect share a sampler
+    (`tied`). Those whose activity depends on values are drawn last, by the `conditional` sampler.
     """
 
     free: Mapping[str, ValueSampler]

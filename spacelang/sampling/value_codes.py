@@ -41,7 +41,7 @@ class ValueCodes:
         return len(self.codes)
 
     def take(self, places: Array) -> "ValueCodes":
-        """Return the entries at some positions."""
+        """Return the codes at some positions, in the order of these positions."""
         return ValueCodes(self.codes[places], None if self.parts is None else self.parts[places])
 
 

@@ -32,7 +32,7 @@ class WeightedSampler:
         return np.array([each * WORD_LIMIT // self._total for each in self._sums[:-1]], np.int64)
 
     def draw(self, count: int, rng: Generator) -> Array:
-        """Return `count` independent states."""
+        """Return `count` independent states, drawn in proportion to their weights."""
         if len(self.states) == 1:
             return np.full(count, self.states[0])
         if self._is_uniform:

@@ -47,7 +47,7 @@ def expect_type(value: object, path: str, kind: type[T], what: str) -> T:
 
 
 def expect_object(value: object, path: str) -> dict[str, object]:
-    """Return a value that must be a JSON object."""
+    """Return a value that must be a JSON object; raise DefinitionError for any other."""
     return expect_type(value, path, dict, "an object")
 
 
@@ -81,12 +81,12 @@ def first_duplicate_index(names: Sequence[object]) -> int | None:
 
 
 def expect_string(value: object, path: str) -> str:
-    """Return a value that must be a string."""
+    """Return a value that must be a string; raise DefinitionError for any other."""
     return expect_type(value, path, str, "a string")
 
 
 def expect_name(value: object, path: str) -> str:
-    """Return a value that must be a nonempty string of visible characters."""
+    """Return a value that must be a nonempty string of visible characters; raise DefinitionError for any other."""
     found = expect_string(value, path)
     if not found:
         raise DefinitionError(path, "is empty, expected a name")
@@ -127,12 +127,12 @@ def expect_hyperparameter_name(value: object, path: str) -> str:
 
 
 def expect_boolean(value: object, path: str) -> bool:
-    """Return a value that must be `true` or `false`."""
+    """Return a value that must be `true` or `false`; raise DefinitionError for any other."""
     return expect_type(value, path, bool, "`true` or `false`")
 
 
 def expect_number(value: object, path: str) -> int | float:
-    """Return a value that must be a finite number; booleans are not numbers here."""
+    """Return a value that must be a finite number and no boolean; raise DefinitionError for any other."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DefinitionError(path, f"is {describe_json_value(value)}, expected a number")
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= NUMBER_LIMIT:
@@ -150,7 +150,7 @@ def expect_float(value: object, path: str) -> float:
 
 
 def expect_positive_number(value: object, path: str) -> int | float:
-    """Return a value that must be a finite number above 0."""
+    """Return a value that must be a finite number above 0; raise DefinitionError for any other."""
     found = expect_number(value, path)
     if found <= 0:
         raise DefinitionError(path, f"is {found!r}, expected a number above 0")
@@ -158,7 +158,7 @@ def expect_positive_number(value: object, path: str) -> int | float:
 
 
 def expect_positive_float(value: object, path: str) -> float:
-    """Return a finite number above 0 as a float."""
+    """Return a value that must be a finite number above 0, as a float; raise DefinitionError for any other."""
     return expect_float(expect_positive_number(value, path), path)
 
 
@@ -189,7 +189,7 @@ def expect_value(value: object, path: str) -> Value:
 
 
 def expect_one_of(value: object, path: str, known: Sequence[str]) -> str:
-    """Return a value that must be one of the strings `known`."""
+    """Return a value that must be one of the strings `known`; raise DefinitionError for any other."""
     found = expect_string(value, path)
     if found in known:
         return found
@@ -366,7 +366,7 @@ def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], froz
 
 
 def expect_line_number(value: object, path: str) -> int:
-    """Return a value that must be a line number."""
+    """Return a value that must be a line number from 1 to `MAX_LINES`; raise DefinitionError for any other."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_LINES:
         return value
     raise DefinitionError(path, f"is not a line number, expected a whole number from 1 to {MAX_LINES}")

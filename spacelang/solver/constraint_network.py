@@ -117,7 +117,7 @@ class ConstraintNetwork(FactorGraph):
 
     @property
     def existential_variables(self) -> frozenset[str]:
-        """The variables that are not decisions."""
+        """The variables that are not decisions: the hyperparameters and the truths."""
         return frozenset((*self.cells, *self.truths))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Compile variables and constraints into networks: cut domains into cells, tabulate expressions as factors."""
+"""Compile variables and constraints into networks: split domains into cells, tabulate expressions as factors."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ MAX_PAIR_TABLE: Final = 50_000
 
 
 class ConstraintNetworkCompiler:
-    """A compiler of one network: cuts domains into cells and tabulates conditions and constraints.
+    """A compiler of one network: splits domains into cells and tabulates conditions and constraints.
 
     The solver decides no expression in `tested`, even if it could. `tabulated` are the atoms over several
     hyperparameters whose joint values it enumerates.
@@ -300,7 +300,7 @@ class ConstraintNetworkCompiler:
         return zip(product(*blocks), linear_inequalities.evaluate_combinations(expression, options), strict=True)
 
     def _equivalent_states(self, name: str, leaves: Sequence[expr.Expr], *, apart: bool) -> list[Sequence[State]]:
-        """Return a variable's states in blocks on which all the given leaves agree, or one by one if `apart`."""
+        """Return the states of a variable in blocks on which all `leaves` agree; with `apart`, one block per state."""
         blocks: dict[tuple[object, ...], list[State]] = {}
         for state in self.states[name]:
             worth = self._value_of_state(name, state)

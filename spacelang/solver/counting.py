@@ -73,7 +73,7 @@ class BranchIndexWeights(SolverWeights):
         self.polynomials = polynomials
 
     def branch_weight(self, choice: Choice, place: int) -> float:
-        """Return the monomial for a branch of the decision, and 1 for any other."""
+        """Return the monomial x^(k + 1) for branch k of the decision, and 1 for any branch of another decision."""
         return self.polynomials.pack_monomial(place + 1) if choice.address == self.choice.address else 1
 
 

@@ -64,7 +64,7 @@ def _cells_of(part: SimpleDomain, cuts: Sequence[Rational], signature: Signature
 
 
 def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[SimpleDomain]:
-    """Return runs of members between the cuts; a member at a cut is a run of its own."""
+    """Return the parts of a grid between the numbers `cuts`; a member that equals one of them is a part of its own."""
     size = part.size
     bounds = {0, size}
     for cut in cuts:
@@ -76,7 +76,10 @@ def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[SimpleDomain]:
 
 
 def _first_index_from(part: Grid, cut: Rational) -> int:
-    """Return the index of the first member >= `cut`, or the size; `bisect` cannot use Python's large integers."""
+    """Return the index of the first member >= `cut`, or the size if there is none.
+
+    `bisect` cannot use Python's large integers.
+    """
     first, end = 0, part.size
     while first < end:
         middle = (first + end) // 2
@@ -88,7 +91,10 @@ def _first_index_from(part: Grid, cut: Rational) -> int:
 
 
 def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[SimpleDomain]:
-    """Return the open intervals between the cuts and each cut as a point (rounded to a float), without empty ones."""
+    """Return the open intervals between the numbers `cuts`, and each of these as a point, without empty intervals.
+
+    The numbers are rounded to floats.
+    """
     inner = sorted({float(cut) + 0.0 for cut in cuts if to_fraction(part.lower) <= cut <= to_fraction(part.upper)})
     result: list[SimpleDomain] = []
     lower, lower_open = part.lower, part.lower_open

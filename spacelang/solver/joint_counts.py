@@ -240,7 +240,10 @@ def _index_bounds(
 
 
 def _order(sizes: Mapping[str, int], rows: Sequence[Inequality]) -> list[str]:
-    """Return the ranges so that few partial sums are open at a time: next to those before, the largest range last."""
+    """Return the ranges in an order with few unfinished partial sums at a time.
+
+    The next range is one that few new inequalities contain; the largest range comes last.
+    """
     largest = max(sizes, key=sizes.__getitem__)
     left = [name for name in sizes if name != largest]
     found: list[str] = []

@@ -326,7 +326,7 @@ def _solve_relaxation(rows: Iterable[Inequality], integers: frozenset[str]) -> d
 
 
 def _cost(name: str, rows: Sequence[Inequality]) -> tuple[int, str]:
-    """Return the number of rows that eliminating a variable creates, then its name to make ties deterministic."""
+    """Return the number of rows that eliminating a variable creates, then its name, so that the order is unique."""
     signs = [row.factors[name] > 0 for row in rows if name in row.factors]
     return signs.count(True) * signs.count(False), name
 

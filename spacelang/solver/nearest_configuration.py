@@ -102,14 +102,20 @@ def _with_closest_numbers(space: Space, given: Configuration, member: Configurat
 
 
 def _closest_by_enumeration(domain: Domain, wanted: Value, kept: Value, holds: Callable[[Value], bool]) -> Value:
-    """Return the closest number to `wanted` that holds, trying every closer one; `kept` is known to hold."""
+    """Return the number of a domain closest to `wanted` for which `holds` is true, else `kept`.
+
+    All numbers closer than `kept` are tried.
+    """
     numbers = filter(is_number, (each for part in parts(domain) for each in members(part)))
     closer = [each for each in numbers if _distance(wanted, each) < _distance(wanted, kept)]
     return next(filter(holds, sorted(closer, key=partial(_distance, wanted))), kept)
 
 
 def _closest_by_bisection(domain: Domain, wanted: Value, kept: Value, holds: Callable[[Value], bool]) -> Value:
-    """Return a number that holds, found by bisection between `kept`, which holds, and `wanted`."""
+    """Return a number for which `holds` is true, found by bisection between `kept` and `wanted`.
+
+    `holds(kept)` must be true. The result may be only locally the closest number to `wanted`.
+    """
     tried = wanted
     while not are_same_value(tried, kept):
         if holds(tried):

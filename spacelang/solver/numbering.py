@@ -28,7 +28,7 @@ def structure_at(structures: Structures, number: int) -> dict[str, str]:
 
 
 def number_of_structure(structures: Structures, structure: Structure) -> int:
-    """Return the number of an admissible structure."""
+    """Return the number of an admissible structure; the inverse of `structure_at`."""
     return _Numbering(structures.space, structures.existence_solver).rank(structure, {})
 
 
@@ -58,7 +58,7 @@ class ConfigurationNumbers:
         return assemble_configuration(self._space, structure, lambda node: values[node.address])
 
     def number_of(self, configuration: Configuration) -> int:
-        """Return the number of a configuration of the space."""
+        """Return the number of a configuration of the space; the inverse of `configuration_at`."""
         assignment = Assignment.from_configuration(self._space, configuration)
         worths = {node.address: assignment(node.address) for node in self._space.hyperparameters}
         return self._numbering.rank(structure_of(self._space, configuration), worths)

@@ -91,7 +91,7 @@ class RangeForest:
         return bool(self._total(lambda weight: 1 if weight else 0))
 
     def count(self) -> int:
-        """Return the number of joint values."""
+        """Return the number of joint values that satisfy all comparisons."""
         return self._total(lambda weight: weight)
 
     def _total(self, simplify: Callable[[int], int]) -> int:

@@ -253,7 +253,7 @@ def _relevant_variables(
 
 
 def _merge_branches(node: Hyperparameter | Choice, apart: Collection[str]) -> Hyperparameter | Choice:
-    """Return a decision with only the branches in `apart` and the first of all others."""
+    """Return a decision with the branches in `apart`, and one more branch that stands for all others."""
     if isinstance(node, Hyperparameter):
         return node
     other = next((branch.name for branch in node.branches if branch.name not in apart), None)

@@ -120,7 +120,7 @@ class SummedRanges:
         return bool(reached >> max(self.least, 0))
 
     def count(self) -> int:
-        """Return the number of joint values."""
+        """Return the number of joint values whose total is allowed."""
         if self.greatest < 0:
             return 0
         ways = [1, *[0] * self.greatest]
@@ -247,7 +247,7 @@ def _normalized(
 
 
 def _runs(grid: Grid, cells: Iterable[SimpleDomain]) -> Runs:
-    """Return the indices of the members in cells, with adjacent cells joined."""
+    """Return intervals of the indices of the members that lie in the cells; adjacent intervals are joined."""
     found: list[tuple[int, int]] = []
     for cell in cells:
         start, last = (grid.index_of(cell.value_at(place)) for place in (0, (cell.size or 1) - 1))

@@ -16,7 +16,10 @@ def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
 
 
 def make_module_getattr(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__` that serves old names, as keys of `names`, under their new names."""
+    """Return a function for use as the `__getattr__` of a module, so that old names still work, with a warning.
+
+    `names` maps each old name to the new name in the same module.
+    """
 
     def get(name: str) -> Any:
         if name not in names:
@@ -28,7 +31,10 @@ def make_module_getattr(module: str, names: Mapping[str, str]) -> Callable[[str]
 
 
 def rename_module(old: str, new: str) -> None:
-    """Let imports of the module `old` find the module `new`, which is imported when an attribute is first read."""
+    """Let `import old` succeed after a module was renamed to `new`.
+
+    `new` is imported when an attribute is first read; each reading warns.
+    """
 
     class RenamedModule(ModuleType):
         def __getattr__(self, name: str) -> Any:

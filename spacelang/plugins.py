@@ -60,8 +60,8 @@ def option(default: T, doc: str) -> T:
 class NestedPlugin:
     """A plug-in that is the value of an option of another one, written as `NAME` or `NAME(OPTION=VALUE, …)`.
 
-    `given` holds the names of the options that were written explicitly. Two instances are equal if all their options
-    are equal; `given` is not compared.
+    `given` holds the names of the options that were written explicitly. Two instances are equal if their names and
+    all options are equal; `given` is not compared.
     """
 
     name: str
@@ -223,7 +223,7 @@ def _with_preset(presets: Mapping[str, Mapping[str, str]], settings: Mapping[str
         return settings
     name = settings[PRESET]
     if name not in presets:
-        raise OptionError(f"`{name}` is not a value of `{PRESET}`", _help_for(name, presets))
+        raise OptionError(f"`{name}` is not a value of the option `{PRESET}`", _help_for(name, presets))
     return {**presets[name], **{each: text for each, text in settings.items() if each != PRESET}}
 
 
@@ -249,7 +249,7 @@ def _parse_value(entry: Any, wanted: Any, text: str) -> object:
     try:
         return read(text)
     except (ValueError, ZeroDivisionError):
-        raise OptionError(f"`{text}` is not a value of `{name}`", f"`{name}` takes {meaning}") from None
+        raise OptionError(f"`{text}` is not a value of the option `{name}`", f"`{name}` takes {meaning}") from None
 
 
 def _parse_number(text: str) -> float:
@@ -337,7 +337,7 @@ def non_default_settings(plugin: Any) -> tuple[str, ...]:
 
 
 def split_outside_brackets(text: str, separator: str) -> list[str]:
-    """Split a text at a separator, ignoring separators inside brackets or quotation marks."""
+    """Split a text at a separator (one character), but not inside round brackets or quotation marks."""
     found, depth = [""], 0
     for token in _TOKENS.findall(text):
         depth += (token == "(") - (token == ")")

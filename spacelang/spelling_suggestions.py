@@ -66,7 +66,10 @@ def edit_distance(left: str, right: str, limit: int) -> int | None:
 
 
 def _letter_difference(left: str, right: str) -> int:
-    """Return a cheap lower bound of the distance: the letters that one word has and the other lacks."""
+    """Return a lower bound of the edit distance: the number of letters of one word that the other lacks.
+
+    It is the larger one of the numbers for both words, and quicker to compute than the distance.
+    """
     ours, others = _letters(left), _letters(right)
     return max((ours - others).total(), (others - ours).total())
 
@@ -105,7 +108,10 @@ def _tolerance(name: str, candidate: str) -> int:
 
 
 def _without_shared_suffix(name: str, candidate: str) -> tuple[str, str]:
-    """Return both names without their last word if they share it: `XGBClassifier` is not like `SGDClassifier`."""
+    """Return both names without their last word if they share it, otherwise both unchanged.
+
+    So `XGBClassifier` and `SGDClassifier` are not similar, as `XGB` and `SGD` are not.
+    """
     ends = re.search(r"[A-Z][a-z]+$|_[a-z]+$", name), re.search(r"[A-Z][a-z]+$|_[a-z]+$", candidate)
     if ends[0] is None or ends[1] is None or ends[0][0] != ends[1][0]:
         return name, candidate

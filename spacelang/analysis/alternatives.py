@@ -243,7 +243,7 @@ def alternatives_of_domain(domain: ast.Domain, known: IsOperator, report: Diagno
 
 
 def ranges_as_one_domain(domain: ast.Domain) -> ast.Domain | None:
-    """Return the ranges and ordered sets of a domain that is a decision, as one domain, or None if there are none."""
+    """Return the ranges and ordered sets among the parts of a union as one domain, or None if there are none."""
     parts = domain.parts if isinstance(domain, ast.UnionDomain) else ()
     ranges = tuple(part for part in parts if _is_range(part))
     return ranges[0] if len(ranges) == 1 else ast.UnionDomain(ranges, domain.span) if ranges else None

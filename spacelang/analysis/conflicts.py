@@ -61,7 +61,10 @@ def find_conflict(
     checks: Iterator[int],
     branch: BranchKey | None = None,
 ) -> Conflict:
-    """Return a small set of constraints that exclude the branch (None: the whole space), within `checks` attempts."""
+    """Return a small set of the candidates that together exclude the branch (None: the whole space).
+
+    `checks` counts the attempts to find a smaller set, over several calls; at most `MAX_ATTEMPTS` are made.
+    """
     constraints = _conflicting_constraints(space, candidates, checks, branch)
     needed = [*_needed_conditions(space, constraints, symbols, branch)] if len(constraints) <= MAX_CANDIDATES else []
     lines = [*(constraint.span for constraint in constraints), *(related.span for related in needed)]

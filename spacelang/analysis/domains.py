@@ -148,7 +148,7 @@ def widest_domain(written: ast.Domain) -> Domain | None:
 
 
 def domains_for_vast_data(written: ast.Domain) -> tuple[Domain, ...]:
-    """Return the domains for very tall and very wide data (see `VAST`), without sizes that leave no value."""
+    """Return the domains for very tall and for very wide data (see `VAST`), without a domain that has no value."""
     found = (_unchecked_reader(DiagnosticCollector(DataSymbols(sizes))).read(written) for sizes in VAST)
     return tuple(domain for domain in found if domain is not None)
 

@@ -92,7 +92,10 @@ class GoalReader:
     def read(
         self, setting: ast.TaskSetting
     ) -> tuple[ir_task.ScorerGoal | ir_task.FunctionGoal | None, tuple[ir_task.AnyGoal, ...]]:
-        """Return the first and the further goals of a setting without invalid ones, which are reported."""
+        """Return the first goal of a setting, or None if it is invalid, and the valid ones of its further goals.
+
+        Invalid goals are reported. A cost is invalid as the first goal; then there are no further ones.
+        """
         first, *others = setting.arguments
         goal = self._goal(setting, first, setting.span if not others else first.span)
         further = [self._goal(setting, each, each.span) for each in others]
@@ -170,7 +173,10 @@ def is_evaluated_by_user_function(root: Node) -> bool:
 
 
 def check_function_goal(goal: ir_task.FunctionGoal, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
-    """Report a goal in quotes of a space whose pipelines are built and scored."""
+    """Report a goal in quotes, which is a mistake where scorers evaluate the pipelines.
+
+    The caller must have checked that (see `is_evaluated_by_user_function`).
+    """
     problem = "goals in quotes are for spaces with abstract operators; this space is scored by scorers"
     scorer = next((name for name in (goal.name, f"neg_{goal.name}") if name in catalogue.scorers), None)
     remedy = (

@@ -44,9 +44,11 @@ class _RoleChecker:
 
     def check_steps(self, steps: tuple[ir.Node, ...]) -> None:
         last = steps[-1]
-        astray = [step for step in steps[:-1] if isinstance(step, ir.Choice) and self._has_none(step, _EARLIER_ROLES)]
-        if isinstance(last, ir.Choice) and self._has_none(last, _ESTIMATORS):
-            predicting = [step.name for step in astray if not self._has_none(step, _ESTIMATORS)]
+        astray = [
+            step for step in steps[:-1] if isinstance(step, ir.Choice) and self._has_no_role_of(step, _EARLIER_ROLES)
+        ]
+        if isinstance(last, ir.Choice) and self._has_no_role_of(last, _ESTIMATORS):
+            predicting = [step.name for step in astray if not self._has_no_role_of(step, _ESTIMATORS)]
             # If two stages were swapped, the wrong place of the other one is the same mistake.
             role, estimator = self._description(last, "predicts"), predicting[0] if predicting else None
             self._report.add(LastStepNotAPredictor(last.span, step=last.name, role=role, estimator=estimator))
@@ -128,7 +130,7 @@ class _RoleChecker:
     def _entry(self, operator: ir.Operator) -> CatalogueEntry | None:
         return self._catalogue.entry_in_catalogue(operator.catalogue, operator.name)
 
-    def _has_none(self, step: ir.Choice, roles: frozenset[OperatorRole]) -> bool:
+    def _has_no_role_of(self, step: ir.Choice, roles: frozenset[OperatorRole]) -> bool:
         """Return True if all alternatives of a step are known operators and none of them can have one of the roles."""
         used = [[*possible_last_operators(branch.node)] for branch in step.branches if branch.node != ir.SKIPPED_STEP]
         entries = [self._entry(operator) for operators in used for operator in operators]

@@ -252,7 +252,10 @@ class TupleReader:
         return found
 
     def _clipped_default(self, written: ast.Parameter, value: Value, domain: TupleParameterDomain) -> Value | NotFound:
-        """Return the default with its elements clipped to a domain whose bounds depend on the data, else NOT_FOUND."""
+        """Return the default with elements that only the present data excludes replaced by the nearest values.
+
+        NOT_FOUND if data of every size excludes the default, or if the domain does not depend on the data.
+        """
         (part,) = tuple_parts(written.domain)
         wide = widest_domain(part.element) if self._report.symbols.symbols_mentioned_in(part.element.span) else None
         if wide is None or not isinstance(value, tuple) or not all(contains(wide, each) for each in value):

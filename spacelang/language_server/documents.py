@@ -132,7 +132,7 @@ class Document:
         return Document(self.uri, self.version, self.source, self.context, self.previous)
 
     def imports_file(self, path: Path) -> bool:
-        """Return True if the checked text imports a file, directly or through other files."""
+        """Return True if the text imports a file, directly or through other files; False if it was not checked yet."""
         return self.is_checked and path in imported_paths(self.names)
 
 
@@ -205,7 +205,10 @@ class OpenDocuments(FileReader):
         return [self._open[document.uri] for document in stale]
 
     def with_texts(self, texts: Mapping[str, str]) -> list[Document]:
-        """Return documents with other texts, by address, whose imports see these texts and those of open documents."""
+        """Return new documents with the given texts, which are by address; the open documents do not change.
+
+        Their imports see the given texts, and the texts of the other open documents.
+        """
         others = OpenDocuments(self.bindings, self.allowed)
         for uri, text in ({document.uri: document.source.text for document in self} | dict(texts)).items():
             others.open(uri, None, text)

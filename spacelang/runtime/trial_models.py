@@ -79,7 +79,7 @@ class TrialModelFolder:
                 partial.unlink(missing_ok=True)
 
     def _is_wanted(self, trial: Trial) -> bool:
-        """Return True if the trial is better than the worst one whose models are kept, or if there is still room."""
+        """Return True if the trial ranks before the worst one whose models are kept, or if there is room for more."""
         text = (Path(self.path) / WANTED_FILE).read_text(encoding="ascii")  # raises OSError if the folder is not shared
         worst = json.loads(text)
         return worst is None or rank_trial(trial, self.training_size) < tuple(worst)
@@ -179,7 +179,7 @@ class BestTrialModels(Closeable):
             self._publish(self._kept[-1].rank)
 
     def _publish(self, worst: TrialRank | None) -> None:
-        """Tell the workers the rank that models must be better than; None if all are wanted."""
+        """Write to the folder, for the workers, the rank that trials must beat; None if all models are wanted."""
         place = Path(self.folder.path) / WANTED_FILE
         new = place.with_suffix(".new")
         with suppress(OSError):  # a full disk costs models, not the run

@@ -65,7 +65,7 @@ class Attribute:
 
     @property
     def expected_value_text(self) -> str:
-        """A clause for the end of a message that says what each value should be."""
+        """A clause for the end of a message on a wrong value, which says what the attribute is declared to be."""
         if self.kind == "nominal":
             return "which is none of its declared values"
         date = f"a date of the form `{self.pattern}`"
@@ -116,7 +116,7 @@ class AttributeValues:
                 return np.fromiter(floats, dtype=np.float64, count=len(values))
 
     def to_series(self) -> pd.Series:
-        """Return all values as a series."""
+        """Return all values that were appended as one column, with the type of the attribute."""
         values = np.concatenate(self.parts)
         match self.attribute.kind:
             case "nominal":

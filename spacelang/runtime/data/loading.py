@@ -40,7 +40,7 @@ TargetColumns: TypeAlias = pd.Series | pd.DataFrame
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A data set as it was read.
+    """A data set as it was read: features and labels that have not been checked yet.
 
     `features` are a table with unique column names or a sparse array. `target` holds the labels of the same rows.
     `splits` are the splits that the data defines, on which trials are then scored; `split_source` says where they come

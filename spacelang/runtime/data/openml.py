@@ -152,7 +152,7 @@ def _task(
 
 
 def _cached_data_id(description: Path) -> list[int]:
-    """Return the ID of the data set of a cached task, in a list; an empty list if it is not cached."""
+    """Return a list with the ID of a task's data set, from its cached `description`; empty if that is not cached."""
     with suppress(OSError, UnicodeDecodeError):
         return [int(each) for each in re.findall(r"data_set_id>\s*(\d+)\s*<", description.read_text("utf-8"))[:1]]
     return []
@@ -327,7 +327,10 @@ def to_data_error(error: Exception, client: Any, reference: str, *, known: bool)
 
 
 def is_permanent_error(error: Exception, client: Any) -> bool:
-    """Return True if another download would fail, too: the server is unreachable or refuses, or the disk fails."""
+    """Return True if downloading again at once would fail, too.
+
+    That is so if the server is unreachable or refuses, or if the disk fails, but not for a damaged file.
+    """
     return isinstance(error, OSError | client.exceptions.OpenMLServerException | client.exceptions.PyOpenMLError)
 
 

@@ -89,13 +89,13 @@ class SparseTable:
 
     @property
     def as_dataframe(self) -> pd.DataFrame:
-        """The table as a DataFrame."""
+        """The table as a dense DataFrame with all d columns, in their order."""
         numbers = self.numbers.toarray()
         columns = (self.others.get(name, pd.Series(numbers[:, place])) for place, name in enumerate(self.names))
         return pd.concat(columns, axis=1, keys=self.names)
 
     def column(self, name: str) -> pd.Series:
-        """Return one column."""
+        """Return the column with this name as a dense Series."""
         if name in self.others:
             return self.others[name].rename(name)
         return pd.Series(self.numbers[:, [self.names.index(name)]].toarray().ravel(), name=name)

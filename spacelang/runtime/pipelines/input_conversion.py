@@ -45,7 +45,10 @@ def _has_none(table: pd.DataFrame) -> bool:
 
 
 def _converts_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
-    """Return True if scikit-learn converts the table to an array of float64, as trials had, or takes it as a table."""
+    """Return True if a pipeline without an `AsTable` step gets the same numbers from the table as in trials.
+
+    It does if it takes a table, or if scikit-learn converts the table to an array of float64.
+    """
     if preparation.takes_dataframe:
         return True
     columns = (*preparation.kept, *preparation.imputed)

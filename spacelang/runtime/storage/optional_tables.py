@@ -67,7 +67,7 @@ class OptionalTable:
             self.insert(connection, *rows)
 
     def _create(self, connection: sqlite3.Connection) -> None:
-        """Create the table, and update the version of the store."""
+        """Create the table, and set the version of the store to the one with this table in addition."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         wanted = {*records.LAYOUTS[version], self.layout}
         connection.execute(self.layout)

@@ -121,7 +121,10 @@ class RunHeader:
         return StartConditions(tuple(map(Configuration.from_json, self.initial or ())), self.budget)
 
     def for_space(self, space: Space, initial: Iterable[Configuration]) -> "RunHeader":
-        """Return the header of the same run on another space with these initial configurations."""
+        """Return the header of a new run like this one, over another space and with these initial configurations.
+
+        Its random draws follow the advised law, whatever law this run has.
+        """
         facts: dict[str, Any] = _space_fields(space)
         named = {name: texts for name, texts in (self.asked or {}).items() if name != UNNAMED_SPACE}
         asked = None if self.asked is None else named

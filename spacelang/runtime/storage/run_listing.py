@@ -87,7 +87,10 @@ def list_runs(*places: Path) -> RunListing:
 
 
 def summarize_run(run: StoredRun) -> RunSummary:
-    """Return a summary without reading each trial, so a damaged one may go unnoticed; raise StoreError."""
+    """Return the summary of a run from queries on its store; raise StoreError if the store is damaged.
+
+    It does not read each trial, so that damage to a single one may go unnoticed.
+    """
     header, best, sessions, test = run.header, run.best, run.sessions, run.test_score
     return RunSummary(
         path=run.path,

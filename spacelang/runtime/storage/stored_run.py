@@ -86,7 +86,10 @@ class StoredRun(Closeable):
 
     @property
     def state(self) -> RunState:
-        """The state of the run."""
+        """The state of the run, by the end of its last session: finished or interrupted.
+
+        If that has no end, the run is running or was killed (see `state_of_unended_run`).
+        """
         sessions = self.sessions
         ending = sessions[-1].ending if sessions else None
         if ending is None:

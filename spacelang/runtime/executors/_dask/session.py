@@ -191,7 +191,10 @@ class ClusterSession:
         self._fail(error)
 
     async def _await_turn(self, running: _RunningJob) -> None:
-        """Wait until a job may be submitted: one that must be alone without others, all others after such jobs."""
+        """Wait until a job may be submitted, and mark it as submitted.
+
+        A job that must be alone waits until no other job is submitted, and any other job until no job must be alone.
+        """
 
         def is_next() -> bool:
             others = [each for each in self._running_jobs.values() if each is not running]
@@ -300,7 +303,7 @@ class ClusterSession:
                 running.report.set_exception(_LostTaskError())
 
     def _own_jobs(self, keys: Iterable[Any]) -> list[int]:
-        """Return this run's jobs among tasks of the cluster, in the order of submission."""
+        """Return the numbers of this run's jobs among the tasks with these keys, in the order of submission."""
         ours = {key[1] for key in keys if isinstance(key, tuple) and key[0] == self._run}
         jobs = sorted((job.task_number, number) for number, job in self._running_jobs.items())
         return [number for task, number in jobs if task % KEY_COUNT in ours]

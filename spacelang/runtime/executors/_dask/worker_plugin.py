@@ -244,7 +244,7 @@ def make_slots(names: Mapping[str, str], threads: Mapping[str, int], workers: in
 
 
 def installed_versions() -> Versions:
-    """Return the versions of this process."""
+    """Return the versions of Python and of `PACKAGES` in this process, by name; None for those not installed."""
     found: dict[str, str | None] = {"python": ".".join(map(str, sys.version_info)), **dict.fromkeys(PACKAGES)}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -253,7 +253,10 @@ def installed_versions() -> Versions:
 
 
 def describe_version_difference(here: Versions, there: Versions, place: str) -> str:
-    """Describe the first difference that matters; return an empty string if there is none."""
+    """Return the first difference that affects scores between the versions here and `there`, as a clause with `place`.
+
+    Return an empty string if there is none.
+    """
     for name in ("python", *PACKAGES):
         ours, theirs = (_comparable(name, each.get(name)) for each in (here, there))
         if theirs is None and ours is not None:

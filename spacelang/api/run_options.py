@@ -94,7 +94,7 @@ class ReadingOptions(TypedDict, total=False):
 
     sep: Annotated[str | None, RunOption(None, r"The separator of a `.csv` file; by default a comma. `\t` is a tab.",
         metavar="CHARACTER", scope="reading", variants={"search": r"For a file of test rows, as are "
-        r"`encoding`, `decimal` and `drop_columns`: the separator of `.csv`; by default a comma. `\t` is a tab."})]
+        r"`encoding` and `decimal`: the separator of `.csv`; by default a comma. `\t` is a tab."})]
     encoding: Annotated[str | None, RunOption(None, "The encoding of a text file, such as `cp1252`; by default UTF-8.",
         metavar="NAME", scope="reading")]
     decimal: Annotated[str | None, RunOption(None, "The decimal sign of a `.csv` file: `,` for numbers like `1,5`.",

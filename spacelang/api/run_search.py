@@ -46,6 +46,7 @@ from spacelang.runtime.storage.store_errors import StoreError
 if TYPE_CHECKING:
     from spacelang.ir.trial import LossName
     from spacelang.runtime.archives.archive import ArchiveSuggestions
+    from spacelang.runtime.data.loading import Table
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.pipelines import PipelineInput
@@ -246,7 +247,7 @@ def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
     validate, groups = options["validate"], options["groups"]
-    table, name = replace(make_table(features, target), reading=read), None
+    table, name = _without_dropped_columns(replace(make_table(features, target), reading=read)), None
     if (weights := options["sample_weight"]) is not None:
         table = replace(table, weights=check_weights(weights, len(table.target)))
     if groups is not None:
@@ -256,6 +257,16 @@ def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: 
     if validate is None or isinstance(validate, str):
         return TabularData(table, group_name=name)
     return TabularData(with_row_numbers_as_times(table, validate), splitter=validate, group_name=name)
+
+
+def _without_dropped_columns(table: "Table") -> "Table":
+    """Return the table without the columns of `drop_columns` that it has; others may be in a file of test rows."""
+    from spacelang.runtime.data.row_relations import drop_columns
+
+    dropped = table.reading.drop_columns
+    if {*getattr(table.features, "columns", [None])} <= {*dropped}:  # arrays have no names
+        raise ValueError("`drop_columns` names all columns of the features: drop fewer columns")
+    return drop_columns(table, dropped)
 
 
 def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput | None":

@@ -32,6 +32,14 @@ def table(rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     return numbers, np.arange(rows) % 3
 
 
+def test_columns_of_a_dataframe_are_dropped() -> None:
+    space, (features, labels) = sl.parse("space s\nstage estimator = GaussianNB\n"), table(60)
+    found = sl.search(space, features, labels, optimizer="random", trials=1, drop_columns=["c", "only in test rows"])
+    assert [*found.best_pipeline.feature_names_in_] == ["a", "b"]
+    with pytest.raises(ValueError, match="all columns"):
+        sl.search(space, features[["c"]], labels, optimizer="random", trials=1, drop_columns=["c"])
+
+
 def test_bind() -> None:
     space = sl.parse(LIMITED)
     assert space.symbols == {"n_features": None, "n_samples": None}

@@ -118,7 +118,7 @@ def stored_run_document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str
 
 
 def best_trial_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[TrialRecord]":
-    """Return the best trials, best first, at most one per configuration."""
+    """Return the best `count` trials, best first, at most one per configuration."""
     return [found for number in run.best_trial_numbers(count) if (found := run.record(number)) is not None]
 
 
@@ -128,7 +128,7 @@ def _session(session: Any) -> dict[str, object]:
 
 
 def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
-    """Count the failed trials by status."""
+    """Sum the numbers of failed trials by status and reason to numbers by status."""
     counts: Counter[Status] = Counter()
     for (kind, _), number in failures.items():
         counts[kind] += number

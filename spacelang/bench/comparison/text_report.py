@@ -40,7 +40,7 @@ class TitledTable:
 
 
 def print_comparison(results: ComparisonResults, console: Console, *, verbose: bool = False) -> None:
-    """Print the report, or only its summary; as plain text unless the console is a terminal."""
+    """Print the summary, or with `verbose` the whole report; as plain text unless the console is a terminal."""
     for part in report_sections(results) if verbose else summary_sections(results):
         match part:
             case Text():

@@ -223,7 +223,7 @@ def _with_preset(presets: Mapping[str, Mapping[str, str]], settings: Mapping[str
         return settings
     name = settings[PRESET]
     if name not in presets:
-        raise OptionError(f"`{name}` is not a value of `{PRESET}`", _help_for(name, presets))
+        raise OptionError(f"`{name}` is not a value of the option `{PRESET}`", _help_for(name, presets))
     return {**presets[name], **{each: text for each, text in settings.items() if each != PRESET}}
 
 
@@ -249,7 +249,7 @@ def _parse_value(entry: Any, wanted: Any, text: str) -> object:
     try:
         return read(text)
     except (ValueError, ZeroDivisionError):
-        raise OptionError(f"`{text}` is not a value of `{name}`", f"`{name}` takes {meaning}") from None
+        raise OptionError(f"`{text}` is not a value of the option `{name}`", f"`{name}` takes {meaning}") from None
 
 
 def _parse_number(text: str) -> float:

@@ -381,7 +381,8 @@ def make_budget(
 ) -> Budget:
     """Return the budget of a run: the time until its answer, the number of trials, and the time of the search alone.
 
-    The time is 60 seconds if nothing limits the run. Raises ValueError for an empty budget and an invalid duration.
+    The time is the `given` one, else that of the task, else 60 seconds if nothing else limits the run. Raises
+    ValueError for an empty budget and an invalid duration.
     """
     seconds = run_time_limit(space, given)
     of_search = parse_duration(search_time) if isinstance(search_time, str) else search_time

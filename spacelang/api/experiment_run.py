@@ -94,7 +94,10 @@ def make_result(
     initial: tuple[Configuration, ...] = (),
     predictions: "Mapping[int, npt.NDArray[Any]] | None" = None,
 ) -> Result:
-    """Return the result of an outcome."""
+    """Return the result of an outcome: with its store, or else with the held-out `predictions` by trial number.
+
+    `initial` are the initial configurations of the run.
+    """
     place, searched = None if store is None else Path(store), replace(prepared.search_coverage, initial=initial)
     return Result(outcome, prepared.objective, prepared.experiment, searched, place, kept=predictions or {})
 

@@ -104,7 +104,10 @@ class FinalFits:
         executor: "Executor",
         answer_time: "RunDeadline | None" = None,
     ) -> "Ensemble":
-        """Select an ensemble by the predictions of trials, which are numbered from 1, and fit its members.
+        """Select an ensemble with this number of votes by predictions of trials, and fit its members on all rows.
+
+        `predictions` returns those of a trial, numbered from 1, for the held-out rows; None if there are none. With an
+        `answer_time`, members are fitted only while there is time.
 
         Raises EnsembleError if there is no possible member.
         """

@@ -214,7 +214,9 @@ def make_run_archive(places: Iterable[str | PathLike[str]], file: str | PathLike
 
 
 def make_run_portfolio(places: Iterable[str | PathLike[str]], file: str | PathLike[str], size: int) -> "NewPortfolio":
-    """Write the portfolio of at most `size` configurations that is chosen from stores, or folders of stores.
+    """Write to `file` at most `size` configurations that together did best in runs.
+
+    `places` are the stores of the runs, or folders of stores. Returns the portfolio.
 
     Raises the runtime's InputError, including ArchiveError and StoreError, and ValueError for a size below 1.
     """

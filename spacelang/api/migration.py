@@ -231,7 +231,7 @@ def migrate_run(
     most: int | None = None,
     renames: Renames = NO_RENAMES,
 ) -> MigratedRun:
-    """Create a new store for a changed space, starting with the valid trials of a run.
+    """Create a new store for a changed space, starting with the valid trials of a run, at most `most` of them.
 
     The new run has the same optimizer, data and scoring; resume it to continue the search. `renames` are as for
     `migrate_trials`. Raises InputError if no trial is valid, StoreError if the store already exists, and the errors of

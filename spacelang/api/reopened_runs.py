@@ -260,7 +260,10 @@ def _data_options(header: RunHeader, reference: str, given: DataOptions, reading
 
 
 def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: float | None) -> Table:
-    """Return the rows that trials could see; raises DataError for a table that cannot be the data of the run."""
+    """Return the rows of a table that trials could see: all but the `share` of test rows that the run set apart.
+
+    Raises DataError for a table that cannot be the data of the run.
+    """
     rows, columns = table.features.shape
     data_of_run = f"the data is different: the run was on {header.data}"
     if columns != header.data.columns or (share is None and rows != header.data.rows):

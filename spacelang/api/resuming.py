@@ -387,7 +387,10 @@ def stored_default_space(store: str | PathLike[str] | None, allow: Iterable[str]
 
 
 def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
-    """Return the space of a stored run, which is bound to the data of the run. Raises SpaceError."""
+    """Return the space of a stored run, which is bound to the data of the run.
+
+    Raises SpaceError if it is invalid for this version, or uses a package that is not in `allow`.
+    """
     # Built as text, so that an invalid definition is reported like that of any compiled space.
     document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
     # The store does not know the folder of the space, where its local packages are; try the current folder.

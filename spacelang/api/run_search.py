@@ -199,7 +199,7 @@ def _progress_listener(
 
 
 def _notes_before_search(chosen: str, prepared: PreparedExperiment) -> "Iterator[str]":
-    """Yield notes to print before a search: on the space, the positive class, and what is not searched."""
+    """Yield notes to print before a search: why the space was `chosen`, the positive class, what is not searched."""
     if chosen:
         yield default_space_note(chosen)
     if (positive := positive_class_of(prepared.objective)) is not None:
@@ -235,7 +235,10 @@ def _space_and_reason(
 
 
 def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
-    """Return the data with its weights, its groups and its splitter, if given."""
+    """Return features and targets as the data of a search, with the weights, groups and splitter in `options`.
+
+    Raises ValueError without features or target, or if `validate` and `groups` both name groups.
+    """
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.row_relations import attach_groups, with_row_numbers_as_times
     from spacelang.runtime.data.tables import check_weights

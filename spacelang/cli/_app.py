@@ -217,7 +217,10 @@ def _option_group(group: Any, command: str) -> tuple[list[Parameter], Callable[[
 
 
 def _exit_for_missing_library(error: ImportError) -> None:
-    """End the program if a library is not installed, before anything is imported that may need it, too."""
+    """End the program with a message if an ImportError is about a library that is not installed; else return.
+
+    It imports nothing that may need the library, too.
+    """
     from spacelang.errors import CORE, MissingLibraryError
 
     missing = (

@@ -119,7 +119,7 @@ def overwrite_file(output: Path, text: str, *, own: str = "", own_name: str = ""
 
 @contextmanager
 def exit_on_write_error(output: Path) -> Iterator[None]:
-    """End the program if a file cannot be written in the block."""
+    """End the program with a message if the block raises an OSError because it cannot write the file `output`."""
     try:
         yield
     except OSError as error:

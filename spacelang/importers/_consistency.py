@@ -269,7 +269,10 @@ def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentS
 
 
 def _clause_without_value(clause: foreign.ForbiddenClause, name: str, value: Value) -> foreign.ForbiddenClause | None:
-    """Return a clause without a value; None if a test of the clause loses its last value, so it never applies."""
+    """Return a clause whose tests of the hyperparameter `name` no longer mention a value.
+
+    None if a test loses its last value, since the clause then never applies.
+    """
     literals: list[foreign.ValueTest | foreign.ParameterComparison] = []
     for literal in clause.literals:
         kept = _condition_without_value(literal, name, value) if isinstance(literal, foreign.ValueTest) else literal

@@ -184,7 +184,8 @@ def _find_component_choices(space: ConsistentSpace) -> frozenset[str]:
 def _find_single_variants(space: ConsistentSpace) -> frozenset[str]:
     """Return the parameters that choose a variant of a component.
 
-    Such a parameter is always active, its values are words, and no other parameter has its prefix.
+    Such a parameter is always active, its values are words, and it is the only one with its prefix: the part of its
+    name before the last colon.
     """
     by_prefix = group_by_key((name.rpartition(":")[0], parameter) for name, parameter in space.parameters.items())
     return frozenset(

@@ -224,7 +224,7 @@ class ConcurrentBrackets(Generic[K]):
             self._apply_result(want, order)
 
     def _next_training(self) -> tuple[K, int] | None:
-        """Return the next training that was not started; None if there is none before a running one has finished."""
+        """Return the next training to start; None if none is left, or none before a running one has finished."""
         fruitless_starts = 0
         while True:
             while self._waiting:

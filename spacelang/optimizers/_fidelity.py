@@ -177,7 +177,7 @@ class TrainingCostModel:
 
 
 class TimeBudgetBracketPlan:
-    """Brackets that are cut to what is left of a time budget, by the costs of the trainings that have finished."""
+    """Brackets reduced to what is left of a time budget, by the costs of the trainings that have finished."""
 
     def __init__(
         self, make_pass: BracketPass, grid: tuple[int, ...], first: Iterable[Bracket], eta: float, seconds: float

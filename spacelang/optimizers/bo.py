@@ -45,7 +45,7 @@ class Bo:
         yield from search_with_selector(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """Return a selector whose iterations are evaluated pipelines; known trials enter the model for free."""
+        """Return a selector whose iterations are evaluated pipelines; known trials enter the model but do not count."""
         return MemorySelector(self._propose)
 
     def _propose(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:

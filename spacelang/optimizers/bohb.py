@@ -153,22 +153,25 @@ class LazyCandidates:
 
     # ---- assignment of configurations
 
-    def propose(self, place: LazyCandidate, rng: Generator) -> Request:
+    def propose(self, candidate: LazyCandidate, rng: Generator) -> Request:
         """Propose a configuration; the memo tells if by model or prior, and how many proposals were rejected."""
         with limit_to_one_thread():
             model = None if rng.random() < self._random_fraction else self.memory.fit_model(rng)
             for refused, found in enumerate(() if model is None else self._decoded_proposals(model, rng)):
-                if found is not None and (found == place.prior_configuration or found not in self._taken):
+                if found is not None and (found == candidate.prior_configuration or found not in self._taken):
                     return Request(found, memo=("model", refused))
-        return Request(place.prior_configuration, memo=("prior",))
+        return Request(candidate.prior_configuration, memo=("prior",))
 
-    def assign(self, place: LazyCandidate, given: Configuration) -> None:
-        """Assign a configuration to a candidate that starts; the drawn one is then free for other candidates."""
-        place.assigned = given
-        if given != place.prior_configuration:
-            self._taken.remove(place.prior_configuration)
+    def assign(self, candidate: LazyCandidate, given: Configuration) -> None:
+        """Assign a configuration to a candidate that starts.
+
+        If it is not the drawn one, other candidates may get the drawn one.
+        """
+        candidate.assigned = given
+        if given != candidate.prior_configuration:
+            self._taken.remove(candidate.prior_configuration)
             self._taken.add(given)
-            self._spare.append(place.prior_configuration)
+            self._spare.append(candidate.prior_configuration)
 
     def _decoded_proposals(self, model: "GoodAndBadDensities", rng: Generator) -> Iterator[Configuration | None]:
         """Yield proposals of the model, the best of each draw first; None for a point that is no member."""

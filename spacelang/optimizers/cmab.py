@@ -145,7 +145,10 @@ class Bandit:
         """The parameters of the Beta posteriors: success counts, then failure counts."""
 
     def posterior_parameters(self, layer: int, place: int) -> tuple[float, float]:
-        """Return the parameters of an arm's posterior Beta(alpha0 + successes, delta0 + failures)."""
+        """Return the parameters of an arm's posterior Beta(alpha0 + successes, delta0 + failures).
+
+        The arm is alternative number `place` of decision number `layer`, both counted from 0.
+        """
         at = self._slices[layer].start + place
         alpha, delta = self._counts
         return float(alpha[at]), float(delta[at])

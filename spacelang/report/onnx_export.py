@@ -187,7 +187,7 @@ def _difference(fitted: Any, model: Any, inputs: _Inputs) -> tuple[float, float]
 
 
 def _compare(found: Any, expected: Any) -> tuple[float, float]:
-    """Return the share of rows that differ, and the largest difference as a share of the largest number of a column."""
+    """Return the share of rows that differ, and the largest difference relative to the largest number of its column."""
     wanted = np.asarray(expected.toarray() if issparse(expected) else expected, np.float64)
     wanted = wanted.reshape(len(wanted), -1)
     given = np.asarray(found, np.float64).reshape(wanted.shape)
@@ -207,7 +207,10 @@ def describe_prediction_difference(share: float, distance: float) -> str:
 
 
 def first_step_not_converted_exactly(fitted: Any, inputs: _Inputs) -> str:
-    """Return the first step of a pipeline or of a member of a vote that cannot be converted, or that differs."""
+    """Return the first step of a pipeline that cannot be converted to ONNX, or whose model differs from it, as text.
+
+    In a vote, the steps of its members are searched.
+    """
     if _is_vote(fitted):
         members = zip((name for name, _ in fitted.estimators), fitted.estimators_, strict=True)
         bad = next(((name, each) for name, each in members if not _is_covered(each, inputs)), None)

@@ -60,7 +60,10 @@ def summary_lines(
     after: FinalWorkResult = NO_FINAL_WORK,
     next_steps: Sequence[str] = (),
 ) -> Iterator[Text]:
-    """Yield the lines of the summary: scores, the pipeline, the trials and their time, the store, and next steps."""
+    """Yield the lines of the summary: scores, the pipeline, the trials and their time, the store, and next steps.
+
+    `after` has the results of the work after the search, such as the fit on all rows and the ensemble.
+    """
     best = None if run.objectives else outcome.best
     if run.objectives and outcome.best is not None:
         front = pareto_front(outcome.records, run.training_size)

@@ -128,7 +128,7 @@ def estimator_stage_text(among: Iterable[Learner], *, weighs: bool) -> str:
 
 
 def scaling_constraint_text(among: Iterable[Learner]) -> str:
-    """Return the text of the constraint that forbids learners that need scaled columns without a scaler."""
+    """Return the text of the constraint that forbids to skip the scaler with learners that need scaled columns."""
     sides = " or ".join(f"estimator is {each.name}" for each in among if each.is_scaled)
     return f"forbid scaler is none and {f'({sides})' if ' or ' in sides else sides}\n"
 

@@ -171,7 +171,7 @@ def evaluate_with_varied_cost(request: Request) -> Trial:
 
 
 def configuration_prefix(request: Request) -> tuple[str, ...]:
-    """Return the prefix key of a request for tests; the evaluation of requests with equal keys shares work."""
+    """Return the first 20 characters of a request's configuration as its prefix key; equal keys share work in tests."""
     return tuple(request.configuration.identity[:20])
 
 

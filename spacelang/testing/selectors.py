@@ -79,7 +79,7 @@ class SelectorCalls:
         return Configuration({**self.tree.complete(pipeline), "theta": theta(pipeline)})
 
     def search(self, selector: Selector, calls: Sequence[SelectorCallArguments]) -> Search:
-        """Return a search that consists of the calls."""
+        """Return a search that makes the calls one after the other, and records their results and trials."""
         room = (yield Ask()).idle_workers
         for number, call in enumerate(calls):
             for pipeline in call.forgotten:

@@ -359,7 +359,7 @@ MISTAKES = {
             "did you mean `blds`?",
             "`dics` is not an option of `blds`",
             "did you mean `disc`?",
-            "`x` is not a value of `b`",
+            "`x` is not a value of the option `b`",
             "`disc` is 0",
             "`disc` in `blds:disc` is not an option",
             "`random` is given twice",

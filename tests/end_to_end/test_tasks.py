@@ -215,7 +215,7 @@ def test_a_search_in_python_does_the_same(folder: Path) -> None:
     assert not result.is_feasible
     assert result.loss == min(result.trials["loss"])
     assert (result.trials["constraint.disparity(accuracy, town)"] > 0).all()
-    assert list(result.incumbent.columns) == ["seconds", "trial", "loss"]
+    assert list(result.incumbent.columns) == ["seconds", "trial", "score", "loss"]
     assert result.feasible_share == 0
     other = sl.search(
         folder / "unfair.space", features, labels, optimizer="random", trials=1, metric="f1", validate="cv(2)"

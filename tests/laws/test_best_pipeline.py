@@ -121,6 +121,8 @@ def taken(features: Any, rows: Any) -> Any:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data())
+@pytest.mark.filterwarnings("ignore:.*of the held-out rows are also training rows:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*labels:UserWarning")
 @pytest.mark.filterwarnings("error:X .* feature names:UserWarning")
 def test_it_takes_what_the_search_was_given_and_is_the_pipeline_of_the_trial(drawn: tuple[Any, Any]) -> None:
     features, labels = drawn

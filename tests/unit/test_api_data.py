@@ -112,7 +112,7 @@ def test_comparisons_of_spaces_that_wait_for_data_are_told_apart(tmp_path: Path)
     for rule in ("", "forbid estimator is GaussianNB and selector.SelectKBest.k > 3\n"):
         path.write_text(GROWING.replace("BOUND", "4").replace("DEFAULT", "3") + rule, encoding="utf-8")
         said = Experiment(space=load_for_data(path), data=TabularData(make_table(*table(30))), budget=Budget(trials=1))
-        judged = ComparisonDataset("mine", said).check(0, parse_optimizers(["random"]))
+        judged = ComparisonDataset("mine", said).check_and_make_criteria(0, parse_optimizers(["random"]))
         plans.append(make_comparison_plan(said, (0,), {"mine": judged}, ()))
     assert [line.partition(":")[0] for line in plans[0].differences_preventing_resume(plans[1])] == [
         "data `mine`, space"

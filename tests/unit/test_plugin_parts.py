@@ -139,7 +139,7 @@ def test_what_was_written_is_known_and_does_not_make_another_part(toys: PluginRe
         ("", "unknown toy_part ``", "choose from `leaf`, `twig`"),
         ("laef(count=1)", "unknown toy_part `laef`", "did you mean `leaf`?"),
         ("leaf(conut=1)", "`conut` is not an option of `leaf`", "did you mean `count`?"),
-        ("leaf(count=many)", "`many` is not a value of `count`", "a whole number"),
+        ("leaf(count=many)", "`many` is not a value of the option `count`", "a whole number"),
         ("leaf(count=-1)", "`count` is negative", "at least 0"),
         ("leaf(count)", "`count` in `leaf(count)` is not an option", "write `leaf(OPTION=VALUE, …)`"),
         ("leaf(=1)", "`=1` in `leaf(=1)` is not an option", "write `leaf(OPTION=VALUE, …)`"),
@@ -191,7 +191,7 @@ def test_a_part_must_be_able_to_do_what_it_is_there_for() -> None:
     class Dreamer:
         z: NestedPlugin = nested_plugin(OPTIMIZERS, "cmab", "what dreams", able_to="dream")
 
-    with pytest.raises(OptionError, match="`blds` is not a value of `z`"):
+    with pytest.raises(OptionError, match="`blds` is not a value of the option `z`"):
         PluginRegistry.configure(Dreamer, {"z": "blds"})
 
 

@@ -118,7 +118,7 @@ def test_texts_are_read_by_the_types_of_the_fields() -> None:
 def test_a_text_that_is_no_value(name: str, text: str, help_text: str) -> None:
     with pytest.raises(OptionError) as caught:
         PluginRegistry.configure(Toy, {name: text})
-    assert caught.value.message == f"`{text}` is not a value of `{name}`"
+    assert caught.value.message == f"`{text}` is not a value of the option `{name}`"
     assert help_text in caught.value.help
 
 
@@ -167,7 +167,7 @@ def test_a_preset_comes_before_the_defaults_and_behind_what_is_said() -> None:
 def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(OptionError) as caught:
         PluginRegistry.configure(Preset, {"preset": "mach"})
-    assert caught.value.message == "`mach` is not a value of `preset`"
+    assert caught.value.message == "`mach` is not a value of the option `preset`"
     assert "`much`" in caught.value.help
     with pytest.raises(OptionError, match="`preset` is not an option of `toy`"):
         PluginRegistry.configure(Toy, {"preset": "much"})

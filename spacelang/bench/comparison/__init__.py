@@ -191,16 +191,16 @@ class ComparisonResults:
     def leaders_by_rank(
         self, models: IncumbentCandidates, ranking: ranks.RankingMethod = ranks.RankingMethod.MEAN_LOSSES
     ) -> tuple[ranks.LeadInterval, ...]:
-        """Return the optimizers with the smallest average rank over all data, by interval of time."""
+        """Return intervals of time with the optimizers that have the smallest average rank over all data in them."""
         scored = np.any(self.losses[models] < self.losses_before_first_score[:, None, None, None], axis=(0, 1, 2))
         return self._lead_intervals(self.rank_estimates[ranking][models].ranks.value, 0.0, scored)
 
     def leaders_beyond_noise(
         self, pair: tuple[str, str], models: IncumbentCandidates
     ) -> tuple[ranks.LeadInterval, ...]:
-        """Return which of two optimizers has the smaller average rank of mean losses, by interval of time.
+        """Return intervals of time with the one of two optimizers that has the smaller average rank of mean losses.
 
-        None leads while the difference of their ranks is within noise.
+        Neither leads while the difference of their ranks is within noise.
         """
         differences = self.rank_estimates[ranks.RankingMethod.MEAN_LOSSES][models].differences
         row = self.optimizer_pairs.index(pair)
@@ -212,7 +212,10 @@ class ComparisonResults:
         )
 
     def leaders_by_median(self, data: str, models: IncumbentCandidates) -> tuple[ranks.LeadInterval, ...]:
-        """Return the optimizers whose median loss on a data set is within the tolerance of the best, by interval."""
+        """Return intervals of time with the optimizers that lead on a data set in them.
+
+        These are those whose median loss is within the tolerance of the smallest median.
+        """
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
         scored = np.any(medians < self.losses_before_first_score[place], axis=0)

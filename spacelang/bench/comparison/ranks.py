@@ -29,7 +29,11 @@ class RankingMethod(StrEnum):
 
 
 def rank_optimizers_by_data(losses: Array, ranking: RankingMethod, tolerance: float = TOLERANCE) -> Array:
-    """Return ranks of shape (data, optimizers, times) from losses by data, optimizer, seed, time."""
+    """Return ranks of shape (data, optimizers, times) from losses of shape (data, optimizers, seeds, times).
+
+    As `ranking` says, the mean losses over the seeds are ranked, or the losses of each seed, whose ranks are averaged.
+    Losses within the tolerance share a rank.
+    """
     if ranking is RankingMethod.MEAN_LOSSES:
         return rank_losses(losses.mean(axis=2), 1, tolerance)
     found: Array = rank_losses(losses, 1, tolerance).mean(axis=2)

@@ -40,7 +40,7 @@ class TitledTable:
 
 
 def print_comparison(results: ComparisonResults, console: Console, *, verbose: bool = False) -> None:
-    """Print the report, or only its summary; as plain text unless the console is a terminal."""
+    """Print the summary, or with `verbose` the whole report; as plain text unless the console is a terminal."""
     for part in report_sections(results) if verbose else summary_sections(results):
         match part:
             case Text():
@@ -206,7 +206,7 @@ def _format_score(metric: LossName, low: float, loss: float, high: float) -> str
 
 
 def _name_of_score(metric: LossName) -> str:
-    return metric.score_name if metric.is_score else f"{metric.score_name} (the loss is {metric.formula})"
+    return metric.score_name if metric.is_loss_the_score else f"{metric.score_name} (the loss is {metric.formula})"
 
 
 def _format_loss(number: float) -> str:

@@ -165,7 +165,10 @@ class TabulationSearch:
 
 
 def count_table_trials(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
-    """Return the number of trials of a table; raise InputError if it is infinite, 0 or above `MAX_TRIALS`."""
+    """Return the number of trials of a table, configurations times rungs.
+
+    Raises InputError if it is infinite, 0 or above `MAX_TRIALS`.
+    """
     number = count_configurations(structures, hyperparameters)
     members = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
     if not number:
@@ -233,7 +236,10 @@ DEFAULTS_ONLY_HELP = "`--hyperparameters default` includes each pipeline only at
 
 
 def count_configurations(structures: Structures, hyperparameters: Extent) -> int:
-    """Return the number of configurations; raises InputError with the reason if it is infinite."""
+    """Return the number of configurations, or with "default" of structures, each at its default hyperparameters.
+
+    Raises InputError with the reason if the number is infinite.
+    """
     if hyperparameters == "default":
         return structures.count
     try:

@@ -175,15 +175,15 @@ class ConstraintResiduals:
         return np.where(np.isfinite(found), found, np.where(self.epsilons == 0, 1.0, self.max_slack))
 
     def best_slack(self, excess: Array, mu: Array) -> Array:
-        """Return the slacks with the smallest penalty, which do not depend on the loss and need not be searched."""
+        """Return the slacks from 0 to `max_slack` whose residuals, `excess` plus slack, have the smallest penalty."""
         return np.clip(-excess - mu / self.rho, 0.0, self.max_slack)
 
     def penalty(self, residuals: Array, mu: Array) -> Array:
-        """Return the penalty of residuals, shape (...): rho / 2 times the sum of the squares of r + mu / rho."""
+        """Return the penalty, shape (...): rho / 2 times the sum of (residuals + mu / rho)^2 over the bounds."""
         return np.asarray(self.rho / 2 * np.square(residuals + mu / self.rho).sum(axis=-1))
 
     def updated_multipliers(self, mu: Array, residuals: Array) -> Array:
-        """Return the multipliers after an iteration, mu + rho r; they grow as long as a bound is violated."""
+        """Return the multipliers after an iteration, mu + rho * residuals; they grow as long as a bound is violated."""
         return np.asarray(mu + self.rho * residuals)
 
     def trial_residuals(self, trial: Trial, slack: Array) -> Array:

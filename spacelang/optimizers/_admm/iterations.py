@@ -194,13 +194,16 @@ class AdmmIterations:
         self._store_state(pipeline, is_other=self._members(self.state.point) != before)
 
     def _store_state(self, pipeline: Pipeline, *, is_other: bool) -> None:
-        """Store a pipeline's state; `is_other` says that its theta changed, which outdates what the selector knows."""
+        """Store the present state as that of a pipeline; `is_other` says that its theta has changed.
+
+        The selector then forgets the trials of the pipeline, unless all pipelines share one theta.
+        """
         self._thetas.store(pipeline, self.state)
         if is_other and self._method.scope == "pipeline":
             self._method.z.forget(pipeline)
 
     def _z_min(self, calls: int) -> Search:
-        """Run z-min: switch to the best pipeline found if it is better than the current one."""
+        """Run z-min with `calls` iterations of the selector; the best one found becomes current if it is better."""
         if self._choice_tree.tree.leaf_count == 1:
             return
         problem = ZSubproblem(self._members, self._choice_tree, self._thetas, self._residuals, self.state)

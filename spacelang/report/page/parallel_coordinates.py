@@ -70,7 +70,11 @@ class ParallelPlot:
 
 
 def make_parallel_plot(run_data: RunData, importance: Importances | None) -> ParallelPlot | None:
-    """Return the plot of successful trials on all rows; None with fewer than two trials, or nothing that varies."""
+    """Return the plot of the successful trials on all rows, with axes for the most important variables.
+
+    Without `importance`, they are the variables that are active most often. None with fewer than two such trials, or
+    without a variable.
+    """
     members = run_data.trials_in_space
     if run_data.space is None or members is None:
         return None

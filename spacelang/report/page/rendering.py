@@ -76,7 +76,10 @@ def render_page(
 def render_page_of_run_data(
     data: Sequence[RunData], *, others: Iterable[tuple[str, str]] = (), live: LiveUpdateSettings | None = None
 ) -> str:
-    """Return the HTML page of runs whose data has been read; raise StoreError if a store is damaged."""
+    """Return the HTML page of runs whose data has been read; `others` are names of files, and why they were not read.
+
+    With `live` the page updates itself. Raises StoreError if a store is damaged.
+    """
     pages = [make_run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
     markup, template = _markup(), _environment().get_template("page.html")
     running = "" if live is None else live.script

@@ -73,7 +73,10 @@ class SearchTreeListing:
 
 
 def search_tree_listing(run: StoredRun, records: Iterable[TrialRecord] | None = None) -> SearchTreeListing:
-    """Return the tree of a run; raise InputError for another optimizer, and StoreError for a damaged store."""
+    """Return the tree that `mosaic` searched in a run, rebuilt from the trials (`records`, or else those of the store).
+
+    Raises InputError for a run of another optimizer, and StoreError for a damaged store.
+    """
     if run.header.optimizer != "mosaic":
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
         raise InputError(message, "choose a run whose optimizer is `mosaic`")

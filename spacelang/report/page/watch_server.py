@@ -95,7 +95,7 @@ class WatchServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, watched: WatchedPage, token: str, port: int = 0) -> None:
-        """Bind the port; 0 takes a free one. Raises OSError if the port is in use."""
+        """Bind the port; 0 takes an unused one. Raises OSError if the port is in use."""
         super().__init__((LOOPBACK, port), _Handler)
         self.watched = watched
         self.path = f"/{token}/"

@@ -231,7 +231,9 @@ def test_who_resumes_judges_as_the_run_did(tmp_path: Path) -> None:
     stored(tmp_path / "one.db", metric="1 - f1", validation=CrossValidation(3), settings=recorded)
     stored(tmp_path / "error.db", metric="log_loss", validation=None, settings={})
     stored(tmp_path / "usual.db", data_options={"reference": "wine.csv"}, asked={"metric": ("roc_auc",)})
-    one, error, usual = (open_resumable_run(tmp_path / f"{n}.db").options(NOTHING) for n in ("one", "error", "usual"))
+    one, error, usual = (
+        open_resumable_run(tmp_path / f"{n}.db").given_or_stored_options(NOTHING) for n in ("one", "error", "usual")
+    )
     assert (one["metric"], one["validate"], one["predictions"]) == ("f1", "cv(3)", True)
     assert (one["metrics"], one["training_score"]) == (("f1", "recall"), False)
     assert (error["metric"], error["validate"]) == ("neg_log_loss", None)
@@ -248,18 +250,20 @@ def test_who_resumes_has_what_the_run_was_asked_for(tmp_path: Path) -> None:
     said = told(tmp_path / "asked.db")[0].splitlines()[-1]
     assert " --data wine.csv --allow xgboost" in said
     runs = [open_resumable_run(tmp_path / f"{name}.db") for name in ("asked", "usual", "before")]
-    first, _, last = (each.options(NOTHING) for each in runs)
+    first, _, last = (each.given_or_stored_options(NOTHING) for each in runs)
     assert first["optimizer_options"] == {"z": "blds(disc=2)", "k": "1"}
     assert (first["trial_limit"], first["isolate"], first["allow"], first["seed"]) == ("5s", True, (), 0)
     assert last["optimizer_options"] == {"z": "blds(b=1.5, disc=2)", "race": "true"}
-    assert [bool(each.chosen) for each in runs] == [False, True, False]
+    assert [bool(each.space_choice_reason) for each in runs] == [False, True, False]
 
 
 def test_a_foreign_store_gives_no_options_of_other_types(tmp_path: Path) -> None:
     """A text option without a text is as if it was not stored, and options that are no JSON stay texts."""
     stored(tmp_path / "empty.db", asked={"metric": (), "validate": (), "trial-limit": (), "isolate": ()})
     stored(tmp_path / "texts.db", asked=None, options={"preset": "fast"})
-    empty, texts = (open_resumable_run(tmp_path / f"{name}.db").options(NOTHING) for name in ("empty", "texts"))
+    empty, texts = (
+        open_resumable_run(tmp_path / f"{name}.db").given_or_stored_options(NOTHING) for name in ("empty", "texts")
+    )
     assert (empty["trial_limit"], empty["isolate"]) == (None, True)
     assert all(empty[name] is None or isinstance(empty[name], str) for name in ("metric", "validate"))
     assert texts["optimizer_options"] == {"preset": "fast"}
@@ -270,7 +274,7 @@ def test_default_votes_stay_a_default(tmp_path: Path) -> None:
     stored(tmp_path / "run.db", asked={UNNAMED_SPACE: ()})
     run = open_resumable_run(tmp_path / "run.db")
     for votes, wanted in ((DEFAULT_VOTES, None), (7, 7), (None, 0)):
-        assert replace(run, votes=votes).options(NOTHING)["ensemble"] == wanted
+        assert replace(run, votes=votes).given_or_stored_options(NOTHING)["ensemble"] == wanted
 
 
 def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:
@@ -283,10 +287,10 @@ def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:
         store.end_session(ending, 12.5)
         store.close()
     with pytest.raises(StoreError, match=r"used up its budget of `--time`: 1 trial in 12\.5 s") as caught:
-        open_resumable_run(tmp_path / "budget.db").options(wanted)
+        open_resumable_run(tmp_path / "budget.db").given_or_stored_options(wanted)
     assert "budget.db --data wine.csv --time 1m`" in str(caught.value.help)
-    assert open_resumable_run(tmp_path / "budget.db").options(wanted | {"ensemble": 3})["ensemble"] == 3
-    found = open_resumable_run(tmp_path / "stopped.db").options(wanted)
+    assert open_resumable_run(tmp_path / "budget.db").given_or_stored_options(wanted | {"ensemble": 3})["ensemble"] == 3
+    found = open_resumable_run(tmp_path / "stopped.db").given_or_stored_options(wanted)
     assert (found["time"], found["trials"], found["workers"]) == (20.0, None, 2)
     lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("exhausted", "stopped")]
     assert ["spacelang resume" in line for line in lines] == [False, True]
@@ -309,12 +313,13 @@ def test_a_resumed_run_keeps_the_limits_of_its_last_session(tmp_path: Path) -> N
         if (more := ("--trials 2", None, "--time 10s", None)[number - 1]) is not None:
             assert command.endswith(more)
             with pytest.raises(StoreError, match="has used up its budget"):
-                run.options(wanted)
+                run.given_or_stored_options(wanted)
             continue
         assert "--t" not in command
-        assert {name: run.options(wanted)[name] for name in ("time", "trials")} == {"time": None, "trials": None} | {
-            name: int(text) for name, text in limits.items()
-        }
+        assert {name: run.given_or_stored_options(wanted)[name] for name in ("time", "trials")} == {
+            "time": None,
+            "trials": None,
+        } | {name: int(text) for name, text in limits.items()}
 
 
 @pytest.mark.parametrize(
@@ -351,8 +356,8 @@ def test_a_limit_of_the_task_lasts(tmp_path: Path) -> None:
     store.close()
     wanted: Any = NOTHING | {"trials": 50}
     with pytest.raises(StoreError, match="used up its budget of `--time`"):
-        open_resumable_run(tmp_path / "run.db").options(wanted)
-    found = open_resumable_run(tmp_path / "run.db").options(wanted | {"time": "20s"})
+        open_resumable_run(tmp_path / "run.db").given_or_stored_options(wanted)
+    found = open_resumable_run(tmp_path / "run.db").given_or_stored_options(wanted | {"time": "20s"})
     assert (found["time"], found["trials"]) == ("20s", 50)
 
 
@@ -435,9 +440,9 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     assert f"  spacelang resume {tmp_path / 'formula.db'} --time " in lines["formula"][-1]
     call = f"sl.resume({str(tmp_path / 'held.db')!r}, features, target"
     assert lines["held"][-1] == f'  in Python: `{call}, time="10s")`'
-    assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
+    assert open_resumable_run(tmp_path / "held.db").data_reference("rows.csv") == "rows.csv"
     with pytest.raises(DataError, match="came from a Python program"):
-        open_resumable_run(tmp_path / "held.db").data(None)
+        open_resumable_run(tmp_path / "held.db").data_reference(None)
     assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]
     assert (
         f"  spacelang predict {tmp_path / 'held.db'} --data FILE --fitted-on FILE -o predictions.csv" in lines["held"]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every
 START = """
 import json, os, psutil, signal, sys, time
 from spacelang.runtime.executors._processes import zygote_connection
-zygote_connection.use_one_thread()
+zygote_connection.set_one_thread_environment()
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors import Job

@@ -192,7 +192,9 @@ def test_new_rows_are_predicted_and_scored(tmp_path: Path) -> None:
     )
     fitted = objective.refit(sl.Configuration({"e": "DecisionTreeClassifier"}))
     rows = load_new_rows(str(tmp_path / "data.csv"), objective.dataset)
-    assert predict_rows(fitted, rows).document["predictions"] == {name: table[name].tolist() for name in ("red", "big")}
+    assert predict_rows(fitted, rows).json_document["predictions"] == {
+        name: table[name].tolist() for name in ("red", "big")
+    }
     score = score_rows(fitted, rows, objective)
     assert score is not None
     assert (score.loss, score.rows) == (0.0, 60)

@@ -17,7 +17,10 @@ MAX_JOINT_BRANCHES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DecisionLayer:
-    """A decision as a layer, with its key (`stage`) and the layer and branch index that lead to it, or None."""
+    """A layer of the tree: a decision, with its key in configurations (`stage`).
+
+    `owner` has the index of the layer and of the branch that lead to it, or is None.
+    """
 
     stage: str
     address: str
@@ -48,7 +51,10 @@ def decision_layers(space: Space) -> tuple[DecisionLayer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintTable:
-    """A table of the joint branches that the layers of `scope` may take, where layer `within[0]` takes `within[1]`."""
+    """A table of the joint branches that the layers in `scope` may take.
+
+    It applies if `within` is None, or if the layer `within[0]` takes the branch `within[1]`.
+    """
 
     scope: tuple[int, ...]
     allowed: frozenset[tuple[int, ...]]
@@ -87,7 +93,10 @@ def constraint_tables_by_layer(
 
 
 def _factors_with_prefixes(graph: FactorGraph, places: Mapping[str, int]) -> Iterator[Factor]:
-    """Yield the factors over decisions, then those over prefixes that have leaves, the last layer eliminated first."""
+    """Yield the factors over decisions, and those that follow from eliminating the last layers one after another.
+
+    The latter tell which prefixes can be completed. `places` has the index of each layer by address.
+    """
     yield from graph.factors
     for address in sorted(graph.states, key=places.__getitem__, reverse=True):
         tied = {name for factor in graph.factors if address in factor.scope for name in factor.scope}
@@ -107,7 +116,7 @@ MAX_WHOLE_LEAVES: Final = 64  # A tree with at most this many leaves is drawn co
 
 
 def text_listing(name: str, layers: Sequence[DecisionLayer], leaves: int, by_discrepancy: Sequence[int]) -> str:
-    """Return the layers as a tree, the default first in each, and the leaf counts by discrepancy."""
+    """Return the layers as a text tree, the default first in each, and the leaf counts by discrepancy."""
     legend = f"{DEFAULT_MARK} the heuristic's choice   {OTHER_MARK} one discrepancy"
     counts = (f"{discrepancy:>11}   {count:,}" for discrepancy, count in enumerate(by_discrepancy))
     table = ["", "discrepancy   leaves", *counts]
@@ -115,7 +124,10 @@ def text_listing(name: str, layers: Sequence[DecisionLayer], leaves: int, by_dis
 
 
 def dot_graph(name: str, layers: Sequence[DecisionLayer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
-    """Return a DOT graph of the whole tree if it has few leaves, else of the alternatives layer by layer."""
+    """Return a DOT graph of the whole tree if it has few leaves, else of the layers with their alternatives.
+
+    `in_order` are the leaves.
+    """
     body = _whole_tree_lines(layers, in_order) if leaves <= MAX_WHOLE_LEAVES else _layer_cluster_lines(layers)
     return digraph(name, _title(name, layers, leaves), body)
 

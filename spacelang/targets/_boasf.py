@@ -1,9 +1,9 @@
-"""The partition of a space by pieces of its hyperparameters, without listing structures.
+"""The partition of a space into arms by pieces of its hyperparameters, without listing structures.
 
-A configuration is identified by the piece of each hyperparameter that is cut and reached, the first one if it is not
-active. Hyperparameters of different alternatives of a decision are not crossed with each other. The alternatives below
-which nothing is cut form one group.
-See spacelang/optimizers/README.md, section "BOASF: arms".
+Hyperparameters are split into pieces. A configuration belongs to the arm of the pieces that contain its values; an
+inactive hyperparameter counts as in its first piece. Hyperparameters of different alternatives of a decision are not
+crossed with each other. All alternatives of a decision below which nothing is split form one group. See
+spacelang/optimizers/README.md, section "BOASF: arms".
 """
 
 import math
@@ -26,8 +26,8 @@ ArmKey: TypeAlias = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class CutHyperparameter:
-    """A hyperparameter whose domain is cut into two or more pieces."""
+class SplitHyperparameter:
+    """A hyperparameter whose domain is split into two or more pieces."""
 
     node: Hyperparameter
     pieces: tuple[Domain, ...]
@@ -35,14 +35,17 @@ class CutHyperparameter:
 
 @dataclass(frozen=True, slots=True)
 class GroupedDecision:
-    """A decision whose branches are grouped: each branch with cuts `inside` is a group, and all others are one."""
+    """A decision whose branches form groups: each branch with split hyperparameters inside it, and all others together.
+
+    `inside` has the split hyperparameters and grouped decisions of each group.
+    """
 
     node: Choice
     groups: tuple[tuple[str, ...], ...]
     inside: tuple["Cuts", ...]
 
 
-Cuts: TypeAlias = tuple[CutHyperparameter | GroupedDecision, ...]
+Cuts: TypeAlias = tuple[SplitHyperparameter | GroupedDecision, ...]
 """The cut hyperparameters below some branches, and the decisions that lead to further cuts."""
 
 
@@ -60,24 +63,27 @@ MAX_NAMED_ALTERNATIVES: Final = 3
 
 
 class Partition:
-    """A space that is cut into pieces of its hyperparameters."""
+    """A partition of a space by pieces of its hyperparameters; each combination of pieces is an arm."""
 
     def __init__(self, space: Space, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> None:
         self._space = space
-        self._places: dict[str, CutHyperparameter | GroupedDecision] = {}
+        self._places: dict[str, SplitHyperparameter | GroupedDecision] = {}
         self.slots = self._find_cuts((), pieces_of)
 
     @property
-    def cuts(self) -> tuple[CutHyperparameter, ...]:
-        """The hyperparameters that are cut."""
-        return tuple(slot for slot in self._places.values() if isinstance(slot, CutHyperparameter))
+    def cuts(self) -> tuple[SplitHyperparameter, ...]:
+        """The hyperparameters whose domains are split."""
+        return tuple(slot for slot in self._places.values() if isinstance(slot, SplitHyperparameter))
 
     def arm_key_of(self, configuration: Configuration) -> ArmKey:
         """Return the key of the arm of a member."""
         return tuple(_arm_key_items(self.slots, configuration))
 
     def subspace_of(self, arm_key: ArmKey) -> Subspace | None:
-        """Return the restriction to an arm, which may be empty; None if conditions leave nothing."""
+        """Return the branches, domains and constraints of an arm; None if a condition already shows that it is empty.
+
+        The subspace may still be empty.
+        """
         part = Subspace()
         active: list[str] = []
         for address, place in arm_key:
@@ -91,7 +97,10 @@ class Partition:
         return part if all(_require_active(self._space, address, part) for address in active) else None
 
     def arm_name(self, arm_key: ArmKey, part: Subspace) -> str:
-        """Return the name of an arm: its alternatives, and the pieces that do not follow from others."""
+        """Return the name of an arm: its alternatives and its pieces, without pieces that are never active in it.
+
+        The text of a piece ends with "or inactive" if the arm also has configurations in which it is inactive.
+        """
         words: list[str] = []
         names = [self._places[address].node.name for address, _ in arm_key if address in part.domains]
         for address, place in arm_key:
@@ -110,12 +119,12 @@ class Partition:
         return ", ".join(words)
 
     def _find_cuts(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> Cuts:
-        found: list[CutHyperparameter | GroupedDecision] = []
+        found: list[SplitHyperparameter | GroupedDecision] = []
         for variable in self._space.by_context.get(context, ()):
             node = variable.node
             if isinstance(node, Hyperparameter):
                 pieces = pieces_of(node)
-                found += [CutHyperparameter(node, pieces)] if len(pieces) > 1 else []
+                found += [SplitHyperparameter(node, pieces)] if len(pieces) > 1 else []
                 continue
             names = [branch.name for branch in node.branches]
             below = ((name, self._find_cuts((*context, (node.address, name)), pieces_of)) for name in names)
@@ -129,18 +138,20 @@ class Partition:
 
 
 def max_arm_count(slots: Cuts) -> int:
-    """Return the maximum number of arms. Some of these arms may be empty subspaces."""
-    return prod(len(s.pieces) if isinstance(s, CutHyperparameter) else sum(map(max_arm_count, s.inside)) for s in slots)
+    """Return the number of arms, including those that turn out to be empty."""
+    return prod(
+        len(s.pieces) if isinstance(s, SplitHyperparameter) else sum(map(max_arm_count, s.inside)) for s in slots
+    )
 
 
 def iter_arm_keys(slots: Cuts) -> Iterator[ArmKey]:
-    """Yield the keys of all arms, including empty arms."""
+    """Yield the keys of all arms, including those that turn out to be empty."""
     for joint in product(*map(_slot_arm_keys, slots)):
         yield tuple(item for items in joint for item in items)
 
 
-def _slot_arm_keys(slot: CutHyperparameter | GroupedDecision) -> Iterator[ArmKey]:
-    if isinstance(slot, CutHyperparameter):
+def _slot_arm_keys(slot: SplitHyperparameter | GroupedDecision) -> Iterator[ArmKey]:
+    if isinstance(slot, SplitHyperparameter):
         yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
     else:
         for place, inside in enumerate(slot.inside):
@@ -149,7 +160,7 @@ def _slot_arm_keys(slot: CutHyperparameter | GroupedDecision) -> Iterator[ArmKey
 
 def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[str, int]]:
     for slot in slots:
-        if isinstance(slot, CutHyperparameter):
+        if isinstance(slot, SplitHyperparameter):
             key = slot.node.key
             found = (p for p, piece in enumerate(slot.pieces) if contains(piece, configuration[key]))
             yield slot.node.address, next(found) if key in configuration else 0
@@ -161,7 +172,7 @@ def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[
 
 
 def _require_active(space: Space, address: str, part: Subspace) -> bool:
-    """Restrict a subspace to where a hyperparameter is active; return False if nothing can be left."""
+    """Restrict a subspace in place to where a hyperparameter is active; return False if nothing is left."""
     node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
         if not _restrict_branches(space, owner, {branch}, part):
@@ -170,7 +181,10 @@ def _require_active(space: Space, address: str, part: Subspace) -> bool:
 
 
 def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
-    """Restrict branches and values, or else add a constraint; return False if nothing can be left."""
+    """Restrict a subspace in place to where a condition is true; return False if nothing is left.
+
+    Tests of decisions and of sets restrict branches and domains; any other test becomes a constraint.
+    """
     match condition:
         case Constant(value=value):
             return value is True
@@ -232,13 +246,14 @@ DIGITS: Final = 12
 """Ranges are cut at numbers rounded to this many significant digits, so that the bounds of pieces are readable."""
 
 
-def cut_into_pieces(domain: Domain, number: int) -> tuple[Domain, ...]:
-    """Return a domain cut into `number` pieces, or into as many as possible.
+def split_into_pieces(domain: Domain, number: int) -> tuple[Domain, ...]:
+    """Return `number` pieces of a domain, or as many as possible.
 
-    - Ranges are cut into equal widths, or equal ratios under `log`. All pieces but the last exclude their upper end.
-    - Integers, steps and sets are cut into runs of neighboring members, longer ones first, whose sizes differ by at
-      most one. Consecutive integers under `log` are cut into equal ratios.
-    - The parts of a union are pieces. A piece has several parts if there are more of them, else the largest are cut.
+    - Ranges are split into equal widths, or equal ratios under `log`. All pieces but the last exclude their upper end.
+    - Integers, steps and sets are split into runs of neighboring members, longer ones first, whose sizes differ by at
+      most one. Consecutive integers under `log` are split into equal ratios.
+    - The parts of a union are pieces. If it has more parts than `number`, neighboring parts share a piece; if it has
+      fewer, the parts with most members are split.
     """
     match domain:
         case Union():
@@ -252,7 +267,7 @@ def cut_into_pieces(domain: Domain, number: int) -> tuple[Domain, ...]:
 
 
 def describe_piece(domain: Domain) -> str:
-    """Return a piece as it appears in the name of an arm."""
+    """Return the text of a piece in the name of an arm, such as `[0.1, 1)` or `3..7`."""
     match domain:
         case Union():
             return " | ".join(map(describe_piece, domain.parts))
@@ -284,7 +299,7 @@ def _cut_range(domain: Real, number: int) -> Iterator[Real]:
 
 
 def _cut_points(domain: Real, number: int) -> Iterator[float]:
-    """Yield the numbers at which a range is cut; each has members on both sides."""
+    """Yield the numbers between neighboring pieces of a range; each has members on both sides."""
     number_at, before = unit_scale(domain.lower, domain.upper, log=domain.log).from_unit, domain.least
     for place in range(1, number):
         cut = float(f"{number_at(place / number):.{DIGITS}g}")
@@ -328,11 +343,14 @@ def _cut_union(domain: Union, number: int) -> tuple[Domain, ...]:
         runs = (several[first : last + 1] for first, last in _runs(len(several), number))
         return tuple(run[0] if len(run) == 1 else Union(run) for run in runs)
     shares = zip(several, _piece_counts(several, number), strict=True)
-    return tuple(piece for part, share in shares for piece in cut_into_pieces(part, share))
+    return tuple(piece for part, share in shares for piece in split_into_pieces(part, share))
 
 
 def _piece_counts(several: Sequence[SimpleDomain], number: int) -> list[int]:
-    """Return the number of pieces per part: one, and the others in turn where most members are in a piece."""
+    """Return the number of pieces of each part of a union: at least one, and `number` in total if possible.
+
+    Each further piece goes to the part whose pieces have most members at that time.
+    """
     shares = [1] * len(several)
     sizes = [math.inf if part.size is None else part.size for part in several]
     for _ in range(number - len(several)):
@@ -345,5 +363,5 @@ def _piece_counts(several: Sequence[SimpleDomain], number: int) -> list[int]:
 
 
 def is_left_in_one_piece(domain: Domain, number: int) -> bool:
-    """Return True if a domain stays in one piece."""
+    """Return True if `split_into_pieces` would return the whole domain as its only piece."""
     return number == 1 or sum(part.size or number for part in parts(domain)) == 1

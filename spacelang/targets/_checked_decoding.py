@@ -1,4 +1,4 @@
-"""Decoding for users: anything that is no encoding of the form is refused with a description of what is expected."""
+"""Decoding for users: `decode` functions that explain what they expect when they get something else."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -12,13 +12,16 @@ MAX_SHOWN_CHARACTERS: Final = 240  # The most characters of a value in a message
 
 
 class DecodingError(ValueError):
-    """A value is not an encoding of a form; the message shows one."""
+    """An error for a value that is not an encoding of a member; the message shows an example of an encoding."""
 
 
 def checked_decoder(
     encode: Callable[[Configuration], Any], decode: Callable[[Any], Configuration], structures: Structures
 ) -> Callable[[Any], Configuration]:
-    """Return `decode` with a check: it raises DecodingError for a value that is no encoding of a member."""
+    """Return a function like `decode` that raises DecodingError for a value that does not encode a member.
+
+    `encode` makes the example in the message.
+    """
 
     def checked(encoding: Any) -> Configuration:
         try:
@@ -43,6 +46,6 @@ def checked_decoder(
 
 
 def one_line_repr(value: Any) -> str:
-    """Return a value on one line, cut after `MAX_SHOWN_CHARACTERS`."""
+    """Return the repr of a value on one line, shortened to `MAX_SHOWN_CHARACTERS`."""
     text = " ".join(repr(value).split())
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"

@@ -1,4 +1,4 @@
-"""The distances between the random draws of libraries and the law of the space, for `verify`."""
+"""The distances between the random draws of libraries and the distribution of the space, for `verify`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
-from spacelang.targets._random_draws import RandomDraws
+from spacelang.targets._random_draws import RandomDrawDeclaration
 
 Array: TypeAlias = NDArray[Any]
 MAX_DISTANCE: Final = 0.05  # The largest distance for which a target need not declare a reason
@@ -26,12 +26,12 @@ LAW_DRAWS: Final = 30_000  # The number of draws of the sampler that represent t
 
 @dataclass(frozen=True, slots=True)
 class DrawDistances:
-    """The distances of random draws from the law for each variable, by key, the largest first.
+    """The distances of random draws from the distribution of the space, by the key of the variable, largest first.
 
-    The distance of a decision or a set is the largest difference in the share of a value; that of a range is the
-    largest difference of the distribution functions (Kolmogorov-Smirnov). Both are computed among the draws in which
-    the variable is active, and multiplied by the share of these draws. `declared_reasons` has the
-    reasons that the target declares for large distances.
+    The distance of a decision or a set is the largest difference in the relative frequency of a value; that of a range
+    is the largest difference of the distribution functions (Kolmogorov-Smirnov). Both are computed among the draws in
+    which the variable is active, and multiplied by the share of these draws. `declared_reasons` has the reasons that
+    the target declares for large distances, by key.
     """
 
     library: str
@@ -41,23 +41,26 @@ class DrawDistances:
 
     @property
     def large_distances(self) -> dict[str, float]:
-        """The distances that are too large, unless the target declares a reason."""
+        """The distances above `MAX_DISTANCE`, whether or not the target declares a reason for them."""
         return {key: distance for key, distance in self.distances.items() if distance > MAX_DISTANCE}
 
     @property
     def undeclared_distances(self) -> dict[str, float]:
-        """The distances that are too large, and for which no reason is declared."""
+        """The distances above `MAX_DISTANCE` for which the target declares no reason."""
         return {key: distance for key, distance in self.large_distances.items() if key not in self.declared_reasons}
 
 
 def measure_draw_distances(
-    draws: RandomDraws,
+    draws: RandomDrawDeclaration,
     configurations: Sequence[Configuration],
     structures: Structures,
     compiled: LoweringResult[Any, Any],
     rng: Generator,
 ) -> DrawDistances:
-    """Return the distances of drawn members from the advised law, without weights and priors that the form ignores."""
+    """Return the distances between a library's draws, given as configurations, and draws of the space's sampler.
+
+    The sampler follows weights and priors, except those that the form ignores according to its report.
+    """
     followed = _without_lost_guidance(structures.space, compiled.report)
     law = Sampler(Structures(followed), advised=True).batch(LAW_DRAWS, rng)
     drawn = BatchBuilder(structures.space).build(configurations)
@@ -103,7 +106,10 @@ def _parts_of(node: Choice | Hyperparameter) -> Sequence[SimpleDomain | None]:
 
 
 def _values_of(batch: ConfigurationBatch, variable: Variable) -> tuple[Array, Array | None]:
-    """Return the codes of a variable where it has a value, and the part of the domain of each in a union."""
+    """Return the codes of a variable in the rows where it is active, and the part of the union of each.
+
+    The second is None unless the domain is a union.
+    """
     if isinstance(variable.node, Choice):
         branches = batch.decisions.get(variable.address, _NOTHING)
         return branches[branches >= 0], None
@@ -128,7 +134,10 @@ def _values_in(codes: Array, places: Array | None, place: int) -> _Values:
 
 
 def _largest_difference(mine: _Values, theirs: _Values, *, is_set: bool) -> float:
-    """Return the largest difference of the shares of a value (for a set), or of the distribution functions."""
+    """Return the largest difference between two samples: of a value's frequency if `is_set`.
+
+    Otherwise it is the largest difference of the distribution functions.
+    """
     limits = np.unique(np.concatenate((mine.codes, theirs.codes)))
     if not len(limits):
         return 0.0

@@ -55,7 +55,7 @@ class IraceParameter:
         return f"({', '.join(words)})"
 
     def encode(self, answer: Any) -> Value:
-        """Return an answer to the question as a value of irace."""
+        """Return the irace value for an answer to the question."""
         if not self.labels:
             assert isinstance(self.question, DrawnPiece)
             return r.encode_number(self.question, answer)
@@ -75,7 +75,7 @@ class IraceParameter:
         return min(max(round(number, DIGITS), lower), upper)
 
     def decode(self, value: Any) -> Value:
-        """Return the answer for a value of irace, which may be text; raise ValueError for an invalid value."""
+        """Return the answer to the question for an irace value, which may be text; raise ValueError if invalid."""
         if self.labels:
             if value not in self.labels:
                 raise ValueError(f"`{self.name}` is one of {', '.join(self.labels)}")
@@ -97,10 +97,10 @@ class IraceParameter:
 
 
 class IraceParameterWriter:
-    """A writer of the parameters of irace for questions."""
+    """A converter of the questions of a space into parameters of irace."""
 
     def __init__(self, questions: Questions) -> None:
-        """Take the questions."""
+        """Prepare the names and labels of the parameters."""
         self._questions = questions
         self._names = _parameter_names(questions.by_name)
         self._labels = {
@@ -147,7 +147,10 @@ def _parameter_names(questions: Mapping[str, Question]) -> dict[str, str]:
 
 
 def _labels_of(question: Question) -> tuple[str, ...]:
-    """Return the labels of a choice, without characters that irace interprets; empty for a number."""
+    """Return the labels of a question with listed answers, without characters that irace interprets.
+
+    Return none if the answers are numbers of a range.
+    """
     match question:
         case CaseSplit():
             words = [case_label(question, case) for case in question.cases]

@@ -58,7 +58,7 @@ class Preservation(StrEnum):
     - EXACT: as written.
     - REWRITTEN: by other means; nothing is lost.
     - APPROXIMATED: the form has no configurations beyond those of the space, but it does not search all of them,
-      or it ignores guidance of the author.
+      or it ignores weights or priors.
     - REFUSED: the form cannot represent the construct.
     """
 
@@ -87,7 +87,7 @@ def rewritten(message: str) -> Verdict:
 
 
 def approximated(message: str) -> Verdict:
-    """Return the verdict that not all configurations are searched, or that guidance of the author is ignored.
+    """Return the verdict that not all configurations are searched, or that weights or priors are ignored.
 
     The form must have no configurations beyond those of the space.
     """
@@ -140,7 +140,7 @@ MAX_LISTED_LINES: Final = 4  # The maximum number of source lines that are liste
 class ReportEntry:
     """A line of a report: the verdict on a construct, with its places in the order of the text.
 
-    An entry without places may be about the form as a whole. Then `construct` is the aspect, such as `names`.
+    An entry without places may be about the form as a whole. Then `construct` names a property of it, such as `names`.
     """
 
     construct: str
@@ -178,8 +178,9 @@ class ReportEntry:
 def make_report(space: Space, keeps: PreservationTable, findings: Iterable[Finding] = ()) -> tuple[ReportEntry, ...]:
     """Return the report on a space: one entry for each construct and verdict.
 
-    A construct gets the usual verdict, which is the first one in `keeps`, except at the places in `findings`. Raises
-    RefusedError if any verdict is a refusal, and ValueError if `keeps` lacks a construct of the space.
+    Each occurrence of a construct has the first verdict in `keeps`, except at the places for which `findings` has
+    another one. Raises RefusedError if any verdict is a refusal, and ValueError if `keeps` lacks a construct of the
+    space.
     """
     keeps = {**ALWAYS, **keeps}
     differing = group_by_key((finding.construct, finding) for finding in findings)
@@ -217,7 +218,7 @@ def missing_verdict_error(construct: Construct, missing: str = "verdict") -> Val
 
 
 def refuse_oversized_integers(space: Space, keeps: PreservationTable) -> None:
-    """Raise RefusedError if the space has integers, or indices of steps, too large to be exact as floats."""
+    """Raise RefusedError if the space has integers, or indices of steps, that are too large to be exact as floats."""
     findings = []
     for node, part in unencodable_domains(space):
         is_integral = isinstance(part, Grid) and part.is_integral
@@ -242,7 +243,7 @@ def _entries(
 
 
 def _span_key(span: Span) -> tuple[str, int, int] | int:
-    """Return a key of a span; spans without source text may be equal, so their identity is the key."""
+    """Return a key that identifies a place in the text; without source text, the identity of the span is the key."""
     return id(span) if span.source is NO_SPAN.source else (span.source.name, span.start, span.end)
 
 
@@ -270,7 +271,7 @@ class Form(Protocol):
 
 @runtime_checkable
 class SourceForm(Protocol):
-    """A protocol for forms that can be written as Python source for their library."""
+    """A protocol for forms that can be written as a Python module for their library."""
 
     def to_python(self) -> str:
         """Return the source of a module that imports nothing but the library, without a final newline."""
@@ -278,19 +279,19 @@ class SourceForm(Protocol):
 
 @runtime_checkable
 class TextFileForm(Protocol):
-    """A protocol for forms whose text is a file that the tool reads, in which other text must be comments."""
+    """A protocol for forms whose `to_text` is an input file of a tool; text added to it must be marked as comment."""
 
     comment_sign: ClassVar[str]
     """The sign that starts a comment in the file."""
 
 
 def first_line_of_text(form: Form) -> str:
-    """Return the first line of a form's text: its space, and the numbers of its parts."""
+    """Return the first line of a form's text, which has the name of the space and some counts."""
     return form.to_text().partition("\n")[0].removeprefix("# ")
 
 
 class FormWithTextRepr:
-    """A base class of forms whose `repr` is the first line of their text."""
+    """A base class of forms whose `repr` shows the first line of their text."""
 
     def __repr__(self: Form) -> str:
         return f"<{type(self).__name__} {first_line_of_text(self)}>"
@@ -316,8 +317,8 @@ class LoweringResult(Generic[F_co, E]):
 
     `encode` turns a member of the space into an encoding of the form, and `decode` turns an encoding into a
     configuration: `decode(encode(configuration)) == configuration` for every member. `accepts` returns True if the form
-    accepts an encoding by its own rules, which are those of the library if the form belongs to one. `sample` draws
-    encodings with the means of the form. Every encoding that is drawn or accepted decodes to a member.
+    accepts an encoding by its own rules, which are those of the library if the form belongs to one. `sample(count,
+    rng)` draws encodings as the library does. Every encoding that is drawn or accepted decodes to a member.
 
     If `origin` is given, the object is pickled as its target and the structures, and compiled again when unpickled.
     """
@@ -353,7 +354,7 @@ def _html(text: str) -> str:
 
 
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
-    """Compile structures and return a result that can be pickled, and whose `decode` explains what it expects.
+    """Compile structures and return a result that can be pickled, and whose `decode` explains its errors.
 
     Raise the errors of `Target.lower`.
     """
@@ -396,7 +397,7 @@ def compiled_document(
 
 
 def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
-    """Return the places of each construct that a space has, in the order of the text."""
+    """Return each construct that occurs in a space, with its places in the order of the text."""
     found: dict[Construct, list[Span]] = {construct: [] for construct in Construct}
     for choice in space.decisions:
         kind = Construct.NESTED if space.variables[choice.address].owners else Construct.DECISIONS
@@ -430,7 +431,7 @@ def _only_tested(space: Space) -> Iterator[Span]:
         return
     structures = Structures(space)
     for expression, span in statements:
-        if structures.is_tested(expression):
+        if structures.contains_tested_expression(expression):
             yield span
 
 

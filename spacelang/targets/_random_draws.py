@@ -1,4 +1,4 @@
-"""Declarations of targets whose library draws at random: why draws deviate from the law, and of which variables.
+"""Declarations of which libraries draw at random, and why their draws deviate from the distribution of the space.
 
 `_draw_distances` measures the draws.
 """
@@ -15,27 +15,33 @@ from spacelang.solver.counting import Structures
 
 
 @dataclass(frozen=True, slots=True)
-class Deviation:
-    """A reason why random draws deviate from the law; `keys_in` returns the keys of the affected variables."""
+class DeviationReason:
+    """A reason why random draws deviate from the distribution of the space.
+
+    `keys_in` takes the form and returns the keys of the affected variables.
+    """
 
     reason: str
     keys_in: Callable[[Any], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class RandomDraws:
-    """A declaration that a library draws at random for a target; `deviations` is empty if it follows the law."""
+class RandomDrawDeclaration:
+    """A target's declaration that its library can draw at random, and why the draws may deviate.
+
+    `deviations` is empty if the draws follow the distribution of the space.
+    """
 
     library: str
-    deviations: tuple[Deviation, ...] = ()
+    deviations: tuple[DeviationReason, ...] = ()
 
     def deviation_reasons(self, form: Any) -> dict[str, str]:
-        """Return the reason for which the draws of a variable may deviate, by the keys of such variables."""
+        """Return the reason why the draws of a variable may deviate, by the key of each affected variable."""
         return {key: each.reason for each in reversed(self.deviations) for key in each.keys_in(form)}
 
 
 def keys_of_connected_hyperparameters(structures: Structures) -> Iterator[str]:
-    """Yield the keys of all variables in networks of two or more hyperparameters that constraints connect."""
+    """Yield the keys of all variables in networks in which constraints connect two or more hyperparameters."""
     for network in _constrained_networks(structures):
         are_several = sum(isinstance(member.node, Hyperparameter) for member in network.members) > 1
         if are_several and any(rule.scope for rule in network.constraints):
@@ -43,7 +49,7 @@ def keys_of_connected_hyperparameters(structures: Structures) -> Iterator[str]:
 
 
 def keys_of_constrained_variables(structures: Structures) -> Iterator[str]:
-    """Yield the keys of all variables that constraints connect, and those of the networks of decisions around them."""
+    """Yield the keys of all variables in networks with constraints, and in the networks of the decisions above them."""
     for network in _constrained_networks(structures):
         owners = (structures.model.network_by_address[owner] for owner, _ in network.context)
         yield from (key for each in (network, *owners) for key in _keys(each))
@@ -56,25 +62,25 @@ def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Itera
 
 
 def keys_connected_with_quantiles(reduction: QuantileReduction) -> Iterator[str]:
-    """Yield the keys of all variables in networks of quantiles and of variables on which their ranges depend."""
+    """Yield the keys of all variables in constrained networks that have both related ranges and other variables."""
     for network in _constrained_networks(reduction.structures):
         if len({member.address in reduction.members for member in network.members}) > 1:
             yield from _keys(network)
 
 
 def keys_of_hyperparameters_with(space: Space, is_affected: Callable[[SimpleDomain], bool]) -> Iterator[str]:
-    """Yield the keys of the hyperparameters with a part of their domain for which a predicate is true."""
+    """Yield the keys of the hyperparameters with a part of their domain for which `is_affected` is true."""
     return (node.key for node in space.hyperparameters if any(map(is_affected, parts(node.domain))))
 
 
-CONNECTED_IN_TURN: Final = Deviation(
+CONNECTED_IN_TURN: Final = DeviationReason(
     "values that constraints connect are drawn one after the other",
     lambda form: keys_of_connected_hyperparameters(form.questions.structures),
 )
 
 
 REPEATED_REASON: Final = "draws that constraints exclude are repeated"
-ACTIVITY_FIRST: Final = Deviation(
+ACTIVITY_FIRST: Final = DeviationReason(
     "what decides which related ranges are active is drawn before their quantiles",
     lambda form: keys_connected_with_quantiles(form.reduction),
 )

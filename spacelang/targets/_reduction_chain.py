@@ -33,7 +33,7 @@ from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
-from spacelang.targets._random_draws import Deviation, keys_of_decisions
+from spacelang.targets._random_draws import DeviationReason, keys_of_decisions
 from spacelang.text import count_with_noun
 
 L = TypeVar("L")
@@ -43,7 +43,7 @@ BELOW_CHOICES: Final = rewritten("a hyperparameter appears only below the choice
 TOO_ENTANGLED: Final = refused(
     "the expression compares large ranges with each other, or connects too many variables for nested choices"
 )
-EVENLY: Final = Deviation(
+EVENLY: Final = DeviationReason(
     "the alternatives of a decision are drawn evenly, however many structures they have",
     lambda form: _keys_of_uneven_decisions(form.questions),
 )
@@ -134,7 +134,7 @@ def build_questions(
 def build_report(
     chain: Questions, keeps: PreservationTable, findings: Iterable[_lowering.Finding] = ()
 ) -> tuple[_lowering.ReportEntry, ...]:
-    """Return the report on a chain: the worst verdict of its reductions at each place, and the given findings."""
+    """Return the report on the result of a chain: the worst verdict of its reductions at each place, plus findings."""
     return _lowering.make_report(chain.space, keeps, [*reduction_findings(chain, keeps), *findings])
 
 
@@ -151,7 +151,7 @@ def name_count_entry(chain: Questions) -> _lowering.ReportEntry:
 
 
 def uneven_choice_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
-    """Yield an entry with the decision whose even draws differ most from the law of the space, unless all agree."""
+    """Yield an entry for the decision whose even draws differ most from the distribution of the space, if any do."""
     if found := _uneven_forks(chain):
         fork, distance = max(found, key=lambda each: each[1])
         name = chain.forks[id(fork)]
@@ -160,7 +160,10 @@ def uneven_choice_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
 
 
 def _uneven_forks(chain: Questions) -> list[tuple[CaseSplit, float]]:
-    """Return the decisions whose even draws differ from the law without weights, and by how much a share differs."""
+    """Return the decisions whose alternatives should not be equally likely, even without `@weight`.
+
+    Each comes with the largest difference between a probability and that of even draws.
+    """
     weights = CaseWeights(chain.structures, with_annotations=False)
     decisions = [
         part for part in chain.every_unfolded_part if isinstance(part, CaseSplit) and isinstance(part.node, Choice)
@@ -175,7 +178,10 @@ def _keys_of_uneven_decisions(chain: Questions) -> Iterator[str]:
 
 
 def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:
-    """Yield the findings for the places where a chain has another verdict than the usual one."""
+    """Yield the findings for the places where the reductions have another verdict than the first one in `keeps`.
+
+    Uniform priors are among them.
+    """
 
     def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
         for construct in {*_lowering.constructs_in(slot.part)} & {*_lowering.constructs_in(node.domain)}:
@@ -196,7 +202,10 @@ def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_
 def worst_finding_per_place(
     links: Iterable[tuple[Hyperparameter, L]], says: Callable[[Hyperparameter, L], Iterable[tuple[Construct, Verdict]]]
 ) -> Iterable[_lowering.Finding]:
-    """Return the worst finding for each hyperparameter and construct of what `says` yields on their links."""
+    """Return, for each hyperparameter and construct, the finding with the worst verdict.
+
+    `says` returns the constructs and verdicts for a hyperparameter and a thing that is linked with it.
+    """
     found: dict[tuple[str, Construct], _lowering.Finding] = {}
     for node, link in links:
         for construct, verdict in says(node, link):
@@ -207,21 +216,21 @@ def worst_finding_per_place(
 
 
 def uniform_prior_findings(space: Space) -> Iterator[_lowering.Finding]:
-    """Yield a finding for each uniform prior: values are drawn that way without a prior, too."""
+    """Yield a finding for each uniform prior: it is preserved, because values are drawn uniformly without a prior."""
     for node in space.hyperparameters:
         if isinstance(node.prior, Uniform):
             yield _lowering.Finding(Construct.PRIORS, UNIFORM, node.span)
 
 
 def unfolded_condition_findings(chain: Questions, verdict: Verdict) -> Iterator[_lowering.Finding]:
-    """Yield a finding with a verdict for each condition that is not preserved as a guard, but unfolded into choices."""
+    """Yield a finding with this verdict for each condition that is unfolded into choices, not preserved as a guard."""
     for address, condition in chain.space.conditions.items():
         if address not in chain.guards:
             yield _lowering.Finding(Construct.CONDITIONS, verdict, condition.span)
 
 
 def constraint_findings(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[_lowering.Finding]:
-    """Return an iterator of findings that give all constraints the same verdict."""
+    """Return findings that give all these constraints the same verdict."""
     return (_lowering.Finding(CONSTRAINT_CONSTRUCTS[bool(rule.scope)], verdict, rule.span) for rule in rules)
 
 
@@ -266,7 +275,11 @@ def _mentions(expression: Expr, part: RangeComparison) -> bool:
 def _refusals(
     space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[RangeComparison] = ()
 ) -> list[_lowering.Finding]:
-    """Return a finding for each constraint; without any, for the conditions on `related`, or for all conditions."""
+    """Return a finding with the verdict `refusal` for each constraint.
+
+    If there are no constraints, return one for each condition that makes a comparison in `related`, or for all
+    conditions if there are none.
+    """
     if rules:
         return [*constraint_findings(rules, refusal)]
     conditions = [*space.conditions.values()]

@@ -104,7 +104,7 @@ class RelationsTarget(Protocol):
 
 
 def with_quantile_verdicts(preserves: PreservationTable) -> PreservationTable:
-    """Return the verdicts of a target that also takes quantiles."""
+    """Return the verdicts of a target, extended by those for relations that are expressed by quantiles."""
     numbers = {construct: (*preserves[construct], A_QUANTILE) for construct in RANGE_CONSTRUCTS}
     numbers[Construct.FLOATS] = (*preserves[Construct.FLOATS], A_QUANTILE, A_FLOAT_QUANTILE)
     rules = (*preserves[Construct.RULES_ON_VALUES], QUANTILES, NO_QUANTILES, NO_SUCH_MEANS)
@@ -118,11 +118,13 @@ def lower_by_relations(
     native: Lower | None = None,
     rejecting: Lower | None = None,
 ) -> LoweringResult[Any, Any]:
-    """Compile a space by the option `relations` of a target.
+    """Compile a space in the way that the option `relations` of a target names.
 
-    `native` uses the means of the tool, and `rejecting` rejects what violates a relation, if the tool can do so.
+    `native` expresses relations by means of the tool, `rejecting` by rejecting configurations that violate them; each
+    is None if the tool cannot do so. `lower` is used for quantiles, for nested cases, and for a space without
+    relations.
 
-    Raises RefusedError: for `auto`, that of the first lowering, if all refuse the space.
+    Raises RefusedError. With `auto`, it is raised only if all ways refuse the space, and is the error of the first.
     """
     if not any(map(is_relation, structures.space.constraints)):
         return lower(QuantileReduction(structures, ()))
@@ -139,7 +141,7 @@ def lower_by_relations(
 
 
 def is_relation(rule: Constraint) -> bool:
-    """Return True if a constraint compares hyperparameters with each other."""
+    """Return True if a test in the constraint mentions two or more variables, as in `lo <= hi`."""
     return any(len(references(atom)) > 1 for atom in logical_atoms(rule.expression))
 
 
@@ -162,7 +164,7 @@ def relations_report_entry(lowering: str, expressed: Sequence[Constraint], how: 
 def translate_report_to_original(
     reduction: QuantileReduction, report: Sequence[ReportEntry]
 ) -> tuple[ReportEntry, ...]:
-    """Return the report on a space, given that on the space with quantiles in place of related ranges."""
+    """Return the report on the original space, given the report on the space with quantiles."""
     if not reduction.groups:
         return (*report,)
     nodes = reduction.members.values()
@@ -215,7 +217,7 @@ def _lower_by(
 
 
 def _untold_relations(space: Space, report: Sequence[ReportEntry]) -> Iterator[ReportEntry]:
-    """Yield entries for the relations that a report does not mention yet."""
+    """Yield an entry for the relations that no entry of a report mentions, for each way to express them."""
     told = {id(span) for entry in report if entry.construct == RELATIONS for span in entry.spans}
     left = [rule for rule in space.constraints if is_relation(rule) and id(rule.span) not in told]
     rules = (entry for entry in report if entry.construct == CONSTRAINT_CONSTRUCTS[1])
@@ -227,7 +229,10 @@ def _untold_relations(space: Space, report: Sequence[ReportEntry]) -> Iterator[R
 
 
 def quantile_decoder_source(reduction: QuantileReduction) -> list[str]:
-    """Return blocks of source with a function `values_of(found)`; none if nothing has to be decoded."""
+    """Return sources that define a function `values_of(found)`, which replaces quantiles by values.
+
+    Return an empty list if the space has no quantiles.
+    """
     if not reduction.groups:
         return []
     sources = [

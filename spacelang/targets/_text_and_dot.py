@@ -9,7 +9,7 @@ DEFAULT_MARK, OTHER_MARK = "●", "○"  # The marks of default branches and of 
 
 
 def wrap_words(words: Iterable[str], start: str, indent: str) -> list[str]:
-    """Lay out words in lines without breaking any; the first begins with `start`, the others with `indent`."""
+    """Return lines of whole words; the first line begins with `start`, the others with `indent`."""
     text = "  ".join(word.replace(" ", "\0") for word in words)
     wide = max(LINE_WIDTH, len(start) + 40)
     lines = textwrap.wrap(

@@ -88,7 +88,10 @@ class AdmmForm(FormWithTextRepr, AdmmVariables):
 
     @cached_property
     def inequalities(self) -> tuple[Array, Array]:
-        """A (rows, K + sum of T_i^2) and b of A [z, orders] <= b; excluded orders have rows of their own."""
+        """The matrix A and the vector b of A [z, orders] <= b; a step order that is not allowed has a row of its own.
+
+        A has the shape (rows, K + sum of T_i^2), with the orders flattened row by row.
+        """
         width = self.layout.width + sum(order.size**2 for order in self.orders)
         rows, most = [], []
         for rule in self.linear_constraints:
@@ -168,7 +171,7 @@ class AdmmForm(FormWithTextRepr, AdmmVariables):
         return AdmmPoints(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
 
     def _repair(self, points: AdmmPoints) -> AdmmPoints:
-        """Return the nearest member of a rounded point, both as a batch of one; inactive variables stay."""
+        """Return the member nearest to a rounded point, both as a batch of one; inactive variables do not change."""
         found = self.encode_all([self._member_repair.nearest_member(*self._wanted_values(points[0]))])
         active = self.active_masks(found)
         kept = points.copy()
@@ -184,7 +187,11 @@ class AdmmForm(FormWithTextRepr, AdmmVariables):
         return MemberRepair(self.structures)
 
     def _wanted_values(self, point: AdmmPoint) -> tuple[dict[str, str], ValueFunction]:
-        """Return all branches and values at a rounded point, those of z's alternatives or else of the first ones."""
+        """Return the branches of all decisions by address, and a function that returns the value of a hyperparameter.
+
+        They are those of the alternatives that z selects. A variable that these do not have gets the value of the first
+        alternative that has it, or else its default.
+        """
         taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
         orders = zip(self.orders, point.orders, strict=True)
         places = {order.address: int(order.nearest_order_indices(matrix[None])[0]) for order, matrix in orders}
@@ -214,7 +221,11 @@ class AdmmForm(FormWithTextRepr, AdmmVariables):
 
     @cached_property
     def _sources(self) -> dict[str, list[tuple[int | None, int, "ThetaColumns | tuple[Value]"]]]:
-        """The block, the alternative and the columns or fixed value of each variable by address; no block: always."""
+        """The places in a point at which the value of each variable may be found, by its address.
+
+        A place is an index of a block, an index of an alternative in it, and the columns of theta or a tuple with the
+        fixed value. The first is None for a variable that belongs to every pipeline.
+        """
         found: dict[str, list[tuple[int | None, int, ThetaColumns | tuple[Value]]]] = {}
         for slot in self.layout.always:
             found.setdefault(slot.address, []).append((None, 0, slot))
@@ -254,7 +265,10 @@ class AdmmForm(FormWithTextRepr, AdmmVariables):
         return self.project_all(points) if count else points
 
     def weights_of(self, block: OneHotBlock) -> Array | None:
-        """Return the probabilities of alternatives by `@weight` (shared within a branch), or None if all are equal."""
+        """Return the probability of each alternative of a block by `@weight`, or None if all weights are equal.
+
+        The cases of a flattened branch share its weight.
+        """
         branches = self.space.variables[block.address].choice.branches
         if self.space.plain_draws or len({branch.weight for branch in branches}) == 1:
             return None

@@ -83,7 +83,10 @@ class Blds:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf with the values of one of its configurations by key, or of its default completion without values."""
+    """A structure, with the values of one of its configurations by key.
+
+    Without values, it stands for the configuration with all defaults.
+    """
 
     pipeline: Pipeline
     values: tuple[tuple[str, Value], ...] = ()
@@ -113,7 +116,7 @@ class DiscrepancyTree(FormWithTextRepr):
 
     @cached_property
     def default_pipeline(self) -> Pipeline:
-        """The pipeline in which every decision takes its default, as the heuristic chooses."""
+        """The pipeline in which every reached decision takes its default; constraints may exclude it."""
         return self.pipeline_of(default_structure(self.space))
 
     def leaf_counts_by_discrepancy(self, pipeline: Pipeline) -> tuple[int, ...]:
@@ -196,7 +199,7 @@ class DiscrepancyTree(FormWithTextRepr):
         )
 
     def pipeline_of(self, structure: Structure) -> Pipeline:
-        """Return the branch indices of a structure."""
+        """Return the index of the branch in each layer for a structure; `NOT_REACHED` where it has none."""
         taken = ((layer.alternatives, structure.get(layer.address)) for layer in self.layers)
         return tuple(NOT_REACHED if branch is None else names.index(branch) for names, branch in taken)
 
@@ -261,7 +264,12 @@ class DiscrepancyTree(FormWithTextRepr):
         return {layer.stage: layer.alternatives[place] for layer, place in self._reached(pipeline)}
 
     def _possible_branches(self, prefix: Sequence[int], orders: Sequence[Sequence[int]] | None = None) -> Sequence[int]:
-        """Return the branch indices for the layer after a prefix, ignoring constraints; none if there is no layer."""
+        """Return the branch indices that may follow a prefix if constraints are ignored.
+
+        They are in the order of `orders`, if given.
+
+        If the next layer is not reached, this is `NOT_REACHED` alone; after the last layer there are none.
+        """
         number = len(prefix)
         if number == len(self.layers):
             return ()
@@ -270,7 +278,10 @@ class DiscrepancyTree(FormWithTextRepr):
         return given if layer.is_reached(prefix) else (NOT_REACHED,)
 
     def _branch_without_discrepancy(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
-        """Return the branch of the pipeline in the layer after a prefix; the default if it does not reach it."""
+        """Return the branch that the layer after a prefix takes without adding to the discrepancy from `pipeline`.
+
+        It is the pipeline's branch, or the default if the pipeline does not reach the layer, or `NOT_REACHED`.
+        """
         layer = self.layers[len(prefix)]
         if not layer.is_reached(prefix):
             return NOT_REACHED
@@ -285,7 +296,7 @@ class DiscrepancyTree(FormWithTextRepr):
         return tuple(leaf)
 
     def _is_admissible(self, prefix: Pipeline, start: int = 0) -> bool:
-        """Return True if the layers from `start` on satisfy all tables that connect them to earlier layers."""
+        """Return True if a prefix satisfies the tables of its layers from index `start` on."""
         hurdles = self._constraint_tables
         return not hurdles or all(
             hurdle.is_satisfied(prefix) for number in range(start, len(prefix)) for hurdle in hurdles.get(number, ())

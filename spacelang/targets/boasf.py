@@ -2,9 +2,9 @@
 
 With `arms=models`, there is one arm for each alternative of a stage, with everything else inside. With
 `arms=subspaces`, there is one arm for each combination of pieces of the hyperparameters. Arms are disjoint and cover
-the space; each is built when it is first used. A hyperparameter under a condition is cut where it is active. Where it
-is reached but inactive, a configuration belongs to the arm of the first piece.
-See spacelang/optimizers/README.md, section "BOASF: arms".
+the space; each is built when it is first used. A hyperparameter under a condition is split where it is active. Where it
+is reached but inactive, a configuration belongs to the arm of the first piece. See spacelang/optimizers/README.md,
+section "BOASF: arms".
 """
 
 from collections.abc import Iterator, Sequence
@@ -150,7 +150,7 @@ class Boasf:
             return (node.domain,)
         if min(number, node.domain.size or number) > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_arms(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")
-        return _boasf.cut_into_pieces(node.domain, number)
+        return _boasf.split_into_pieces(node.domain, number)
 
     def _raise_too_many_pieces(self, partition: Partition, number: int) -> None:
         cuts = len(partition.cuts)
@@ -172,7 +172,7 @@ class Arm:
     """A part of a space, built as a space when it is first used."""
 
     def __init__(self, whole: Space, number: int, name: str, takes: Subspace) -> None:
-        """Make the arm with a number, counted from 1; `takes` restricts the whole space to the arm."""
+        """Make the arm; `number` is counted from 1, and `takes` is the restriction of the whole space to it."""
         self.name, self.number, self.subspace, self._whole = name, number, takes, whole
 
     @cached_property
@@ -213,7 +213,11 @@ class ArmSpaces(FormWithTextRepr):
         partition: Partition | None = None,
         iter_arm_keys: Sequence[ArmKey] = (),
     ) -> None:
-        """Take arms that a stage or the keys in a partition identify; a single arm needs neither."""
+        """Store the arms, and what finds the arm of a configuration.
+
+        This is `stage`, whose alternatives have the names of the arms, or `partition`, with `iter_arm_keys` as the keys
+        of the arms. A single arm needs neither.
+        """
         self.space, self.arms = space, arms
         self._title, self._stage, self._partition = title, stage, partition
         self._indices = {arm_key: index for index, arm_key in enumerate(iter_arm_keys)}
@@ -269,7 +273,7 @@ class ArmSpaces(FormWithTextRepr):
         return "\n".join([f"digraph {quote_dot(self.space.name)} {{", *head, *lines, "}"])
 
     def _hyperparameters(self, arm: Arm) -> Iterator[tuple[str, str]]:
-        """Yield the key and domain of the hyperparameters of an arm that are cut, or are of its alternative."""
+        """Yield the key and the domain of hyperparameters of an arm: the split ones, or those of its alternative."""
         nodes = {node.address: node for node in arm.space.hyperparameters}
         if self._partition is not None:
             for cut in self._partition.cuts:

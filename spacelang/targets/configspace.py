@@ -31,8 +31,8 @@ from spacelang.targets._lowering import Construct, PreservationTable, Verdict, a
 from spacelang.targets._random_draws import (
     ACTIVITY_FIRST,
     REPEATED_REASON,
-    Deviation,
-    RandomDraws,
+    DeviationReason,
+    RandomDrawDeclaration,
     keys_of_constrained_variables,
     keys_of_hyperparameters_with,
 )
@@ -77,7 +77,7 @@ def decode(configuration):
 
 
 def accepts(part: SimpleDomain) -> bool:
-    """Return True if ConfigSpace has such a range or set: closed ranges, and consecutive integers."""
+    """Return True for domains that ConfigSpace has itself: closed ranges, and consecutive integers."""
     return part.is_consecutive if isinstance(part, Grid) else not (isinstance(part, Real) and part.is_open)
 
 
@@ -97,12 +97,12 @@ class Configspace:
         False, "name decisions `NAME:__choice__`, as auto-sklearn does; `spacelang import` recognizes them by this name"
     )
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws(
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration(
         "`ConfigurationSpace.sample_configuration`",
         (
-            Deviation(REPEATED_REASON, lambda form: keys_of_constrained_variables(form.structures)),
+            DeviationReason(REPEATED_REASON, lambda form: keys_of_constrained_variables(form.structures)),
             ACTIVITY_FIRST,
-            Deviation(
+            DeviationReason(
                 "small integers of logarithmic ranges are drawn less often",
                 lambda form: keys_of_hyperparameters_with(form.space, _is_log_grid),
             ),
@@ -169,7 +169,7 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
     """A planned space: its ConfigSpace object, JSON and source, and the conversion of configurations."""
 
     def __init__(self, structures: Structures, plan: ConfigSpacePlan, reduction: QuantileReduction) -> None:
-        """Take the reduced space and its plan, and the reduction."""
+        """Store the structures of the reduced space, its plan, and the reduction."""
         self.structures, self.space, self.plan, self.reduction = structures, structures.space, plan, reduction
 
     @cached_property
@@ -222,7 +222,10 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         return True
 
     def sample(self, count: int, rng: "Generator") -> list[dict[str, cs.FlatValue]]:
-        """Draw with ConfigSpace, which rounds: draws that violate a constraint are dropped and repeated."""
+        """Draw with ConfigSpace until `count` draws are members of the space.
+
+        ConfigSpace rounds floats, so that some of its draws violate constraints.
+        """
         space = self.native
         space.seed(int(rng.integers(2**31)))
         found: list[dict[str, cs.FlatValue]] = []
@@ -234,7 +237,7 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         return found
 
     def to_json(self) -> Document:
-        """Return the document of ConfigSpace, and how its hyperparameters encode those of the space."""
+        """Return the document of ConfigSpace, and which hyperparameters encode a variable in another way."""
         codes = [entry for node, coded in self.plan.coded for entry in _codes(node, coded)]
         return {"configuration_space": self.configuration_space_document, "codes": codes}
 
@@ -259,7 +262,10 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
 
     @cached_property
     def _defaults(self) -> dict[str, cs.FlatValue]:
-        """The default configuration of the space or the member nearest to it, and defaults of all other parts."""
+        """The values of the default configuration, or of the valid one nearest to it, by ConfigSpace hyperparameter.
+
+        Hyperparameters that are inactive in it have values, too.
+        """
         found: dict[str, cs.FlatValue] = {}
         for node, coded in self.plan.coded:
             if isinstance(coded, cs.EncodedDomain):
@@ -271,7 +277,7 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
 
 
 def _codes(node: Choice | Hyperparameter, coded: cs.EncodedDomain | cs.FlatHyperparameter) -> Iterator[Document]:
-    """Yield how hyperparameters encode values, where these differ from the values of the space."""
+    """Yield an entry for a variable unless one ConfigSpace hyperparameter has its key and its values."""
     if isinstance(coded, cs.FlatHyperparameter):
         if coded.name != node.key:
             yield {"names": [coded.name], "key": node.key}

@@ -35,7 +35,7 @@ from spacelang.targets._exports.library_function_forms import (
 )
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDraws
+from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDrawDeclaration
 from spacelang.targets._reduction_chain import (
     BELOW_CHOICES,
     TOO_ENTANGLED,
@@ -82,7 +82,9 @@ class Hyperopt:
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN, ACTIVITY_FIRST))
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration(
+        "`hyperopt.rand`", (CONNECTED_IN_TURN, ACTIVITY_FIRST)
+    )
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
@@ -150,7 +152,7 @@ class HyperoptSpace(LibraryFunctionForm):
         return self.questions.by_name.keys()
 
     def trial_document(self, number: int, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the hyperopt trial document of an unevaluated point; `number` is its trial id, counted from 0."""
+        """Return the hyperopt trial document of a point that is to be evaluated; `number` is the trial id."""
         absent: list[Any] = []  # shared by all labels that do not occur in the trial; never modified
         drawn_here = {label: [number] if label in point else absent for label in self.labels}
         values = {label: [point[label]] if label in point else absent for label in self.labels}
@@ -164,7 +166,10 @@ class HyperoptSpace(LibraryFunctionForm):
         return {label: to_python_scalar(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
 
     def configuration(self, sample: Mapping[str, Any]) -> Configuration:
-        """Return the configuration of an argument of an objective, or of a draw of `pyll.stochastic.sample`."""
+        """Return the configuration of a sample, as `fmin` passes it to an objective.
+
+        The draws of `pyll.stochastic.sample` are such samples, too.
+        """
         return self.reduction.decode(self._conditional.active_values(flattened(sample)))
 
     def encode(self, configuration: Configuration) -> Values:
@@ -182,7 +187,7 @@ class HyperoptSpace(LibraryFunctionForm):
         return self.questions.encode(self.reduction.encode(configuration))
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
-        """Return the member that hyperopt itself makes of values by label, as `space_eval` does.
+        """Return the member for values by label, computed by hyperopt as in `space_eval`.
 
         Values of hyperparameters whose condition does not hold may be missing.
         """
@@ -219,7 +224,7 @@ class HyperoptSpace(LibraryFunctionForm):
         return found
 
     def to_python(self) -> str:
-        """Return a module that needs hyperopt.
+        """Return the source of a module that imports only hyperopt.
 
         It has `space`, `default`, `configuration(sample)`, `decode(values)` and `trials(points)`.
         """
@@ -248,7 +253,10 @@ class HyperoptSpace(LibraryFunctionForm):
 
     @cached_property
     def _graph(self) -> tuple[Any, dict[str, Any]]:
-        """The hyperopt graph of the space and its node for every label; `space_eval` would build it for each call."""
+        """The hyperopt graph of the space, and the node in it that draws each label.
+
+        It is made once, unlike in `space_eval`, which makes it for each call.
+        """
         pyll = import_optional("hyperopt", "hyperopt.pyll")
         graph = pyll.as_apply(self.native)
         drawn_nodes = (node for node in pyll.dfs(graph) if node.name == "hyperopt_param")
@@ -256,7 +264,7 @@ class HyperoptSpace(LibraryFunctionForm):
 
     @cached_property
     def _guarded(self) -> Values:
-        """The values by label that give hyperparameters with guards their defaults."""
+        """The values by label for the defaults of all hyperparameters that have guards."""
         draws = self.questions.draws
         inside = (part for guard in self.questions.guards.values() for part in guard.parts)
         values = (
@@ -316,7 +324,10 @@ _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
 
 
 class _DrawCodes:
-    """A writer of the code of drawn values; equal labels have one code object, so that hyperopt makes one node."""
+    """A writer of the hyperopt code that draws values.
+
+    Draws with equal labels are the same code object, so that hyperopt makes one node of them.
+    """
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
@@ -325,7 +336,7 @@ class _DrawCodes:
         self._switches = SwitchIndexWriter(questions, self._number)
 
     def choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None = None) -> py.Code:
-        """Return the code of a choice between options, the same for each choice of one name."""
+        """Return the code that chooses between options; the first call for a name decides the result of all."""
         if name not in self._choices:
             self._choices[name] = self._new_choice(name, options, shares)
         return self._choices[name]
@@ -339,7 +350,7 @@ class _DrawCodes:
         return py.call("hp.pchoice", name, py.ListNode(tuple(py.ListNode(pair, is_tuple=True) for pair in pairs)))
 
     def switch(self, part: ValueSwitch, options: Sequence[py.Code]) -> py.Code:
-        """Return the code of a switch on a value that was drawn before."""
+        """Return the code that selects one of the options by a value that was drawn before."""
         index = self._switches.indices[id(part)]
         if isinstance(index, py.LiteralNode):
             assert isinstance(index.value, int)
@@ -347,7 +358,7 @@ class _DrawCodes:
         return py.call("scope.switch", index, *options)
 
     def value(self, free: IndependentHyperparameter) -> py.Code:
-        """Return the code of the value of an independent hyperparameter."""
+        """Return the code that draws the value of an independent hyperparameter."""
         draw = self._questions.draws[id(free)]
         pieces = [
             self._piece(piece) if isinstance(piece, DrawnPiece) else py.LiteralNode(piece.value)

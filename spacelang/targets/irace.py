@@ -145,7 +145,10 @@ class Irace:
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
     def _with_forbidden(self, reduction: QuantileReduction) -> "IraceParameters | None":
-        """Return the parameters with constraints as forbidden combinations, or None if irace could not draw them."""
+        """Return the parameters with constraints as forbidden combinations.
+
+        Return None if R cannot test the constraints or irace would draw forbidden combinations too often.
+        """
         structures = reduction.reduced_structures
         space = structures.space
         if not all(r.can_be_tested_in_r(rule.expression, space) for rule in space.constraints):
@@ -168,7 +171,10 @@ class IraceParameters(FormWithTextRepr):
     comment_sign: ClassVar[str] = "#"
 
     def __init__(self, questions: Questions, constraints: Sequence[Constraint], reduction: QuantileReduction) -> None:
-        """Take questions of the reduced space whose answers may violate the given constraints, and no others."""
+        """Store the questions of the reduced space, and the constraints that its answers may violate.
+
+        These constraints become forbidden combinations.
+        """
         self.questions, self.constraints, self.reduction = questions, tuple(constraints), reduction
 
     @cached_property
@@ -178,7 +184,7 @@ class IraceParameters(FormWithTextRepr):
 
     @cached_property
     def forbidden(self) -> tuple[str, ...]:
-        """The forbidden combinations in R."""
+        """The forbidden combinations, as expressions in R."""
         return tuple(map(self._writer.conditions.violation, self.constraints))
 
     @property
@@ -293,12 +299,12 @@ class IraceParameters(FormWithTextRepr):
         return found
 
     def member_share(self) -> float:
-        """Estimate the share of draws that satisfy the constraints."""
+        """Estimate the probability that a draw satisfies the constraints."""
         rng = Random(0)  # works without NumPy, which may be missing
         return sum(self._is_allowed(self._decode_reduced(self.draw(rng))) for _ in range(TRIED)) / TRIED
 
     def draw(self, rng: "Generator | Random") -> Values:
-        """Draw one configuration like irace, without a test of the forbidden combinations."""
+        """Draw one configuration like irace, which may be a forbidden combination."""
         found: Values = {}
 
         def answer(question: str, _: Question) -> Any:
@@ -335,5 +341,5 @@ def _is_missing(value: Any) -> bool:
 
 
 def _cell(value: Value) -> str:
-    """Return a value as a cell of a table in the syntax of R."""
+    """Return a value as text in R, for a cell of a table."""
     return r.quoted(value) if isinstance(value, str) else r.number_text(value)

@@ -88,7 +88,7 @@ class PathDecision:
 
     @property
     def other_branches(self) -> list[str]:
-        """The branches that leave the path."""
+        """The names of the branches that the path does not take."""
         return [name for name in self.counts if name != self.taken]
 
 
@@ -149,11 +149,14 @@ class StructuralTree(FormWithTextRepr):
         return self._node(prefix).decision
 
     def actions(self, prefix: Prefix) -> tuple[str, ...]:
-        """Return the branches that may follow, in the order of the text; each has an admissible completion."""
+        """Return the names of the next branches that may follow a prefix, in the order of the text.
+
+        Each has an admissible completion. There are none if the prefix is a whole structure.
+        """
         return tuple(self.structure_counts(prefix))
 
     def structure_counts(self, prefix: Prefix) -> Mapping[str, int]:
-        """Return the number of structures below each branch that may follow."""
+        """Return the number of admissible structures below each next branch, by its name."""
         return self._node(prefix).counts
 
     def count_structures(self, prefix: Prefix) -> int:
@@ -170,7 +173,7 @@ class StructuralTree(FormWithTextRepr):
             waiting.extend((*node, branch) for branch in reversed(self.actions(node)))
 
     def structure_of(self, prefix: Prefix) -> Structure:
-        """Return the branch that each decision before a tree node takes, by the decision's address."""
+        """Return the branch of each decision in a prefix, by the address of the decision."""
         return self._node(prefix).taken
 
     def prefix_of(self, configuration: Configuration) -> Prefix:
@@ -183,17 +186,20 @@ class StructuralTree(FormWithTextRepr):
         return self._completer.complete(self.structures.nearest_structure(self._node(prefix).taken))
 
     def sample(self, prefix: Prefix, count: int, rng: Generator) -> ConfigurationBatch:
-        """Draw the set D(X(s)) below a node: structures, then values; may raise SamplingFailedError."""
+        """Draw `count` configurations below a node: structures, then values; may raise SamplingFailedError.
+
+        The paper calls this set D(X(s)).
+        """
         return self._sampler.batch(count, rng, self._node(prefix).taken)
 
     def neighbours(
         self, configuration: Configuration, prefix: Prefix, rng: Generator, deviation: float = MOVE_DEVIATION
     ) -> list[Configuration]:
-        """Return the neighbours of a member by one exchange that stay below the prefix.
+        """Return the neighbours of a member that differ in one variable and stay below the prefix.
 
-        These have each other value of a set, or four draws from a range, with this standard deviation on the unit
-        interval. For every decision after the prefix, they have each other admissible branch with all hyperparameters,
-        and if possible all inner decisions, at their defaults.
+        For a hyperparameter, these have each other value of a set, or four draws from a range, normal with this
+        standard deviation on the unit interval. For a decision after the prefix, they have each other admissible
+        branch, with all hyperparameters inside it, and if possible all decisions, at their defaults.
         """
         fixed = [(self._keys[address], branch) for address, branch in self._node(prefix).taken.items()]
         inside = self._inner_neighbours(structure_of(self.space, configuration))
@@ -308,7 +314,10 @@ class StructuralTree(FormWithTextRepr):
         return True
 
     def _inner_neighbours(self, structure: Structure) -> Iterator[Configuration]:
-        """Yield structural neighbours for branches whose inner decisions cannot all take their defaults."""
+        """Yield a neighbour for each other branch inside which constraints exclude the default decisions.
+
+        It takes the nearest admissible structure with this branch.
+        """
         for address, taken in structure.items():
             for branch in self.space.variables[address].node.branch_indices:  # type: ignore[union-attr]
                 if branch == taken or (address, branch) not in self._branches_with_decisions:
@@ -347,7 +356,11 @@ class StructuralTree(FormWithTextRepr):
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node: its branches, the structures below, and the next decision with its level and their counts by branch."""
+    """A node of the tree: its branches by address, the number of structures below it, and the next decision.
+
+    `level` is the index of this decision among all, and `counts` has the number of structures below each of its
+    branches.
+    """
 
     taken: Structure
     structures: int
@@ -395,7 +408,7 @@ def _last_decisions(node: Node) -> Iterator[Choice]:
 
 
 def outline(name: str, structures: int, path: Sequence[PathDecision]) -> str:
-    """Return the decisions of the path as indented text, each with its branches and structure counts."""
+    """Return the decisions of the path as an indented text, each with its branches and structure counts."""
     legend = f"{DEFAULT_MARK} default path   {OTHER_MARK} leaves the path   with the number of structures below"
     lines = [_title(name, structures), *([legend, ""] if path else ())]
     rows: list[tuple[str, int | None]] = []

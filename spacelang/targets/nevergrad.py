@@ -35,7 +35,7 @@ from spacelang.targets._lowering import (
     exact,
     rewritten,
 )
-from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDraws
+from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDrawDeclaration
 from spacelang.targets._reduction_chain import EVENLY, preserved_by_reductions
 from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantile_verdicts
 
@@ -73,7 +73,9 @@ class Nevergrad:
 
     paper: ClassVar[str] = "Rapin and Teytaud, Nevergrad: A Gradient-Free Optimization Platform, 2018"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`RandomSearch`", (EVENLY, CONNECTED_IN_TURN, ACTIVITY_FIRST))
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration(
+        "`RandomSearch`", (EVENLY, CONNECTED_IN_TURN, ACTIVITY_FIRST)
+    )
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 
@@ -143,7 +145,7 @@ class Parametrization(FlatParameters):
         )
 
     def make_set_parameter(self, part: Categorical) -> py.Code:
-        """Return the code of a choice; an ordered set has transitions between neighbours."""
+        """Return the code of a choice; that of an ordered set moves between neighbouring values."""
         name = "ng.p.TransitionChoice" if isinstance(part, Ordinal) else "ng.p.Choice"
         return py.call(name, py.literal_list(part.values))
 

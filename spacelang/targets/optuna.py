@@ -53,8 +53,8 @@ from spacelang.targets._random_draws import (
     ACTIVITY_FIRST,
     CONNECTED_IN_TURN,
     REPEATED_REASON,
-    Deviation,
-    RandomDraws,
+    DeviationReason,
+    RandomDrawDeclaration,
     keys_of_constrained_variables,
     keys_of_hyperparameters_with,
 )
@@ -119,7 +119,7 @@ def accepts(part: SimpleDomain) -> bool:
 
 
 def can_have_varying_bounds(each: VaryingRange) -> bool:
-    """Return True if optuna can draw from every part of a range that bounds may leave."""
+    """Return True if optuna can draw from any part of the range that its limits may leave."""
     if isinstance(each.domain, Grid):
         return accepts(each.domain) and not _is_stepped_log(each.domain)
     return len(split_into_simple(each.domain)) == 1
@@ -135,17 +135,17 @@ class Optuna:
 
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws(
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration(
         "`RandomSampler`",
         (
             EVENLY,
-            Deviation(
+            DeviationReason(
                 REPEATED_REASON,
                 lambda form: keys_of_constrained_variables(form.questions.structures) if form.rejects else (),
             ),
             CONNECTED_IN_TURN,
             ACTIVITY_FIRST,
-            Deviation(
+            DeviationReason(
                 "steps on a log scale are rounded",
                 lambda form: keys_of_hyperparameters_with(form.questions.space, _is_stepped_log),
             ),
@@ -198,7 +198,7 @@ class Optuna:
         return self._result(OptunaFunction(named, reduction), constraint_findings(bounded, BOUNDED), entries)
 
     def _reject(self, reduction: QuantileReduction) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
-        """Return the function that prunes trials that violate a relation."""
+        """Compile a space so that trials that violate a relation are pruned, instead of never drawn."""
         space = reduction.structures.space
         rejected = RejectionConstraints(space, tuple(filter(is_relation, space.constraints)))
         untestable = [rule for rule in rejected.constraints if not can_be_tested(rule, space)]
@@ -284,12 +284,15 @@ class OptunaFunction(LibraryFunctionForm):
         return dict(self.reduction.decode(Configuration(found))) if self.reduction.groups else found
 
     def encode(self, configuration: Configuration) -> Parameters:
-        """Return the parameters of a trial that gives a member."""
+        """Return the trial parameters with which the function returns a member."""
         answers, labels = self.questions.encode(self.reduction.encode(configuration)), self._labels
         return {name: labels[name][answer] if name in labels else answer for name, answer in answers.items()}
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
-        """Return the member of a trial with these parameters; raise ValueError for missing or invalid ones."""
+        """Return the member that the function returns for a trial with these parameters.
+
+        Raise ValueError for missing or invalid ones.
+        """
         return Configuration(self._ask(import_optional("optuna").trial.FixedTrial(dict(parameters))))
 
     def accepts(self, parameters: Mapping[str, Any]) -> bool:
@@ -354,7 +357,7 @@ class OptunaFunction(LibraryFunctionForm):
         return self._question_codes[id(question)]
 
     def sampling_function_names(self, part: CaseSplit | IndependentHyperparameter) -> str:
-        """Return the names of the trial methods that suggest a part."""
+        """Return the names of the trial methods that a part calls, such as `suggest_int`."""
         if isinstance(part, CaseSplit):
             return "suggest_categorical"
         asked = self.questions.draws[id(part)].questions

@@ -1,4 +1,4 @@
-"""The target `random`: randomly drawn configurations as NumPy arrays of floats."""
+"""The target `random`: randomly drawn configurations as a matrix of floats."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from spacelang.targets._lowering import (
     make_report,
     refused,
 )
-from spacelang.targets._random_draws import RandomDraws
+from spacelang.targets._random_draws import RandomDrawDeclaration
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, constraint_findings, preserved_by_reductions
 from spacelang.targets._text_and_dot import quote_dot
 
@@ -42,8 +42,8 @@ class MatrixColumn:
     """A description of a matrix column; `lower` and `upper` are its least and greatest number.
 
     `categories` are the values that indices represent: the branches of a decision, the parts of a union, or the values
-    of a set. A `mixed` column belongs to a union: the column before it has the part, which selects one of `inner` to
-    read the number.
+    of a set. A union has two columns: one with the index of the part, and a `mixed` one. The index selects the entry of
+    `inner` that says how to read the number of the mixed column.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Random:
     n: int = option(1000, "number of configurations to draw, at least 1")
     seed: int = option(0, "random seed, at least 0")
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("the sampler of the space")
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration("the sampler of the space")
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(lambda _: True),
@@ -85,7 +85,7 @@ class Random:
                 raise OptionError(f"`{name}` cannot be {number}", f"set `{name}` to {least} or more")
 
     def lower(self, structures: Structures) -> LoweringResult["RandomArrays", EncodedRows]:
-        """Return `n` configurations of the space of the structures, drawn by its sampler with the seed."""
+        """Draw `n` configurations of the space with its sampler and the option `seed`, and return them as the form."""
         space = structures.space
         _lowering.refuse_oversized_integers(space, self.preserves)
         sampler = Sampler(structures, advised=True)
@@ -101,7 +101,7 @@ class Random:
 
 
 class RandomArrays(FormWithTextRepr):
-    """Drawn configurations: `columns` as the sampler drew them, `values` as a matrix of floats."""
+    """Drawn configurations: `values` is a matrix of floats, and `columns` the batch from which it is made."""
 
     def __init__(self, structures: Structures, sampler: Sampler, columns: ConfigurationBatch, seed: int) -> None:
         self.structures, self.space = structures, structures.space
@@ -220,7 +220,7 @@ class RandomArrays(FormWithTextRepr):
 
 
 def _decoding_of(part: SimpleDomain) -> tuple[object, ...]:
-    """Return how to read the numbers of a part: as indices of listed values, as integers or as floats."""
+    """Return what generated code needs to read a number of a part: as an index, an integer or a float."""
     if isinstance(part, Categorical):
         return ("values", list(part.values))
     return ("int",) if isinstance(part, Grid) and part.is_integral else ("float",)

@@ -126,7 +126,7 @@ class TuneSpace(FlatParameters):
         )
 
     def make_set_parameter(self, part: Categorical) -> py.Code:
-        """Return the code of a choice."""
+        """Return the code of a `tune.choice` between the values of a set."""
         return py.call("tune.choice", py.literal_list(part.values))
 
     def make_number_parameter(self, name: str, part: Grid | Real) -> FlatParameter:
@@ -159,7 +159,7 @@ class TuneSpace(FlatParameters):
 
 @dataclass(frozen=True, slots=True)
 class _Draws:
-    """The functions of `ray.tune` by which the form defines distributions; each returns a value drawn from it."""
+    """A replacement for `ray.tune` whose functions draw a value at once instead of returning a distribution."""
 
     rng: "Generator"
 

@@ -32,7 +32,7 @@ from spacelang.targets._exports import library_function_forms
 from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import ACTIVITY_FIRST, Deviation, RandomDraws
+from spacelang.targets._random_draws import ACTIVITY_FIRST, DeviationReason, RandomDrawDeclaration
 from spacelang.targets._reduction_chain import (
     UNIFORM,
     build_questions,
@@ -96,11 +96,11 @@ def _keys_if_grid(form: "SearchDictionaries") -> Iterable[str]:
 class Sklearn:
     """Parameter dictionaries for `RandomizedSearchCV` and `GridSearchCV` of scikit-learn."""
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws(
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration(
         "`ParameterSampler`",
         (
-            Deviation("each dictionary is drawn equally often, however many structures it has", _keys_if_several),
-            Deviation("the values of a grid are drawn evenly", _keys_if_grid),
+            DeviationReason("each dictionary is drawn equally often, however many structures it has", _keys_if_several),
+            DeviationReason("the values of a grid are drawn evenly", _keys_if_grid),
             ACTIVITY_FIRST,
         ),
     )
@@ -186,9 +186,10 @@ class SearchDictionaries(LibraryFunctionForm):
     def __init__(
         self, named: Questions, reduction: QuantileReduction, points: int | None, needed: int, most: int
     ) -> None:
-        """Take the questions of the reduced space, and how many dictionaries they need and may have at `most`.
+        """Store the questions of the reduced space.
 
-        `points` is the number of grid points per range, or None for distributions.
+        `points` is the number of grid points per range, or None for distributions. `needed` is the number of
+        dictionaries that the space needs; if it is more than `most`, a joint distribution replaces them.
         """
         super().__init__(named, reduction)
         self.points, self.dictionary_count, self.is_joint = points, needed, needed > most
@@ -205,7 +206,7 @@ class SearchDictionaries(LibraryFunctionForm):
         return {CONFIGURATION_KEY: dict(configuration)} if self.is_joint else dict(configuration)
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
-        """Return the member that parameters represent."""
+        """Return the member for the parameters that a search has drawn or found, such as `best_params_`."""
         return self.reduction.decode(self._drawn(parameters))
 
     def _drawn(self, parameters: Mapping[str, Any]) -> Configuration:
@@ -213,14 +214,20 @@ class SearchDictionaries(LibraryFunctionForm):
         return Configuration({key: to_python_scalar(value) for key, value in values.items()})
 
     def accepts(self, parameters: Mapping[str, Any]) -> bool:
-        """Return True if one of the dictionaries has exactly these parameters with these values."""
+        """Return True if a search can draw these parameters: one of the dictionaries has exactly these keys and values.
+
+        If a joint distribution replaces the dictionaries, it must be able to draw the configuration.
+        """
         if self.is_joint:
             return set(parameters) == {CONFIGURATION_KEY} and self._can_draw(self._drawn(parameters))
         alike = self._by_keys.get(frozenset(parameters), ())
         return any(all(self._contains(entry, parameters[key]) for key, entry in each) for each in alike)
 
     def sample(self, count: int, rng: "Generator") -> list[Parameters]:
-        """Draw with `ParameterSampler`; without distributions it does not replace, and starts again when exhausted."""
+        """Draw with `ParameterSampler`, which draws without replacement if all values are listed.
+
+        When it has drawn everything, it starts again.
+        """
         from sklearn.model_selection import ParameterGrid, ParameterSampler
 
         are_lists = all(isinstance(entry, list) for each in self.native for entry in each.values())
@@ -246,7 +253,10 @@ class SearchDictionaries(LibraryFunctionForm):
         return f"{head}\n{super().to_text()}"
 
     def to_python(self) -> str:
-        """Return a module with `iter_dictionaries` and `decode(parameters)` that needs nothing but scikit-learn."""
+        """Return the source of a module with `dictionaries`, `default` and `decode(parameters)`.
+
+        The module imports nothing but scikit-learn.
+        """
         used = py.names_used(self._code)
         restored = [f"\n{block}" for block in quantile_decoder_source(self.reduction)]
         decode = DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters")
@@ -301,7 +311,7 @@ class SearchDictionaries(LibraryFunctionForm):
         return True
 
     def _values_code(self, free: IndependentHyperparameter) -> py.Code:
-        """Return the code of the values of an independent hyperparameter: a list of all, or a distribution."""
+        """Return the code of a dictionary entry for a hyperparameter: the list of all its values, or a distribution."""
         draw = self.questions.draws[id(free)]
         if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
             listed = py.literal_list(value for piece in draw.pieces for value in _grid_values(piece, self.points or 0))
@@ -313,7 +323,7 @@ class SearchDictionaries(LibraryFunctionForm):
         return py.call("OneOf", py.ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
     def sampling_function_names(self, part: CaseSplit | IndependentHyperparameter) -> str:
-        """Return the names of the distributions of a part, or `list` if its values are listed."""
+        """Return the names of the distributions of a part; "list" if its values are listed, "one of" for a choice."""
         if isinstance(part, CaseSplit):
             return "one of"
         return ", ".join(sorted(py.names_used(self._values_code(part))) or ["list"])
@@ -353,7 +363,10 @@ def _has_all_members(slot: DrawnPiece, points: int) -> bool:
 
 
 def _grid_values(piece: Piece, points: int) -> list[Value]:
-    """Return all values of a set, or `points` values of a range, even on its scale and with both ends."""
+    """Return the values of a piece on a grid: all of a set or of a small range, else `points` of the range.
+
+    These are evenly spaced on its scale and include both ends.
+    """
     if not isinstance(piece, DrawnPiece):
         return [piece.value]
     match piece.part:

@@ -20,7 +20,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.constraint_network import SamplingFailedError, TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.targets._boasf import cut_into_pieces
+from spacelang.targets._boasf import split_into_pieces
 from spacelang.targets._lowering import RefusedError
 from spacelang.targets.blds import Blds
 from spacelang.targets.boasf import ArmSpaces, Boasf
@@ -119,7 +119,7 @@ def test_an_arm_reads_back_and_compiles_to_another_target(drawn: Drawn, target: 
 def test_pieces_are_disjoint_and_cover_the_domain(
     domain: SimpleDomain | Union, number: int, data: st.DataObject
 ) -> None:
-    pieces = cut_into_pieces(domain, number)
+    pieces = split_into_pieces(domain, number)
     assert len(pieces) == (number if domain.size is None else min(number, domain.size)) or isinstance(domain, Union)
     assert 1 <= len(pieces) <= number
     inside = data.draw(member(domain))
@@ -137,18 +137,18 @@ def is_log(domain: SimpleDomain | Union) -> bool:
 
 
 def test_ranges_with_log_are_cut_into_equal_ratios() -> None:
-    assert cut_into_pieces(Real(1e-4, 1e4, log=True), 4) == (
+    assert split_into_pieces(Real(1e-4, 1e4, log=True), 4) == (
         Real(1e-4, 1e-2, upper_open=True, log=True),
         Real(1e-2, 1.0, upper_open=True, log=True),
         Real(1.0, 1e2, upper_open=True, log=True),
         Real(1e2, 1e4, log=True),
     )
-    assert cut_into_pieces(Grid(1, 100, log=True), 2) == (Grid(1, 9, log=True), Grid(10, 100, log=True))
+    assert split_into_pieces(Grid(1, 100, log=True), 2) == (Grid(1, 9, log=True), Grid(10, 100, log=True))
 
 
 @pytest.mark.parametrize("number", [2, 3, 7])
 def test_integers_with_log_are_cut_near_equal_ratios(number: int) -> None:
-    pieces = cut_into_pieces(Grid(1, 10_000, log=True), number)
+    pieces = split_into_pieces(Grid(1, 10_000, log=True), number)
     ratios = [math.log((piece.upper + 1) / piece.lower) for piece in pieces]  # type: ignore[union-attr]
     assert max(ratios) - min(ratios) < math.log(2)
 

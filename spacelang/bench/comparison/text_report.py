@@ -206,7 +206,7 @@ def _format_score(metric: LossName, low: float, loss: float, high: float) -> str
 
 
 def _name_of_score(metric: LossName) -> str:
-    return metric.score_name if metric.is_score else f"{metric.score_name} (the loss is {metric.formula})"
+    return metric.score_name if metric.is_loss_the_score else f"{metric.score_name} (the loss is {metric.formula})"
 
 
 def _format_loss(number: float) -> str:

@@ -1,4 +1,4 @@
-"""Conversions between configurations and ADMM points, and their conditions and constraints, for many at once."""
+"""Conversions between configurations and ADMM points, and vectorized tests of conditions and constraints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -41,12 +41,20 @@ ValuePieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 
 
 class BatchConstraints:
-    """Conditions and constraints over rows: logic on arrays, other tests once for each combination of values."""
+    """The truth of a space's conditions and constraints in each row of a batch.
+
+    And, or, not and tests of decisions are operations on arrays; any other test is evaluated once for each combination
+    of values.
+    """
 
     def __init__(
         self, space: Space, count: int, decisions: Mapping[str, Array], given: Mapping[str, SparseColumn]
     ) -> None:
-        """Create the evaluation of `count` rows, by address: branch indices (-1: not reached), and active values."""
+        """Prepare the evaluation of `count` rows.
+
+        `decisions` has the branch indices of each decision by address (-1 where it is not reached), and `given` the
+        values of each hyperparameter by address. Values where it is inactive are ignored.
+        """
         self._space, self._count, self._decisions, self._given = space, count, decisions, given
         self._active: dict[str, Array] = {}
         self._cached_truths: dict[Expr, Array] = {}
@@ -54,7 +62,7 @@ class BatchConstraints:
 
     @cached_property
     def batch(self) -> ConfigurationBatch:
-        """The rows as a batch, with the values of the hyperparameters that are active in them."""
+        """The rows as a batch of configurations, with only the values of active hyperparameters."""
         found = {}
         for node in self._space.hyperparameters:
             column = self._given.get(node.address)
@@ -75,7 +83,7 @@ class BatchConstraints:
         return found
 
     def is_satisfied(self, constraint: Constraint) -> Array:
-        """Return True for each row that satisfies a constraint, or in which something that it names is not active."""
+        """Return True for each row that satisfies a constraint, or in which a hyperparameter in it is inactive."""
         applies: Array = np.ones(self._count, bool)
         for address in constraint.scope:
             applies = applies & self.is_active(address)
@@ -145,7 +153,7 @@ class BatchConstraints:
         return np.array(found, bool) if names else np.full(self._count, is_true(atom, lambda _: INACTIVE))
 
     def _values_with_keys(self, address: str) -> tuple[list[ValueKey], list[ExpressionValue]]:
-        """Return the value of a variable in each row, and a hashable mark that distinguishes different values."""
+        """Return two lists with an entry for each row: hashable keys that differ for different values, and values."""
         if address not in self._cached_values:
             node = self._space.variables[address].node
             if isinstance(node, Choice):
@@ -172,7 +180,7 @@ class BatchConstraints:
 
 @renamed_attributes(owned="variables_of_selected_alternatives")
 class ConfigurationConverter:
-    """The conversions between the configurations of a space and the variables of a layout."""
+    """The conversions between the configurations of a space and ADMM points with a given layout."""
 
     def __init__(self, space: Space, layout: VariableLayout) -> None:
         self.space, self.layout = space, layout
@@ -182,11 +190,11 @@ class ConfigurationConverter:
         self.choices = {choice.address: choice for choice in space.decisions}
 
     def encode(self, configuration: Configuration) -> AdmmPoint:
-        """Return the point of a member; variables that are not active in it have their defaults."""
+        """Return the point of a member of the space; inactive variables have their defaults in it."""
         return self.encode_all([configuration])[0]
 
     def encode_all(self, configurations: Sequence[Configuration] | ConfigurationBatch) -> AdmmPoints:
-        """Return the points of members, in their order."""
+        """Return the points of several members, in the same order; see `encode`."""
         given = configurations
         columns = given if isinstance(given, ConfigurationBatch) else self._tabulator.build(given)
         points = self.points_with_default_theta(len(columns))
@@ -226,7 +234,10 @@ class ConfigurationConverter:
     def _is_taken(
         self, way: IndicatorVariable, rows: Array, columns: ConfigurationBatch, decisions: Mapping[str, Array]
     ) -> Array:
-        """Return True for each of the rows that takes an alternative; all rows must have its branch."""
+        """Return True for each of the given rows whose configuration belongs to an alternative of z.
+
+        All of these rows must take the branch of the alternative.
+        """
         taken: Array = np.ones(len(rows), bool)
         for address, branch in way.case.branches.items():
             place = -1 if branch is None else self.choices[address].branch_indices[branch]
@@ -265,7 +276,10 @@ class ConfigurationConverter:
         return BatchBuilder(self.space)
 
     def decode(self, point: AdmmPoint) -> Configuration:
-        """Return the configuration of an accepted point; theta is rounded to D (3.5 to 4) and nothing is checked."""
+        """Return the configuration of a point that `accepts` accepts, which is not checked here.
+
+        Values of theta are rounded to the nearest members of D (3.5 to 4).
+        """
         return self.decode_all(AdmmPoints.stack([point]))[0]
 
     def decode_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration]:
@@ -301,7 +315,10 @@ class ConfigurationConverter:
         return VariableMask(theta_c, theta_d, tuple(truths.is_active(order.address) for order in self.orders))
 
     def variables_of_selected_alternatives(self, point: AdmmPoint) -> VariableMask:
-        """Return the mask of what a search of theta may move for this z: also what is not `active` at the moment."""
+        """Return the mask of all variables that belong to the alternatives that z selects, active or not.
+
+        It also has the variables that belong to every pipeline.
+        """
         ways = [(block.stage, block.alternatives[int(point.z[block.columns].argmax())]) for block in self.blocks]
         names = {None, *((stage, way.name) for stage, way in ways)}
         branches = {None, *((stage, way.branch) for stage, way in ways)}
@@ -317,7 +334,10 @@ class ConfigurationConverter:
                 yield from ((slot, taken) for slot in alternative.columns)
 
     def evaluate_constraints(self, points: AdmmPoints) -> BatchConstraints:
-        """Return the truths of points in one batch; z and orders must contain only 0 and 1, theta must be in D."""
+        """Return an object that evaluates conditions and constraints at many points.
+
+        z and orders must contain only 0 and 1, and theta must be in D.
+        """
         decisions: dict[str, Array] = {}
         pieces: ValuePieces = {}
         for order, matrices in zip(self.orders, points.orders, strict=True):
@@ -378,7 +398,7 @@ class ConfigurationConverter:
 def write_values(
     points: AdmmPoints, slot: ThetaColumns, coding: MixedIntegerEncoding, rows: Array, values: ValueCodes
 ) -> None:
-    """Write values to their columns, in place."""
+    """Write the codes of a variable's values into its columns of theta, in the given rows of `points`."""
     whole, numbers = coding.encode(values)
     if slot.integer_column is not None:
         points.theta_d[rows, slot.integer_column] = whole

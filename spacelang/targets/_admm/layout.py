@@ -29,7 +29,10 @@ MAX_ENUMERATED_MEMBERS: Final = 4_096
 
 @dataclass(frozen=True)
 class StepOrder:
-    """The order of permuted steps, with labels: one of the allowed orders (`branches`)."""
+    """A decision on the order of permuted steps; `branches` are the names of the allowed orders.
+
+    `labels` are the steps.
+    """
 
     labels: tuple[str, ...]
     branches: tuple[str, ...]
@@ -45,7 +48,7 @@ class StepOrder:
 
     @cached_property
     def matrices(self) -> Array:
-        """The permutation matrix of each branch: shape (branches, T, T), entries 0 and 1."""
+        """The permutation matrix of each allowed order: shape (branches, T, T), entries 0 and 1."""
         by_name = {name_of_step_order(labels): labels for labels in permutations(self.labels)}
         return np.stack([self.matrix_of(by_name[name]) for name in self.branches])
 
@@ -56,7 +59,11 @@ class StepOrder:
         return found
 
     def nearest_order_indices(self, matrices: Array) -> Array:
-        """Return the index of the order whose entries have the largest sum in each of n matrices; NaN counts as 0."""
+        """Return, for each of n matrices, the index of the allowed order nearest to it.
+
+        This is the order for which the matrix has the largest sum of entries where the order's matrix has ones. NaN
+        counts as 0.
+        """
         given = np.asarray(matrices, float).reshape(len(matrices), -1)
         sums = np.nan_to_num(given) @ self.matrices.reshape(len(self.branches), -1).T.astype(float)
         return np.asarray(sums.argmax(axis=1))
@@ -80,7 +87,10 @@ class ThetaColumns:
 
 @dataclass(frozen=True, slots=True)
 class IndicatorVariable:
-    """One variable of a block of z; `case` is what flattening fixes in addition to its branch."""
+    """One 0-1 variable of a block of z: an alternative, which is a branch of a stage or one case of it.
+
+    `case` says what flattening decides in addition to the branch.
+    """
 
     name: str
     branch: str
@@ -133,8 +143,8 @@ class VariableLayout:
 def make_layout(space: Space, variants: Mapping[tuple[str, str], tuple[BranchCase, ...]]) -> VariableLayout:
     """Return the layout of the variables of a space.
 
-    `variants` has the cases of each flattened branch, by the address of its stage and its name, one or more. Each case
-    is an alternative of z. A branch that is not in it is a single alternative.
+    `variants` has the cases of each flattened branch, one or more, by (address of the stage, name of the branch). Each
+    case is an alternative of z. A branch that is not in it is a single alternative.
     """
     products = space.permutations
     writer = _LayoutBuilder(space, frozenset(products))
@@ -235,7 +245,10 @@ class _LayoutBuilder:
         return expression_speller(self._space)
 
     def _excluded_codes(self, address: str, coding: MixedIntegerEncoding) -> frozenset[int]:
-        """Return the codes that constraints on this hyperparameter alone exclude, or none if that is all of them."""
+        """Return the codes that constraints on this hyperparameter alone exclude.
+
+        Return no codes at all if they exclude every value.
+        """
         excluded = self._excluded.get(address)
         if not excluded:
             return frozenset()
@@ -247,7 +260,7 @@ class _LayoutBuilder:
 
 
 def _excluded_values(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]]]:
-    """Return, for each hyperparameter, the values that constraints on it alone exclude."""
+    """Return, for each hyperparameter with such constraints, the values that constraints on it alone exclude."""
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
         test = rule.expression

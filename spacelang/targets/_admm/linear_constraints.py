@@ -37,7 +37,11 @@ MAX_JOINT_STATES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LinearConstraint:
-    """A linear constraint: the sum of all terms is at most `upper_bound`, their number minus one."""
+    """A linear constraint on 0-1 variables: not all terms may be 1.
+
+    A term is the sum of some alternatives of one block or order, and thus 0 or 1. The sum of all terms is at most
+    `upper_bound`, which is the number of terms minus one.
+    """
 
     terms: tuple[Term, ...]
 
@@ -50,7 +54,11 @@ class LinearConstraint:
 def derive_linear_constraints(
     structures: Structures, layout: VariableLayout
 ) -> tuple[tuple[LinearConstraint, ...], tuple[Constraint, ...]]:
-    """Return constraints on alternatives and outer orders that exclude all without a member, and inexpressible ones."""
+    """Return the linear constraints on z and orders, and the constraints of the space that have none.
+
+    The linear constraints exclude the combinations of alternatives and outer orders that no member of the space has.
+    Constraints that connect too many decisions are returned as they are.
+    """
     blocks = {block.address: block for block in layout.blocks}
     settled = frozenset(a for block in layout.blocks for way in block.alternatives for a in way.case.domains)
     found: dict[LinearConstraint, None] = {}
@@ -70,7 +78,7 @@ def derive_linear_constraints(
 
 
 def _sort_constraints(rules: Iterable[LinearConstraint], layout: VariableLayout) -> tuple[LinearConstraint, ...]:
-    """Return the constraints, those over few blocks first, and their terms, both in pipeline order."""
+    """Return the constraints without duplicates, those with few terms first; terms are in pipeline order."""
     addresses = [*(block.address for block in layout.blocks), *(order.address for order in layout.orders)]
     places = {address: place for place, address in enumerate(addresses)}
     ordered = {LinearConstraint(tuple(sorted(rule.terms, key=lambda term: places[term[0]]))): None for rule in rules}
@@ -87,7 +95,10 @@ def _decision_factors(structures: Structures, network: ConstraintNetwork, settle
 def _constraint_on_block(
     block: OneHotBlock, context: Sequence[tuple[str, str]], network: ConstraintNetwork, graph: FactorGraph
 ) -> Iterator[LinearConstraint]:
-    """Yield a constraint that excludes the alternatives of a block for which a network has no member in `context`."""
+    """Yield at most one constraint, which excludes the alternatives of a block that the network makes impossible.
+
+    `graph` has the factors of the network, which lies in `context`, inside the block.
+    """
     dead = []
     for number, alternative in enumerate(block.alternatives):
         taken = {block.address: alternative.branch, **alternative.case.branches}
@@ -157,7 +168,10 @@ def _block_variable(address: str) -> str:
 
 
 def _constraints_of_factor(factor: Factor, known: Mapping[str, Axis]) -> Iterator[LinearConstraint]:
-    """Yield constraints over few variables (over prefixes for large tables) that exclude all other joint states."""
+    """Yield linear constraints that exclude exactly the joint states with weight 0.
+
+    Each has as few terms as possible; for large tables, its terms are those of a prefix instead.
+    """
     axes = [known[name] for name in factor.scope]
     allowed = {joint for joint, weight in factor.table.items() if weight}
     if not factor.scope:
@@ -175,7 +189,10 @@ StateCube: TypeAlias = tuple[tuple[State, ...] | None, ...]
 
 
 def _smallest_exclusions(options: Sequence[tuple[State, ...]], allowed: set[tuple[State, ...]]) -> Iterator[StateCube]:
-    """Yield exclusions over one variable, then over two, and so on, without those that smaller ones imply."""
+    """Yield sets of joint states that are not allowed: over one variable, then over two, and so on.
+
+    Joint states that an exclusion over fewer variables implies are left out.
+    """
     count = len(options)
     excluded: list[tuple[tuple[int, ...], set[tuple[State, ...]]]] = []
     for size in range(1, count + 1):
@@ -205,7 +222,10 @@ def _merge(joints: Sequence[tuple[State, ...]]) -> list[tuple[tuple[State, ...],
 
 
 def _prefix_exclusions(options: Sequence[tuple[State, ...]], allowed: set[tuple[State, ...]]) -> Iterator[StateCube]:
-    """Yield the next states that continue no admitted combination, as many as the size of the table."""
+    """Yield one exclusion for each prefix of allowed joint states: the next states with which none continues.
+
+    There are at most as many as the table has entries.
+    """
     count = len(options)
     following: dict[tuple[State, ...], dict[State, None]] = {(): {}}
     for joint in sorted(allowed):

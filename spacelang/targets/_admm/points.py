@@ -69,7 +69,10 @@ class ThetaCoordinate:
 
 
 def _piece_to_json(piece: EncodedDomainPart) -> dict[str, object]:
-    """Return what the codes of a piece stand for; an empty dictionary if they are the integers themselves."""
+    """Return the keys of a JSON document that say which values the codes of a piece stand for.
+
+    The dictionary is empty if the codes are the values themselves.
+    """
     part = piece.part
     scale = {"log": True} if isinstance(part, Grid | Real) and part.log else {}
     match part:
@@ -116,7 +119,7 @@ class ThetaCoordinates:
         return len(self.coordinates)
 
     def take(self, columns: Array) -> "ThetaCoordinates":
-        """Return some of the coordinates."""
+        """Return the coordinates at the given column indices."""
         return ThetaCoordinates(tuple(self.coordinates[column] for column in columns), integral=self.integral)
 
     @property
@@ -161,7 +164,10 @@ class ThetaCoordinates:
         return np.clip(self._map_columns(given, [scale.from_unit for scale in self._scales]), self.lower, self.upper)
 
     def quantiles(self, space: Space) -> list[Callable[[Array], Array] | None]:
-        """Return for each coordinate with a prior a function from uniform shares to places in [0, 1], else None."""
+        """Return, for each coordinate, a function from uniform numbers to draws by its prior, all in [0, 1].
+
+        The function takes and returns arrays. It is None for a coordinate without a prior.
+        """
         priors = [prior_of_address(space, each.address) for each in self.coordinates]
         return [None if p is None else partial(self._places_by_prior, c, p) for c, p in enumerate(priors)]
 
@@ -216,7 +222,10 @@ def describe_piece_values(piece: EncodedDomainPart) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmPoint:
-    """A value of every variable: z (K,), theta_c (C,), theta_d (D,), orders (T, T); a search may set any numbers."""
+    """A value of every variable: z (K,), theta_c (C,), theta_d (D,), orders (T, T).
+
+    The numbers may be any, also such that no configuration has them.
+    """
 
     z: Array
     theta_c: Array
@@ -225,7 +234,7 @@ class AdmmPoint:
 
     @property
     def order(self) -> Array | None:
-        """The matrix of the first order; None if nothing is permuted."""
+        """The permutation matrix of the first order; None if the space permutes no steps."""
         return self.orders[0] if self.orders else None
 
     def __eq__(self, other: object) -> bool:
@@ -269,7 +278,7 @@ class AdmmPoints:
         return AdmmPoints(self.z.copy(), self.theta_c.copy(), self.theta_d.copy(), tuple(map(np.copy, self.orders)))
 
     def take(self, rows: Array) -> "AdmmPoints":
-        """Return the points of some rows."""
+        """Return the points with the given row indices, as a copy."""
         orders = tuple(order[rows] for order in self.orders)
         return AdmmPoints(self.z[rows], self.theta_c[rows], self.theta_d[rows], orders)
 
@@ -282,7 +291,7 @@ class AdmmPoints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableMask:
-    """A mask of the variables, of one point or of many: entries of theta_c and theta_d, and each order as a whole."""
+    """A mask of variables, at one point or at many: an entry for each of theta_c, theta_d, and each order."""
 
     theta_c: Array
     theta_d: Array

@@ -24,7 +24,10 @@ UNITS: Final = {BoundedMeasure.LATENCY: "seconds", BoundedMeasure.SIZE: "bytes",
 
 @dataclass(frozen=True, slots=True)
 class FlatteningCounts:
-    """The numbers that flattening adds to z (`alternatives`) and theta, and those of what it replaces."""
+    """The numbers of alternatives and hyperparameters that flattening adds, and what it replaces.
+
+    It replaces `conditions` and nested `decisions`.
+    """
 
     alternatives: int
     hyperparameters: int
@@ -52,7 +55,7 @@ class AdmmVariables(ConfigurationConverter):
 
     @cached_property
     def value_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints of the space that z and the orders do not decide; `project` and `accepts` enforce them."""
+        """The constraints of the space that are not decided by z and the orders; `project` enforces them."""
         settled = {block.address for block in self.blocks} | {o.address for o in self.orders if o.owner is None}
         for block in self.blocks:
             for branch in block.alternatives_by_branch.values():
@@ -66,7 +69,7 @@ class AdmmVariables(ConfigurationConverter):
 
 
 def form_to_json(form: AdmmVariables) -> dict[str, object]:
-    """Return the keys of the JSON document."""
+    """Return the variables and constraints as a dictionary that the `json` module can write."""
     spans = (rule.span for rule in form.value_constraints)
     lines = (None if span.source is NO_SPAN.source else span.line for span in spans)
     written = zip(_constraint_texts(form), lines, strict=True)
@@ -135,7 +138,7 @@ def _constraint_texts(form: AdmmVariables) -> list[str]:
 
 
 def text_listing(form: AdmmVariables) -> str:
-    """Return the listing of the blocks, the orders, the variables of each owner, and the constraints."""
+    """Return a text with the blocks, the orders, the variables of each owner, and the constraints."""
     return "\n".join([*_title(form), "", *_decision_lines(form), "", *_theta_lines(form), *_constraint_lines(form)])
 
 

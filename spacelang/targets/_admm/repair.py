@@ -133,9 +133,9 @@ def _is_violated(space: Space, network: ConstraintNetwork, given: Mapping[str, V
 def _changed_values(
     network: ConstraintNetwork, elimination: Elimination, given: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
-    """Yield repaired values with changes in as few cells as possible.
+    """Yield repaired values by address, of the hyperparameters that are active, with as few cells changed as possible.
 
-    There are several for comparisons of ranges, because rounding can make the first ones invalid.
+    Comparisons of ranges have several such results, because rounding can make the first ones invalid.
     """
     nodes = {m.address: m.node for m in network.members if isinstance(m.node, Hyperparameter)}
     kept: dict[str, Value] = {}
@@ -160,7 +160,11 @@ def _changed_values(
 def _satisfying_values(
     network: ConstraintNetwork, states: Mapping[str, State], kept: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
-    """Yield values of compared ranges: each as near as the earlier ones allow, then freer in two steps."""
+    """Yield up to three choices of values for the compared ranges, to be tried one after the other.
+
+    `states` are the cells of the variables, and `kept` the nearest values in them. In the first choice each value is as
+    near as the earlier ones allow; the second keeps single values where possible, and the third only the cells.
+    """
     free, needed = network.required_comparisons(states)
     if not needed:
         yield {}
@@ -180,7 +184,10 @@ def _satisfying_values(
 def _narrow(
     cells: Mapping[str, SimpleDomain], needed: Sequence[tuple[InequalitySystem, ...]], address: str, value: Value
 ) -> SimpleDomain:
-    """Return the part of a cell that is nearest to a value and still leaves a solution in all cells."""
+    """Return the part of a cell that is nearest to a value and leaves the comparisons solvable.
+
+    `cells` has the present part of each range, by address; `needed` are the systems of inequalities of the comparisons.
+    """
     pinned: SimpleDomain = Categorical((value,))
     if is_feasible_system({**cells, address: pinned}, needed):
         return pinned
@@ -213,7 +220,11 @@ def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) ->
 
 
 def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:
-    """Return the value of a cell nearest to another value: the larger in a tie, by index in sets, by part in unions."""
+    """Return the value of a cell that is nearest to another value of `domain`.
+
+    Sets count by index, and the larger value wins a tie. If the two lie in different parts of a union, it is the end of
+    the cell that is on the side of the other part.
+    """
     found = cell.find(value)
     if not isinstance(found, NotFound):
         return found

@@ -1,7 +1,8 @@
 """Conditions, constraints and forbidden clauses of ConfigSpace in disjunctive normal form.
 
 A normal form (`NormalForm`) is a tuple of conjunctions (`Conjunction`), each a set of tests. It holds where all tests
-of at least one conjunction hold.
+of at least one conjunction hold. The argument `activity` has, for each ConfigSpace hyperparameter by name, the
+condition under which it is active.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,9 +43,9 @@ class ThresholdTest:
 
 @dataclass(frozen=True, slots=True)
 class PairRelation:
-    """A test that two numeric hyperparameters are active and have a relation.
+    """A test that two numeric hyperparameters are active and are in a relation, such as `<`.
 
-    Only forbidden clauses can express it.
+    ConfigSpace can express it in forbidden clauses only, not in conditions.
     """
 
     left: str
@@ -60,7 +61,7 @@ NEVER: Final[NormalForm] = ()
 
 
 class InexpressibleError(Exception):
-    """An error for something that ConfigSpace cannot express in conditions or clauses, or not in few enough."""
+    """An error for something that ConfigSpace cannot express by conditions or clauses, or only by too many."""
 
 
 def disjunction(*several: NormalForm) -> NormalForm:
@@ -80,12 +81,12 @@ def conjunction(*several: NormalForm) -> NormalForm:
 
 
 def tested_names(way: Conjunction) -> frozenset[str]:
-    """Return the hyperparameters that a conjunction tests."""
+    """Return the names of the hyperparameters that a conjunction tests."""
     return frozenset(name for test in way for name in _test_names(test))
 
 
 def without_implied_tests(way: Conjunction, activity: Mapping[str, NormalForm]) -> Conjunction:
-    """Return a conjunction without tests that follow from another tested hyperparameter being active."""
+    """Return a conjunction without the membership tests that are true whenever another tested one is active."""
     kept = set(way)
     for test in sorted(way, key=_test_names):
         others = {name for other in kept - {test} for name in _test_names(other)}
@@ -95,7 +96,10 @@ def without_implied_tests(way: Conjunction, activity: Mapping[str, NormalForm]) 
 
 
 def with_activity_conditions(way: Conjunction, activity: Mapping[str, NormalForm]) -> NormalForm:
-    """Return a conjunction with the conditions of its hyperparameters, and of those in these, and so on."""
+    """Return a conjunction joined with the conditions of the hyperparameters that it tests.
+
+    These conditions test further hyperparameters, whose conditions are added too, and so on.
+    """
     found: NormalForm = (way,)
     seen: set[str] = set()
     while open_ := sorted({name for one in found for name in tested_names(one)} - seen):
@@ -120,7 +124,7 @@ def _test_names(test: Test) -> tuple[str, ...]:
 
 
 def _conjoin(left: Conjunction, right: Conjunction) -> Conjunction | None:
-    """Return the conjunction of two conjunctions, or None if they contradict each other."""
+    """Return the conjunction of two conjunctions, or None if no value of a hyperparameter satisfies both."""
     among: dict[str, frozenset[cs.FlatValue]] = {}
     others: list[Test] = []
     for test in (*left, *right):
@@ -134,7 +138,10 @@ def _conjoin(left: Conjunction, right: Conjunction) -> Conjunction | None:
 
 
 def _simplified(ways: Iterable[Conjunction]) -> NormalForm:
-    """Return the same normal form without included conjunctions, merged where they differ in one hyperparameter."""
+    """Return an equivalent, shorter normal form; raise InexpressibleError if it is too large.
+
+    Conjunctions that imply another one are dropped, and those that differ in one hyperparameter are merged.
+    """
     found = list(dict.fromkeys(ways))
     if len(found) > MAX_CONJUNCTIONS**2:
         raise InexpressibleError
@@ -192,9 +199,9 @@ _SIGN_FOR_TRUTH: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "
 def atom_normal_form(
     atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return the normal form for: an atom has a truth value, and all that it names is active.
+    """Return the normal form of: the atom has the truth value `truth`, and all its hyperparameters are active.
 
-    May raise InexpressibleError.
+    `codes` has the encoding of each hyperparameter by address. May raise InexpressibleError.
     """
     named = references(atom)
     if isinstance(atom, Constant):
@@ -208,7 +215,7 @@ def atom_normal_form(
 def membership_form(
     parameter: cs.FlatHyperparameter, values: Iterable[cs.FlatValue], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return the normal form for: a finite hyperparameter is active and has one of the given values."""
+    """Return the normal form of: a finite hyperparameter is active and has one of the given values."""
     chosen, active = frozenset(values) & frozenset(parameter.choices), activity[parameter.name]
     if not chosen or active == NEVER:
         return NEVER
@@ -216,7 +223,7 @@ def membership_form(
 
 
 def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: Mapping[str, NormalForm]) -> NormalForm:
-    """Return the normal form for: a hyperparameter is active, and an atom over it alone has a truth value."""
+    """Return the normal form of: a hyperparameter is active, and an atom about it alone has the truth `truth`."""
 
     def is_wanted(value: Value) -> bool:
         return is_true(atom, lambda _: value) is truth
@@ -242,7 +249,7 @@ def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: 
 
 
 def has_exact_thresholds(part: SimpleDomain) -> bool:
-    """Return True unless a range of integers is logarithmic and has numbers whose logarithms are too close."""
+    """Return False for a logarithmic range of integers so large that ConfigSpace cannot compare its numbers exactly."""
     return not isinstance(part, Grid) or not part.log or part.greatest <= MAX_LOG_INTEGER
 
 
@@ -287,10 +294,10 @@ def _run_form(piece: cs.HyperparameterPiece, run: SimpleDomain) -> NormalForm:
 
 
 def _log_run_form(own: cs.FlatHyperparameter, first: int, last: int) -> NormalForm:
-    """Return the normal form for: a logarithmic integer lies between two of its values, or is one of them.
+    """Return the normal form of: a logarithmic integer is from `first` to `last`.
 
-    ConfigSpace compares logarithms, which differ from those of its draws by rounding errors. It takes numbers that are
-    almost integers, and a comparison with one of them is exact: `n > 3.99999996` for `n >= 4`.
+    ConfigSpace compares logarithms, which differ from those of its draws by rounding errors. It accepts thresholds that
+    are almost integers, and comparisons with these are exact: `n > 3.99999996` for `n >= 4`.
     """
     found: list[Test] = []
     if first > own.lower:
@@ -307,7 +314,7 @@ def _bound_form(piece: cs.HyperparameterPiece, sign: Literal["<", ">"], number: 
 
 
 def _scaled_number(piece: cs.HyperparameterPiece, value: Value) -> float:
-    """Return a number in the units of a hyperparameter, rounded as ConfigSpace rounds its values."""
+    """Return a value as a number of its ConfigSpace hyperparameter, rounded as ConfigSpace rounds its values."""
     number = piece.reduction.encode(value)
     assert isinstance(number, int | float)
     if not isinstance(piece.reduction, ScaledRangeReduction):
@@ -316,7 +323,10 @@ def _scaled_number(piece: cs.HyperparameterPiece, value: Value) -> float:
 
 
 def _pair_relation(atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain]) -> PairRelation | None:
-    """Return the comparison of two numeric hyperparameters that are encoded unchanged, else None."""
+    """Return the relation by which an atom compares two hyperparameters, or None.
+
+    It is None for any other atom, and if the hyperparameters are not encoded as the numbers themselves.
+    """
     if isinstance(atom, Compare) and isinstance(atom.left, Reference) and isinstance(atom.right, Reference):
         first, second = (_unchanged_name(codes[side.address]) for side in (atom.left, atom.right))
         sign = _SIGN_FOR_TRUTH.get((atom.relation, truth))
@@ -340,7 +350,10 @@ def _unchanged_name(coded: cs.EncodedDomain) -> str | None:
 def _enumerated_form(
     atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return the normal form for: an atom has a truth value, by listing the values of all but one hyperparameter."""
+    """Return the normal form of: the atom has the truth value `truth`, and all its hyperparameters are active.
+
+    It lists the values of all hyperparameters but the one with most values.
+    """
     named = sorted(references(atom), key=lambda address: codes[address].domain.size or float("inf"))
     found: list[NormalForm] = []
     listed = [[*_listed_values(codes[address])] for address in named[:-1]]

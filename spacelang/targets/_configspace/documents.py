@@ -31,7 +31,10 @@ _CLASS_WORDS: Final = {
 
 
 def to_configspace_document(plan: ConfigSpacePlan, name: str, defaults: Mapping[str, cs.FlatValue]) -> Document:
-    """Return the JSON document of a plan; `defaults` are the values of its default configuration by name."""
+    """Return what `ConfigurationSpace.to_json` would write for a plan.
+
+    `defaults` are the values of its default configuration by name.
+    """
     conditions = {child: _ordered_conjunctions(plan, ways) for child, ways in plan.conditions.items()}
     conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
     parameters = plan.parameters.values()
@@ -176,7 +179,7 @@ def _clause_call(item: Document) -> str:
 
 
 def compared_values(item: Mapping[str, Any]) -> Any:
-    """Return the value, or the list of values, with which a condition or clause compares."""
+    """Return the value with which a condition or clause of the JSON document compares, or the list of values."""
     return item["values"] if item["type"] == "IN" else item["value"]
 
 
@@ -197,7 +200,7 @@ def decode(configuration):
 
 
 def decoder_source(plan: ConfigSpacePlan) -> str:
-    """Return the source of `decode`, which does what the readers of a plan do."""
+    """Return the source of a function `decode(configuration)` that calls the equivalents of the plan's readers."""
     same: list[str] = []
     lines: list[str] = []
     for node, coded in plan.coded:
@@ -267,7 +270,7 @@ def _piece_code(piece: cs.Piece) -> py.Code:
 
 
 def text_listing(written: Document) -> str:
-    """Return the hyperparameters, indented below those on which they depend, and then the forbidden clauses."""
+    """Return a text with the hyperparameters, each indented below those it depends on, and the forbidden clauses."""
     parameters, conditions, clauses = (written[key] for key in ("hyperparameters", "conditions", "forbiddens"))
     counts = f"{len(parameters)} hyperparameters, {len(conditions)} conditions, {len(clauses)} forbidden clauses"
     lines = [f"{written['name']}: {counts}"]
@@ -296,7 +299,7 @@ def dot_graph(written: Document) -> str:
 
 
 def condition_text(item: Mapping[str, Any]) -> str:
-    """Return a condition or clause as text."""
+    """Return a condition or clause of the JSON document as text."""
     kind = item["type"]
     if kind in ("AND", "OR"):
         terms: Sequence[Mapping[str, Any]] = item.get("conditions") or item["clauses"]

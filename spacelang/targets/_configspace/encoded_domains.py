@@ -1,4 +1,4 @@
-"""Domains as ConfigSpace represents them: the hyperparameters that encode a domain, with encoding and decoding."""
+"""Encodings of domains as ConfigSpace hyperparameters, with conversions of values."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class FlatHyperparameter:
-    """A ConfigSpace hyperparameter; `normal` is the mean and deviation of its distribution."""
+    """A description of one ConfigSpace hyperparameter; `normal` is the mean and deviation of a normal distribution."""
 
     name: str
     kind: Kind
@@ -55,7 +55,7 @@ def make_finite_hyperparameter(
     *,
     ordered: bool = False,
 ) -> FlatHyperparameter:
-    """Return a hyperparameter that lists its values, which is a constant if there is only one."""
+    """Return a categorical, or ordinal if `ordered`, with these values; a constant if there is only one."""
     several = tuple(choices)
     kind: Kind = "constant" if len(several) == 1 else "ordinal" if ordered else "categorical"
     shares = None if weights is None or len(several) == 1 else tuple(weights)
@@ -64,7 +64,7 @@ def make_finite_hyperparameter(
 
 @dataclass(frozen=True, slots=True)
 class HyperparameterPiece(DrawnPiece):
-    """A piece of a domain with the hyperparameter that stores its reduced values."""
+    """A piece of a domain with the ConfigSpace hyperparameter that has its values, as its reduction encodes them."""
 
     parameter: FlatHyperparameter
 
@@ -88,7 +88,10 @@ class UnchangedIntegerReduction(IdentityReduction):
 
 @dataclass(frozen=True)
 class EncodedDomain:
-    """A domain as a hyperparameter for each part with several values, and a `selector` of the part of a union."""
+    """The ConfigSpace hyperparameters that encode one domain.
+
+    There is one for each part with several values, and a `selector` of the part if the domain is a union.
+    """
 
     domain: Domain
     pieces: tuple[Piece, ...]
@@ -123,7 +126,7 @@ class EncodedDomain:
 
 
 def piece_probability(piece: Domain, whole: Domain) -> float:
-    """Return the share of the draws of a domain that lies in a piece of it, at least `MIN_SHARE`."""
+    """Return the probability that a draw from the domain `whole` lies in `piece`; at least `MIN_SHARE`."""
     return max(sum(probability_of_cell(part, whole) for part in parts(piece)), MIN_SHARE)
 
 
@@ -143,8 +146,8 @@ def encode_domain(
 ) -> EncodedDomain:
     """Encode a domain as ConfigSpace hyperparameters; raise UnsupportedRangeError if that is impossible.
 
-    `name` makes a unique name of a preferred one, such as `wish`. `normal` is the mean and deviation of the prior of a
-    single range, and `weights` are those of the parts of a union.
+    `name` makes a unique name from a preferred one. `normal` is the mean and deviation of the prior, for a domain that
+    is a single range, and `weights` are those of the parts of a union.
     """
     several = parts(domain)
     if len(several) == 1:
@@ -170,17 +173,20 @@ def make_enumerated_piece(
 
 
 def distinguishable_choices(values: Sequence[Value]) -> tuple[FlatValue, ...]:
-    """Return values unchanged if ConfigSpace can tell them apart, else as literals of the language."""
+    """Return the values as choices of a categorical: unchanged if ConfigSpace can tell them apart.
+
+    Otherwise return each as text, a literal of the language.
+    """
     return _native_values(values) or tuple(map(domains.literal, values))
 
 
 def needs_literals(values: Sequence[Value]) -> bool:
-    """Return True if values must be written as strings."""
+    """Return True if `distinguishable_choices` would return the values as text."""
     return _native_values(values) is None
 
 
 def _native_values(values: Sequence[Value]) -> tuple[FlatValue, ...] | None:
-    """Return the values if all have one type that ConfigSpace keeps unchanged, else None."""
+    """Return the values if all have one type that ConfigSpace preserves unchanged, else None."""
     if all(isinstance(v, str) and not v.endswith("\0") and v.isprintable() for v in values):
         return tuple(v for v in values if isinstance(v, str))
     if all(isinstance(v, bool) for v in values):
@@ -234,7 +240,11 @@ def _encode_scaled(part: Real, name: str, normal: tuple[float, float] | None) ->
 def _scaled_prior(
     normal: tuple[float, float] | None, lower: float, log: bool, exponent: int
 ) -> tuple[float, float] | None:
-    """Return `mu` (a value) and `sigma`; under `log`, ConfigSpace 1.2 takes log(lower + sigma) as the deviation."""
+    """Return the parameters `mu` and `sigma` of a normal distribution of ConfigSpace, for a range times 2**exponent.
+
+    Under `log`, `normal` is about logarithms, but `mu` is a value; ConfigSpace 1.2 takes log(lower + sigma) as the
+    deviation. Return None if there is no such prior.
+    """
     if normal is None:
         return None
     mean, deviation = normal
@@ -253,7 +263,7 @@ def round_like_configspace(number: float) -> float:
 
 
 def _round_down(number: float) -> float:
-    """Return the largest number with 13 decimals that is at most `number`; itself if it is too large for decimals."""
+    """Return the greatest number with 13 decimals that is at most `number`."""
     found = round_like_configspace(number)
     step = max(10.0**-DECIMALS, math.ulp(number))
     while found > number:
@@ -263,7 +273,10 @@ def _round_down(number: float) -> float:
 
 
 def normal_prior_parameters(node: Hyperparameter) -> tuple[float, float] | None:
-    """Return the mean and deviation (of logarithms under `log`) of a normal prior that ConfigSpace has, else None."""
+    """Return the mean and deviation of a normal prior, of logarithms if the range is logarithmic.
+
+    Return None if there is none or ConfigSpace cannot express it.
+    """
     prior = node.prior
     return (prior.mean, prior.deviation) if isinstance(prior, Normal) and has_expressible_prior(node) else None
 

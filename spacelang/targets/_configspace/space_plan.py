@@ -1,4 +1,4 @@
-"""A space as ConfigSpace hyperparameters, conditions and clauses: plan, builder, and networks that fit as they are."""
+"""The plan of a ConfigSpace object, and the conversion of networks that ConfigSpace can express without unfolding."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -103,7 +103,7 @@ class PlanBuilder:
         return ConfigSpacePlan(parameters, needed, kept, self.readers, *lists)
 
     def context_reached_condition(self, context: Context) -> NormalForm:
-        """Return the normal form for: a context is reached."""
+        """Return the condition that the last branch of a context is taken."""
         if not context:
             return ALWAYS
         owner, branch = context[-1]
@@ -114,12 +114,16 @@ class PlanBuilder:
         return self.names.name_of(node) + (self.suffix if isinstance(node, Choice) else "")
 
     def add_hyperparameter(self, parameter: cs.FlatHyperparameter, active: NormalForm) -> None:
-        """Add a hyperparameter, and the condition under which it is active."""
+        """Add a ConfigSpace hyperparameter, and the condition under which it is active."""
         self.parameters[parameter.name] = parameter
         self.activity[parameter.name] = active
 
     def add_domain(self, node: Hyperparameter, domain: Domain, active: NormalForm) -> cs.EncodedDomain:
-        """Add a hyperparameter or a piece of its domain; raise UnsupportedHyperparameterError for impossible ranges."""
+        """Add the ConfigSpace hyperparameters for `domain`, which is the domain of `node` or a piece of it.
+
+        `active` is the condition under which it is active. Raises UnsupportedHyperparameterError for ranges that
+        ConfigSpace cannot represent.
+        """
         try:
             several = parts(domain)
             is_cut = len(several) > 1 and domain != node.domain
@@ -193,7 +197,7 @@ class DirectNetworkConverter:
                 values[self.plan.decisions[address].name] = worth
 
     def _add_variable(self, address: str) -> None:
-        """Add a variable to the plan, after all variables on which it depends."""
+        """Add a variable of the network to the plan, after all variables on which it depends."""
         if address in self.codes or address in self.plan.decisions:
             return
         member = self.members[address]
@@ -210,7 +214,10 @@ class DirectNetworkConverter:
         self.codes[address] = self.plan.add_domain(node, self._cut_domain(node), active)
 
     def _cut_domain(self, node: Hyperparameter) -> Domain:
-        """Return the domain, cut where ConfigSpace would compare logarithms of integers that are too close."""
+        """Return the domain of a hyperparameter, with logarithmic integers split where tests compare them.
+
+        Only ranges that are too large for exact comparisons are split; each piece becomes a part of a union.
+        """
         cells = self.cells[node.address]
         blurred = [part for part in parts(node.domain) if not dnf.has_exact_thresholds(part)]
         if not blurred or len(cells) > MAX_CELLS:
@@ -252,7 +259,7 @@ class DirectNetworkConverter:
         return found
 
     def normal_form(self, expression: expr.Expr, truth: bool) -> NormalForm:
-        """Return the normal form of the configurations in which an expression has a truth value."""
+        """Return the condition that an expression has the truth value `truth`, as a normal form."""
         match expression:
             case expr.Not():
                 return self.normal_form(expression.term, not truth)

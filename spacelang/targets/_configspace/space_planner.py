@@ -2,7 +2,7 @@
 
 A network is a group of decisions and hyperparameters that conditions and constraints connect. It stays as it is if
 ConfigSpace can express all its conditions and constraints. Otherwise it is unfolded into case splits
-(`reductions.unfolding`), which become categoricals.
+(`reductions.case_splits`), which become categoricals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def make_plan(structures: Structures, suffix: str) -> ConfigSpacePlan:
 
 
 class ConfigSpacePlanner:
-    """A builder that adds networks to a plan, one after the other."""
+    """A converter of networks into entries of a plan, one network after the other."""
 
     def __init__(self, structures: Structures, suffix: str) -> None:
         self.plan = PlanBuilder(structures, suffix, VariableNames(structures.space))
@@ -66,7 +66,10 @@ class ConfigSpacePlanner:
         self._unfold = case_splits.make_network_unfolder(structures)
 
     def add_networks(self, context: Context) -> None:
-        """Add all networks below a context, whose decisions are already in the plan as categoricals."""
+        """Add all networks below a context and, recursively, below the branches of their decisions.
+
+        The decisions of the context must already be in the plan. Raises RefusedConstraintsError.
+        """
         for network in self._structures.model.by_context.get(context, ()):
             if not self._is_worth_trying(network) or not self._try_direct(network):
                 self.plan.unfolded.append(network)
@@ -82,7 +85,10 @@ class ConfigSpacePlanner:
                         self.add_networks((*member.owners, (member.address, str(branch))))
 
     def _is_worth_trying(self, network: ConstraintNetwork) -> bool:
-        """Return True if enough draws satisfy the constraints, and none fixes a float range to single values."""
+        """Return True unless ConfigSpace would almost always reject its draws for this network.
+
+        That is so if few draws satisfy the constraints, or if they leave single values of a range of floats.
+        """
         if not network.constraints:
             return True
         try:
@@ -124,7 +130,7 @@ class _AcceptanceProbability(CountWeights):
 
 @dataclass(frozen=True)
 class CaseSplitCategorical:
-    """The categorical of a case split: the choices of each case, and the values that the choices represent."""
+    """The categorical hyperparameter that stands for a case split, with the choices that select each case."""
 
     parameter: cs.FlatHyperparameter
     choices: tuple[frozenset[cs.FlatValue], ...]
@@ -181,7 +187,7 @@ class CaseSplitConverter:
         return next(choice for choice, value in values if identity_key(value) == identity_key(worth))
 
     def _add_part(self, part: UnfoldedPart) -> NormalForm:
-        """Add a part after the parts that lead to it, and return where it is active."""
+        """Add a part after the parts that lead to it, and return the condition under which it is active."""
         if id(part) in self._activity:
             return self._activity[id(part)]
         is_root = any(part is root for root in self.roots)
@@ -254,7 +260,7 @@ class CaseSplitConverter:
         return CaseSplitCategorical(parameter, cases, table, replaces_pieces=True)
 
     def _clauses(self, part: RangeComparison) -> NormalForm:
-        """Return the forbidden clauses where a comparison does not have its required truth value."""
+        """Return the forbidden clauses that hold where a comparison does not have its required truth value."""
         active, atom, wanted = self._activity[id(part)], part.atom, part.truth
         named = references(atom)
         found: list[NormalForm] = []
@@ -301,9 +307,9 @@ def _incoming_cases(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[CaseS
 
 
 def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: UnfoldedParts) -> frozenset[int]:
-    """Return the ids (`id(part)`) of the parts that one categorical can replace.
+    """Return the ids (`id(part)`) of the hyperparameters whose values can be choices of the case split above them.
 
-    A case split's parts are replaced together, and only if no other part leads to any of them.
+    All pieces of a case split are replaced together, and only if nothing else leads to any of them.
     """
     forks = [part for part in every if isinstance(part, CaseSplit)]
     replaceable: dict[int, set[int]] = {

@@ -1,4 +1,4 @@
-"""Hyperparameters with conditions that are drawn in any case: their names in a sample, and how they are dropped."""
+"""Hyperparameters with conditions in libraries that draw them in any case: names of their entries, and removal."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -16,10 +16,10 @@ from spacelang.targets._exports.python_conditions import ALWAYS, NEVER, PythonCo
 
 
 class ConditionalEntries:
-    """The entries of a sample for hyperparameters inside guards, which a sample has although the condition is false."""
+    """The entries that a sample has for hyperparameters inside guards, even where the condition is false."""
 
     def __init__(self, questions: Questions) -> None:
-        """Name the entries; a hyperparameter that shares its key with another one has an entry of its own."""
+        """Name the entries: by the key, or by the address if another variable has the same key."""
         self._questions = questions
         nodes = [questions.space.variables[address].hyperparameter for address in questions.guards]
         self.names: Mapping[str, str] = {node.address: self._entry_name(node) for node in nodes}
@@ -29,7 +29,7 @@ class ConditionalEntries:
         return node.key if self._questions.names.has_own_key(node) else f"{node.address} (if active)"
 
     def active_values(self, drawn: Mapping[str, Value]) -> Configuration:
-        """Return the configuration of drawn values, without the hyperparameters whose condition does not hold."""
+        """Return the configuration of a flat sample, without the hyperparameters whose condition is false in it."""
         if not self.names:
             return Configuration(drawn)
         structure = structure_of(self._questions.space, Configuration(drawn))
@@ -39,7 +39,10 @@ class ConditionalEntries:
         )
 
     def source(self, result: str) -> str:
-        """Return the source of `configuration(sample)`, which returns `result`, with the values in `found`."""
+        """Return the source of a function `configuration(sample)`, which does the same as `active_values`.
+
+        `result` is the expression that the function returns; it may use the dictionary `found` of the active values.
+        """
         summary = "Return the configuration of a sample, without the values whose conditions do not hold."
         lines = [line for guard in self._guards_in_order for line in self._lines(guard)]
         if not lines:

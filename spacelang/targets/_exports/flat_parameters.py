@@ -57,7 +57,7 @@ _ROUNDING: Final = 1e-12  # The relative error with which libraries compute the 
 
 @dataclass(frozen=True, slots=True)
 class FlatParameter:
-    """A parameter of a library: `code` makes it, and `answer` computes the answer to its question from its value.
+    """A parameter of a library: `code` makes it, and `answer` turns its value into the answer to a question.
 
     The answer is the label of a case or piece, or a member of the domain from which the question draws.
     """
@@ -78,7 +78,10 @@ def lower_to_flat_parameters(
     accepts: Callable[[SimpleDomain], bool],
     make_form: Callable[[Questions, QuantileReduction], F],
 ) -> LoweringResult[F, Values]:
-    """Return the flat parameters of a space for a library that accepts the given domains."""
+    """Compile a space for a target whose library draws all parameters in every trial.
+
+    `accepts` returns True for the domains from which the library can draw, and `make_form` makes the form.
+    """
     unfolded = partial(unfold_with_condition_guards, is_testable=is_testable)
     keeps = target.preserves
 
@@ -102,11 +105,11 @@ class FlatParameters(LibraryFunctionForm):
 
     @abstractmethod
     def make_set_parameter(self, part: Categorical) -> py.Code:
-        """Return the code of a parameter whose values are those of a set."""
+        """Return the code that makes a parameter with the values of a set."""
 
     @abstractmethod
     def make_number_parameter(self, name: str, part: Grid | Real) -> FlatParameter:
-        """Return the parameter with which the library draws the numbers of a range."""
+        """Return a parameter with this name from which the library draws the numbers of a range."""
 
     @abstractmethod
     def sample(self, count: int, rng: "Generator") -> list[Values]:
@@ -131,7 +134,7 @@ class FlatParameters(LibraryFunctionForm):
         return py.DictNode(tuple((each.name, each.code) for each in self.parameters.values()))
 
     def parameter_value_code(self, name: str) -> py.Code:
-        """Return the code of the value of a parameter in generated modules."""
+        """Return the code that reads the value of a parameter from the argument of `decode`."""
         return py.SubscriptNode(py.NameNode(self.argument), py.LiteralNode(name))
 
     def encode(self, configuration: Configuration) -> Values:
@@ -145,7 +148,10 @@ class FlatParameters(LibraryFunctionForm):
         return found
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
-        """Return the member to which the values of the active parameters lead; raise ValueError if one is missing."""
+        """Return the member to which the values of the active parameters lead.
+
+        Values of other parameters are ignored. Raise ValueError if the value of an active one is missing.
+        """
         names = {self.argument: values, "round": round, "min": min, "max": max}
 
         def answer(question: str, asked: Question) -> Any:
@@ -158,12 +164,12 @@ class FlatParameters(LibraryFunctionForm):
         return self.reduction.decode(Configuration(self.questions.ask_values(answer)))
 
     def accepts(self, values: Mapping[str, Any]) -> bool:
-        """Return True if the library can draw exactly these values."""
+        """Return True if the library can draw these values, with one for each parameter and no others."""
         several = {each.name: each for each in self.parameters.values()}
         return values.keys() == several.keys() and all(several[name].can_be(value) for name, value in values.items())
 
     def decode_functions(self, summary: str) -> list[str]:
-        """Return the source of `decode` and of the functions that it calls."""
+        """Return the sources of `decode`, with `summary` as its docstring, and of the functions it calls."""
         writer = QuestionFunctionWriter(
             self.questions, "decode", self.argument, lambda name, _: self.parameters[name].answer
         )
@@ -182,9 +188,9 @@ class FlatParameters(LibraryFunctionForm):
 
     @cached_property
     def _answers_if_inactive(self) -> dict[str, Any]:
-        """The answer to each question with the default of its variable, or with another value if it lacks the default.
+        """The answer to each question that its parameter gets while it is inactive, by name.
 
-        These are the values of parameters that are not active in an encoded configuration.
+        It is the default of the variable, or another valid answer if the question does not offer the default.
         """
         found: dict[str, Any] = {}
         for part in self.questions.every_unfolded_part:
@@ -215,18 +221,18 @@ class FlatParameters(LibraryFunctionForm):
 
 
 def clip_to_range(number: py.Code, part: Grid | Real) -> py.Code:
-    """Return the code of a number, or of the end of its range that is nearest."""
+    """Return the code that clips a number to the ends of a range."""
     return py.call("min", py.call("max", number, part.least), part.greatest)
 
 
 def nearest_member_code(number: py.Code, part: Grid) -> py.Code:
-    """Return the code of the member of a grid that is nearest to a number."""
+    """Return the code that rounds a number to the nearest member of a grid."""
     place = py.call("round", py.infix(py.infix(number, "-", part.lower), "/", part.step))
     return py.grid_member_code(part, py.call("min", py.call("max", place, 0), part.last_index))
 
 
 def is_within_rounding(lower: float, upper: float, value: Any) -> bool:
-    """Return True if a number lies between two ends, up to rounding errors."""
+    """Return True if `value` is a number from `lower` to `upper`, or nearly equal to one of them."""
     ends = (lower, upper)
     return is_number(value) and (
         lower <= value <= upper or any(math.isclose(value, end, rel_tol=_ROUNDING) for end in ends)

@@ -1,4 +1,7 @@
-"""Switches on drawn values as hyperopt expressions: the index of a `scope.switch`, computed from drawn numbers."""
+"""Hyperopt expressions for `scope.switch`, which selects a case by a value that was drawn before.
+
+They compute the index of the case from the drawn value.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
@@ -16,13 +19,13 @@ Subsets: TypeAlias = Sequence[Domain | None]
 
 
 class SwitchIndexWriter:
-    """A writer of the indices of switches: `indices` has their codes by the id of the part.
-
-    `number_code` returns the code of the number that is drawn for a piece, which the value of the piece uses, too.
-    """
+    """A writer of index expressions: `indices` has the code for each `ValueSwitch` of a space, by its `id`."""
 
     def __init__(self, questions: Questions, number_code: Callable[[DrawnPiece], py.Code]) -> None:
-        """Write the indices of all switches of some questions."""
+        """Write, for every `ValueSwitch` of the questions, the index of its case: the argument of a `scope.switch`.
+
+        `number_code` returns the code that draws the number of a piece; the value of the piece must use the same code.
+        """
         self._questions, self._number_code = questions, number_code
         self._indices: dict[str, py.Code] = {}
         self.indices: dict[int, py.Code] = {}
@@ -33,7 +36,10 @@ class SwitchIndexWriter:
             self._add_indices(several)
 
     def drawn_index_if_used(self, name: str) -> py.Code | None:
-        """Return the code that draws the index of a choice if a switch uses the index, else None."""
+        """Return the code that draws the index of a choice if a switch depends on this index, else None.
+
+        Then the choice itself must use this code, too.
+        """
         return self._indices.get(name)
 
     def _add_indices(self, several: UnfoldedParts) -> None:
@@ -44,7 +50,7 @@ class SwitchIndexWriter:
                 self.indices[id(part)] = self._case_index(values[part.node.address], subsets)
 
     def _case_index(self, free: IndependentHyperparameter, subsets: Subsets) -> py.Code:
-        """Return the code of the index of the subset that contains the drawn value of a hyperparameter."""
+        """Return the code of the index of the subset that contains the value drawn for a hyperparameter."""
         draw = self._questions.draws[id(free)]
         indices = [self._piece_index(piece, subsets) for piece in draw.pieces]
         if not draw.choice:
@@ -52,7 +58,7 @@ class SwitchIndexWriter:
         return _entry_at(indices, self._index(draw.choice, len(indices)))
 
     def _index(self, name: str, count: int) -> py.Code:
-        """Return the code that draws the index of a choice."""
+        """Return the code that draws the index of one of `count` options, the same object for each name."""
         if name not in self._indices:
             self._indices[name] = py.call("hp.randint", name, count)
         return self._indices[name]
@@ -99,7 +105,7 @@ def _number_index(piece: DrawnPiece, number: py.Code, subsets: Subsets) -> py.Co
 
 
 def _lower_bound(piece: DrawnPiece, run: SimpleDomain) -> tuple[str, Value]:
-    """Return the sign and the number of the comparison of a drawn number with the lower end of a run."""
+    """Return the sign and the number for a test that a drawn number is not below a run, such as (">=", 3)."""
     if isinstance(run, Real) and run.lower_open:
         return ">", run.lower
     assert isinstance(run, Grid | Real)
@@ -107,14 +113,14 @@ def _lower_bound(piece: DrawnPiece, run: SimpleDomain) -> tuple[str, Value]:
 
 
 def _table(table: Sequence[int], index: py.Code) -> py.Code:
-    """Return the code of the entry of a table at an index."""
+    """Return the code that looks up the entry of a table of integers at an index."""
     if len({*table}) == 1:
         return py.LiteralNode(table[0])
     return index if [*table] == [*range(len(table))] else py.call("scope.getitem", py.literal_list(table), index)
 
 
 def _entry_at(indices: Sequence[py.Code], chosen: py.Code) -> py.Code:
-    """Return the code of the entry of `indices` at the index `chosen`."""
+    """Return the code that selects the entry of `indices` at the index `chosen`."""
     literals = [each.value for each in indices if isinstance(each, py.LiteralNode)]
     if len(literals) == len(indices):
         return _table(literals, chosen)  # type: ignore[arg-type]

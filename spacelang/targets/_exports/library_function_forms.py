@@ -1,4 +1,4 @@
-"""Forms made of questions: their text, DOT and JSON output, nested code and lists of parameter dictionaries."""
+"""Forms made of questions, for libraries whose spaces are built by calling functions: text, DOT, JSON and code."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ class LibraryFunctionForm(FormWithTextRepr, ABC):
     """A compiled space whose choices and draws are expressed with the functions of a library."""
 
     def __init__(self, named: Questions, reduction: QuantileReduction) -> None:
-        """Take the questions of the reduced space; objects of the library are built when they are first used."""
+        """Store the questions of the reduced space; objects of the library are built when they are first used."""
         self.questions, self.reduction = named, reduction
 
     @abstractmethod
@@ -51,11 +51,14 @@ class LibraryFunctionForm(FormWithTextRepr, ABC):
 
     @cached_property
     def default(self) -> dict[str, Any]:
-        """The encoding of the default configuration."""
+        """The encoding of the default configuration, or of the valid one nearest to it."""
         return self.encode(self.reduction.decode(self.questions.default))
 
     def to_json(self) -> dict[str, object]:
-        """Return the numbered parts, the part numbers of the root and of each case, and the module."""
+        """Return a JSON document with numbered parts, the numbers of the outermost parts, and the Python module.
+
+        Each case has the numbers of the parts inside it.
+        """
         numbers = {id(part): number for number, part in enumerate(self.questions.every_unfolded_part)}
         return {
             "products": self.questions.product_count,
@@ -66,7 +69,7 @@ class LibraryFunctionForm(FormWithTextRepr, ABC):
         }
 
     def additional_json_keys(self) -> dict[str, object]:
-        """Return the additional keys of the JSON document, such as the default."""
+        """Return the keys that a subclass adds to the JSON document; by default, the default encoding."""
         return {"default": self.default}
 
     def to_text(self) -> str:
@@ -113,7 +116,7 @@ class LibraryFunctionForm(FormWithTextRepr, ABC):
         return {"kind": _kind(part), **address, "name": self.questions.forks.get(id(part)), "cases": cases}
 
     def _labelled_cases(self, part: UnfoldedPart) -> list[tuple[str, UnfoldedParts]]:
-        """Return the label and the parts of each case of a part."""
+        """Return the label of each case of a part, with the parts inside it; nothing for a part without cases."""
         match part:
             case CaseSplit():
                 return [(case_label(part, case), case.parts) for case in part.cases]
@@ -154,7 +157,7 @@ class LibraryFunctionForm(FormWithTextRepr, ABC):
         yield from wrap_words(plain, indent, indent)
 
     def _is_implied(self, part: UnfoldedPart, fork: CaseSplit, place: int) -> bool:
-        """Return True if the label of a case shows the only value of a part."""
+        """Return True if a part has a single value, which the label of the case at index `place` already shows."""
         if not isinstance(part, IndependentHyperparameter) or part.domain != fork.cases[place].domain:
             return False
         return all(isinstance(piece, FixedPiece) for piece in self.questions.draws[id(part)].pieces)
@@ -209,7 +212,7 @@ def flattened(sample):
 
 
 def flattened(sample: Mapping[str, object]) -> dict[str, Value]:
-    """Return the values of a sample, in which every choice may add a nested dictionary."""
+    """Return the entries of a sample in one dictionary; in the sample, each choice may add a nested dictionary."""
     found: dict[str, Value] = {}
     for name, value in sample.items():
         found.update(flattened(value) if isinstance(value, dict) else {name: value})  # type: ignore[dict-item]
@@ -217,9 +220,10 @@ def flattened(sample: Mapping[str, object]) -> dict[str, Value]:
 
 
 class NestedCodeGenerator:
-    """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value.
+    """A converter of parts into the code of nested dictionaries, as libraries with nested choices take them.
 
-    Guards are ignored: a hyperparameter inside of one is an entry with its name in `entry_names`.
+    An option of a choice is a dictionary of what its case adds, or a plain value if that is all. Guards are ignored: a
+    hyperparameter inside a guard is always an entry, with its name in `entry_names`.
     """
 
     def __init__(
@@ -235,7 +239,7 @@ class NestedCodeGenerator:
         self._known: dict[int, py.Code] = {}
 
     def entries(self, several: UnfoldedParts, first: Sequence[tuple[str, py.Code]] = ()) -> py.DictNode:
-        """Return a dictionary of the entries that sibling parts add to a sample; `first` are entries to put first."""
+        """Return the code of a dictionary with the entries of sibling parts, after those in `first`."""
         settled, open_parts = _split_settled(_without_guards(several))
         found: dict[str, py.Code] = {**dict(first), **dict(settled)}
         taken = {*found, *(self._key(part) for part in open_parts)}
@@ -257,7 +261,10 @@ class NestedCodeGenerator:
                 return self._named.forks[id(part)]
 
     def _key(self, part: UnfoldedPart) -> str | None:
-        """Return the key that the entry of a part must have, or None if any key will do."""
+        """Return the key under which a part must be an entry, or None if its entry may have any key.
+
+        The entry may have any key if its options are dictionaries, which are flattened later.
+        """
         if not isinstance(part, CaseSplit | IndependentHyperparameter):
             return None
         if isinstance(part, IndependentHyperparameter):
@@ -299,7 +306,10 @@ def _without_guards(several: UnfoldedParts) -> UnfoldedParts:
 
 
 def _split_settled(several: UnfoldedParts) -> tuple[list[tuple[str, py.Code]], list[UnfoldedPart]]:
-    """Return the entries of sibling parts that involve no choice, and the parts that involve one."""
+    """Return the entries that need no choice, and the parts that are left.
+
+    A case split with only one case is replaced by the content of this case.
+    """
     said: list[tuple[str, py.Code]] = []
     left: list[UnfoldedPart] = []
     for part in several:
@@ -324,7 +334,10 @@ Dictionary: TypeAlias = tuple[Entry, ...]
 
 
 def group_cases(fork: CaseSplit) -> list[tuple[tuple[Entry, ...], UnfoldedParts]]:
-    """Return entries and parts of the cases of a case split, one for all branches that leave the same parts."""
+    """Return pairs of entries and inner parts: one for all branches of a decision with the same inner parts.
+
+    Any other case is a pair without entries.
+    """
     others: list[tuple[tuple[Entry, ...], UnfoldedParts]] = [
         ((), case.parts) for case in fork.cases if case.branch is None
     ]
@@ -338,12 +351,12 @@ def group_cases(fork: CaseSplit) -> list[tuple[tuple[Entry, ...], UnfoldedParts]
 
 
 def count_dictionaries(parts: UnfoldedParts) -> int:
-    """Return the number of parameter dictionaries that parts stand for, without listing them."""
+    """Return the number of results of `iter_dictionaries`, without making them."""
     return case_splits.count_combinations(parts, lambda fork: (inner for _, inner in group_cases(fork)))
 
 
 def iter_dictionaries(parts: UnfoldedParts) -> Iterator[Dictionary]:
-    """Yield the entries of each parameter dictionary that parts stand for, in the order of the cases."""
+    """Yield the parameter dictionaries, as entries, whose products together are all configurations of the parts."""
     for ways in product(*(_part_dictionaries(part) for part in parts)):
         yield tuple(entry for way in ways for entry in way)
 

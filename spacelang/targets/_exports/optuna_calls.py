@@ -39,7 +39,7 @@ def _at_least(number):
 
 
 def suggest_call_code(name: str, question: Question) -> py.Code:
-    """Return the code that asks a question."""
+    """Return the code that calls a `trial.suggest_...` method for a question with this name."""
     if isinstance(question, DrawnPiece):
         return _suggest_code(name, question.domain)
     return py.call("trial.suggest_categorical", name, py.literal_list(case_labels(question)))
@@ -61,7 +61,7 @@ def _suggest_code(name: str, domain: SimpleDomain) -> py.Code:
 
 
 def decimals_of(grid: Grid) -> int:
-    """Return the number of decimals of a grid of floats."""
+    """Return the number of decimals that the members of a grid of floats have."""
     _, _, below = domains.affine_integer_coefficients(grid)
     return next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
 
@@ -79,7 +79,7 @@ def _integer_code(name: str, part: Grid) -> py.Code:
 
 
 def describe_suggest_call(code: py.Code) -> str:
-    """Return the optuna name and the flags of the question that a piece of code asks, like `suggest_float log`."""
+    """Return the name of the method that a piece of code calls, followed by its flags, like `suggest_float log`."""
     match code:
         case py.CallNode(function="round"):
             return describe_suggest_call(code.arguments[0])
@@ -92,7 +92,10 @@ def describe_suggest_call(code: py.Code) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoundedSuggestion:
-    """A question for a value within limits; `known` are the addresses that always have a value in `found`."""
+    """A call that asks a trial for a value of a range whose limits depend on earlier values.
+
+    `known` has the addresses of hyperparameters that always have a value in the dictionary `found` at this point.
+    """
 
     name: str
     varying: VaryingRange
@@ -101,7 +104,7 @@ class BoundedSuggestion:
 
     @property
     def code(self) -> py.Code:
-        """The code that asks a trial."""
+        """The code that asks a trial for the value."""
         domain = self.varying.domain
         ends = self._end(is_upper=False), self._end(is_upper=True)
         flags: dict[str, object] = {"log": True} if domain.log else {}
@@ -114,7 +117,7 @@ class BoundedSuggestion:
         return py.call("round", number, decimals_of(domain))
 
     def _end(self, *, is_upper: bool) -> py.Code:
-        """Return the code of one end of the range: its own end, or the tightest of its limits."""
+        """Return the code of the upper or lower end: the tightest of the fixed end of the range and its limits."""
         limits = self.varying.upper if is_upper else self.varying.lower
         whole = self.varying.range_within_limits(lambda _: INACTIVE)
         fixed = whole.greatest if is_upper else whole.least
@@ -128,7 +131,7 @@ class BoundedSuggestion:
         return codes[0] if len(codes) == 1 else py.CallNode("min" if is_upper else "max", tuple(codes))
 
     def _may_exceed(self, limit: LinearLimit, fixed: float, *, is_upper: bool) -> bool:
-        """Return True if a limit may lie outside of the range for some values of the ranges in it."""
+        """Return True if a limit may lie beyond the fixed end of the range for some values of the other ranges."""
         boxes = {address: ends_of_range(self.space.variables[address]) for address in limit.factors}
         extreme = limit.constant + sum(f * boxes[a][(f > 0) is is_upper] for a, f in limit.factors.items())
         return extreme > to_fraction(fixed) if is_upper else extreme < to_fraction(fixed)
@@ -172,7 +175,10 @@ class BoundedSuggestion:
 def sum_code(
     terms: Sequence[tuple[py.Code, Fraction]], constant: Fraction, number: Callable[[Fraction], py.Code]
 ) -> py.Code:
-    """Return the code of a sum of multiples and a constant, positive terms first."""
+    """Return the code of a sum of factors times terms, plus a constant; positive terms come first.
+
+    `number` makes the code of a number.
+    """
     signed = sorted(terms, key=lambda each: each[1] < 0)
     starts_with_constant = signed[0][1] < 0
     total: py.Code | None = number(constant) if starts_with_constant else None
@@ -186,7 +192,7 @@ def sum_code(
 
 
 def exact_decimal_code(number: py.Code) -> py.Code:
-    """Return the code of the decimal that a number is printed as."""
+    """Return code that converts a number exactly; a float stands for the decimal that it is printed as."""
     return py.call("_exactly", number)
 
 

@@ -1,4 +1,4 @@
-"""Conditions as Python expressions over a dictionary `found` of the values that were chosen before, by key."""
+"""Conditions as Python expressions over a dictionary `found`, which has the values chosen before by key."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,17 +25,23 @@ MAX_TEXT: Final = 10_000  # The maximum length of a condition as text on one lin
 
 
 class PythonConditionWriter:
-    """A writer of conditions; `known` are the addresses of variables that always have a value in `found`."""
+    """A writer of conditions as Python expressions over the dictionary `found`.
+
+    The argument `known` of its methods has the addresses of variables that always have a value in `found`.
+    """
 
     def __init__(self, space: Space, names: VariableNames) -> None:
         self._space, self._names = space, names
 
     def value(self, node: Choice | Hyperparameter) -> py.Code:
-        """Return the code of a chosen value."""
+        """Return the code that reads the value of a variable, `found[key]`."""
         return py.SubscriptNode(FOUND, py.LiteralNode(node.key))
 
     def condition(self, condition: Expr, known: frozenset[str], *, truth: bool = True) -> py.Code:
-        """Return the code of a test that a condition has a truth value; its atoms must be testable."""
+        """Return the code of a test that a condition has the truth value `truth`.
+
+        Each atom of the condition must be about one variable, or compare two numbers (see `is_testable`).
+        """
         match condition:
             case expr.Not():
                 return self.condition(condition.term, known, truth=not truth)
@@ -54,7 +60,7 @@ class PythonConditionWriter:
                 return self._atom(condition, known, truth=truth)
 
     def is_within_code(self, node: Hyperparameter, subset: Domain) -> py.Code:
-        """Return the code of a test that a chosen value lies in a subset of the domain."""
+        """Return the code of a test that the value of a hyperparameter lies in a subset of its domain."""
         return _membership(self.value(node), subset_pieces_by_part(node.domain, subset))
 
     def _atom(self, atom: Expr, known: frozenset[str], *, truth: bool) -> py.Code:
@@ -102,19 +108,19 @@ class PythonConditionWriter:
 
 
 class ConditionTextWriter(PythonConditionWriter):
-    """A writer of conditions for readers, with the keys of values in place of code."""
+    """A writer of conditions for people: it writes the key of a variable in place of `found[key]`."""
 
     def value(self, node: Choice | Hyperparameter) -> py.Code:
-        """Return the key of a value."""
+        """Return the key of a variable as code."""
         return py.NameNode(node.key)
 
     def text(self, condition: Expr) -> str:
-        """Return a condition as text."""
+        """Return a condition as one line of text, with every variable taken to be active."""
         return py.expression_source(self.condition(condition, frozenset(self._space.variables)), -MAX_TEXT)
 
 
 def join_tests(sign: str, several: Iterable[py.Code]) -> py.Code:
-    """Return the conjunction or disjunction of tests, without constant ones."""
+    """Return tests joined by `sign`, which is "and" or "or", simplified where a test is constant."""
     neutral, decisive = (ALWAYS, NEVER) if sign == "and" else (NEVER, ALWAYS)
     kept = [inner for each in several if each is not neutral for inner in py.operands(each, sign)]
     if any(each is decisive for each in kept):
@@ -140,14 +146,17 @@ def _membership(value: py.Code, several: Sequence[SatisfyingPieces]) -> py.Code:
 
 @dataclass(frozen=True)
 class _ListedValues:
-    """A value, and the listed values of its domain, which may also have numbers of ranges."""
+    """The code of a value, and the listed values of its domain.
+
+    The domain also has ranges of numbers if `with_numbers` is true.
+    """
 
     value: py.Code
     values: Sequence[Value]
     with_numbers: bool
 
     def test(self, wanted: Sequence[Value]) -> py.Code:
-        """Return a test that the value is in `wanted`, if it is one of the listed values."""
+        """Return a test that the value is in `wanted`; it may be wrong for values that are not listed."""
         unwanted = self._without(wanted)
         if not wanted or not unwanted:
             return NEVER if unwanted else ALWAYS
@@ -156,7 +165,7 @@ class _ListedValues:
         return self._comparison(unwanted, "!=") if len(unwanted) == 1 < len(wanted) else self._comparison(wanted, "==")
 
     def membership_test(self, wanted: Sequence[Value]) -> py.Code:
-        """Return a test that the value is in `wanted`, also if it may be a number of a range."""
+        """Return a test that the value is in `wanted`, which is right for numbers of ranges, too."""
         return self._comparison(wanted, "==") if wanted else NEVER
 
     def membership_or_number_test(self, wanted: Sequence[Value]) -> py.Code:
@@ -200,7 +209,10 @@ def _within_ranges(value: py.Code, ranges: Sequence[SatisfyingPieces]) -> py.Cod
 
 
 def _run_test(value: py.Code, whole: SimpleDomain | None, run: SimpleDomain) -> py.Code:
-    """Return the code of a test that a number lies in a run; ends that it shares with `whole` are not tested."""
+    """Return a test that a number lies in a run; ends that it shares with `whole` are not tested.
+
+    If `whole` is None, both ends are tested.
+    """
     assert isinstance(run, Grid | Real)
     if run.size == 1 or run.least == run.greatest:
         return py.infix(value, "==", run.least)

@@ -103,28 +103,28 @@ PRECEDENCE: Final = {"or": -2, "and": -1, **dict.fromkeys(_TESTS, 0), "+": 1, "-
 
 
 def call(function: str, *arguments: object, **named: object) -> CallNode:
-    """Return a call; arguments that are not code become literals."""
+    """Return the code of a call; an argument that is not code becomes a literal."""
     flags = tuple((name, _as_code(value)) for name, value in named.items())
     return CallNode(function, tuple(map(_as_code, arguments)), flags)
 
 
 def infix(left: object, sign: str, right: object) -> InfixNode:
-    """Return two operands with a sign between them; operands that are not code become literals."""
+    """Return the code of two operands with a sign between them; an operand that is not code becomes a literal."""
     return InfixNode(_as_code(left), sign, _as_code(right))
 
 
 def join_operands(sign: str, several: Iterable[Code]) -> Code:
-    """Return one or more operands with the same sign between them."""
+    """Return the code of one or more operands with the same sign between them."""
     return reduce(lambda left, right: InfixNode(left, sign, right), several)
 
 
 def literal_list(values: Iterable[object]) -> ListNode:
-    """Return a list of plain values."""
+    """Return the code of a list of plain values."""
     return ListNode(tuple(map(LiteralNode, values)))
 
 
 def literal_dict(values: Mapping[str, object]) -> DictNode:
-    """Return a dictionary of plain values."""
+    """Return the code of a dictionary of plain values."""
     return DictNode(tuple((key, LiteralNode(value)) for key, value in values.items()))
 
 
@@ -171,7 +171,10 @@ def _bracket_parts(code: CallNode | ListNode | DictNode) -> tuple[str, list[tupl
 
 
 def evaluate(code: Code, names: Mapping[str, Any]) -> Any:
-    """Evaluate code, each call object once; names are looked up in `names`, and what follows a dot as an attribute."""
+    """Return the value of code, with each distinct call evaluated once.
+
+    A name is looked up in `names` up to its first dot, and the rest as attributes.
+    """
     known: dict[int, Any] = {}
 
     def value(part: Code) -> Any:
@@ -233,12 +236,15 @@ def assignment_source(name: str, code: Code) -> str:
 
 
 def expression_source(code: Code, indent: int = 0, before: int = 0) -> str:
-    """Return the code as an expression, broken to fit a line with `indent` blanks and `before` characters of text."""
+    """Return the source of an expression, on several lines if it does not fit on one.
+
+    The line has `indent` blanks and `before` characters in front of the expression.
+    """
     return _format(code, {}, indent, before, top=True)
 
 
 def docstring_safe_line(words: str) -> str:
-    """Return text of a user in a form that is safe in a one-line docstring."""
+    """Return text on one line, without characters that would end or escape from a docstring."""
     return " ".join(words.split()).replace("\\", "/").replace('"', "'")
 
 
@@ -251,7 +257,7 @@ def literal_source(value: object) -> str:
 
 
 def names_used(code: Code) -> frozenset[str]:
-    """Return the functions that the code calls and the names that it mentions, with their dots."""
+    """Return the names of the functions that the code calls and all other names in it, with their dots."""
     parts = (part for part in _post_order(code) if isinstance(part, CallNode | NameNode))
     return frozenset(part.text if isinstance(part, NameNode) else part.function for part in parts)
 
@@ -324,7 +330,7 @@ def _format_flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> 
 
 
 def operands(code: Code, sign: str) -> list[Code]:
-    """Return the operands between which a piece of code has a sign; itself if it has another one."""
+    """Return the operands that `sign` joins in a piece of code; only the code itself if it has no such sign on top."""
     if not isinstance(code, InfixNode) or code.sign != sign:
         return [code]
     return [*operands(code.left, sign), *operands(code.right, sign)]

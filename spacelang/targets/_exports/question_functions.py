@@ -45,7 +45,10 @@ def case_labels(choice: CaseSplit | IndependentHyperparameterDraw) -> tuple[str,
 
 
 def draw_code(draw: IndependentHyperparameterDraw, ask: AskCode) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
-    """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
+    """Return two values: the code that asks which piece of a draw to take, and the label and code of each piece.
+
+    The first is None if there is only one piece.
+    """
     pieces = [*zip(case_labels(draw), (_piece_code(piece, ask) for piece in draw.pieces), strict=True)]
     return (ask(draw.choice, draw) if draw.choice else None), pieces
 
@@ -64,9 +67,11 @@ class QuestionFunctionWriter:
         ask: AskCode,
         ask_within: Callable[[str, VaryingRange, Known], py.Code] | None = None,
     ) -> None:
-        """Take the names of the function and of its argument, and what returns the code that asks a question.
+        """Prepare a function with a name and an argument; `ask` returns the code that asks a question.
 
-        `ask_within` returns the code for a number of a range that earlier values limit, given the known addresses.
+        `ask` takes the name of the question and the question. `ask_within` returns the code that asks for a number of a
+        range that earlier values limit; it takes the name, the range, and the addresses that have a value in `found` by
+        then.
         """
         self._ask_within = ask_within
         self._questions, self._name, self._argument, self._ask = questions, name, argument, ask
@@ -79,7 +84,10 @@ class QuestionFunctionWriter:
         self._written: list[str] = []
 
     def function_sources(self, summary: str, result: str = "found") -> list[str]:
-        """Return the sources of the function and of those that it calls, which come first; it returns `result`."""
+        """Return the sources of the functions that the function calls, and its own source as the last one.
+
+        `summary` is its docstring, and `result` the expression that it returns.
+        """
         head = [f"def {self._name}({self._argument}):", f'    """{summary}"""', "    found = {}"]
         last = "\n".join([*head, *self._part_lines(self._questions.parts, 1, frozenset()), f"    return {result}"])
         return [*self._written, last]
@@ -106,7 +114,7 @@ class QuestionFunctionWriter:
                 known |= {part.node.address}
 
     def _known_under(self, guard: GuardedParts, earlier: Iterable[GuardedParts]) -> Known:
-        """Return the addresses of hyperparameters in earlier guards whose condition holds if that of `guard` does."""
+        """Return the addresses of hyperparameters in earlier guards whose condition follows from that of `guard`."""
         space = self._questions.space
         implied = (each for each in earlier if implies(guard.condition, each.condition, space))
         inside = (part for each in implied for part in each.parts)
@@ -167,9 +175,10 @@ class QuestionFunctionWriter:
         *,
         are_all: bool = False,
     ) -> Iterator[str]:
-        """Yield the lines of tests, of which at most one is true; the last one is `else` if one always is (`are_all`).
+        """Yield the lines of `if` and `elif` statements, one for each test with the parts that it selects.
 
-        `labels` are titles for functions of the parts.
+        At most one test may be true. With `are_all`, one always is, so that the last one becomes `else`. `labels` are
+        titles for functions of the parts.
         """
         indent, word = "    " * depth, "if"
         are_all = are_all and all(parts for _, parts in tests)
@@ -187,7 +196,7 @@ class QuestionFunctionWriter:
                 word = "elif"
 
     def _match_lines(self, fork: CaseSplit, depth: int, known: Known) -> Iterator[str]:
-        """Yield the lines of a choice between cases that are no branches."""
+        """Yield the lines of a `match` statement that asks for the case of a case split."""
         indent = "    " * depth
         code = self._ask(self._questions.forks[id(fork)], fork)
         told = zip(case_labels(fork), fork.cases, strict=True)

@@ -60,12 +60,12 @@ def can_be_tested_in_r(condition: Expr, space: Space) -> bool:
 
 
 def needs_log_encoding(part: Real) -> bool:
-    """Return True for a log range over so many powers of ten that its logarithms must be drawn."""
+    """Return True for a log range over so many powers of ten that irace must draw the logarithms instead."""
     return part.log and part.upper / MAX_LOG_RATIO > part.lower
 
 
 def _is_plain(domain: Domain) -> bool:
-    """Return True if R computes the numbers of a domain exactly from the values of irace."""
+    """Return True if R gets exactly the numbers of a domain from the values of irace."""
     match domain:
         case Real():
             return len(split_into_simple(domain)) == 1 and not needs_log_encoding(domain)
@@ -80,7 +80,11 @@ class RConditionWriter:
     """A writer of conditions in R over the parameters of irace, one for each question."""
 
     def __init__(self, questions: Questions, names: Mapping[str, str], labels: Mapping[str, Sequence[str]]) -> None:
-        """Take the questions, the names of their parameters, and the labels of those that are choices."""
+        """Prepare to write conditions.
+
+        `names` has the irace parameter of each question, and `labels` the choices of those that are categorical, both
+        by the name of the question.
+        """
         self._questions, self._names, self._labels = questions, names, labels
         every_unfolded_part = questions.every_unfolded_part
         self._frees = group_by_key(
@@ -98,7 +102,7 @@ class RConditionWriter:
         self._part_conditions: dict[int, str] = {}
 
     def is_testable(self, condition: Expr) -> bool:
-        """Return True if every variable that a condition mentions belongs to at most one part of the questions."""
+        """Return True if no variable that a condition mentions is chosen in several parts of the space."""
         mentioned = expr.mentioned_addresses(condition)
         return all(len(self._frees.get(each, ())) + len(self._forks.get(each, ())) <= 1 for each in mentioned)
 
@@ -126,7 +130,7 @@ class RConditionWriter:
         return self._part_conditions[id(part)]
 
     def _condition_of_cases(self, part: UnfoldedPart, places: Sequence[int]) -> str:
-        """Return the condition under which a part is chosen in one of the cases at `places`."""
+        """Return the condition that a part is chosen, and that its case is one of those at the indices `places`."""
         match part:
             case CaseSplit() if (name := self._questions.forks.get(id(part))) is not None:
                 return self._chosen(name, places, self.condition_of_part(part))
@@ -145,7 +149,7 @@ class RConditionWriter:
                 return self.condition_of_part(part)
 
     def _sibling(self, switch: ValueSwitch) -> IndependentHyperparameter:
-        """Return the hyperparameter whose value a switch tests."""
+        """Return the independent hyperparameter whose value a `ValueSwitch` tests."""
         outer = (inner_parts(part)[place] for part, place in self._edges.get(id(switch), ()))
         for several in (self._questions.parts, *outer):
             if switch in several:
@@ -153,7 +157,10 @@ class RConditionWriter:
         raise LookupError(switch.node.address)
 
     def condition(self, condition: Expr, known: Collection[str] = (), *, truth: bool = True) -> str:
-        """Return a test that a condition has the given truth; variables with addresses in `known` are always active."""
+        """Return a test in R that a condition has the truth value `truth`.
+
+        Variables with addresses in `known` are always active where it is tested.
+        """
         match condition:
             case expr.Not():
                 return self.condition(condition.term, known, truth=not truth)
@@ -169,7 +176,7 @@ class RConditionWriter:
                 return test if truth else self._negated(test, condition, known)
 
     def violation(self, constraint: Constraint) -> str:
-        """Return a test that a configuration violates a constraint, which applies if all that it names is active."""
+        """Return a test in R that a configuration violates a constraint, with all its hyperparameters active."""
         scope, expression = constraint.scope, constraint.expression
         broken = self.condition(expression, scope, truth=constraint.forbidden)
         if compares_two_hyperparameters(expression):
@@ -196,7 +203,10 @@ class RConditionWriter:
         return r_disjunction(tests)
 
     def _chosen(self, question: str, places: Sequence[int], otherwise: str) -> str:
-        """Return a test that the answer to a choice is one of those at `places`, or `otherwise` if these are all."""
+        """Return a test that the answer to a choice is one of those at the indices `places`.
+
+        If these are all answers, return `otherwise`, the condition under which there is an answer.
+        """
         labels = [quoted(self._labels[question][place]) for place in places]
         if len(labels) == len(self._labels[question]):
             return otherwise
@@ -265,7 +275,7 @@ class RConditionWriter:
         return f"round({name})" if is_drawn_as_rounded_real(piece) else name
 
     def _number(self, free: IndependentHyperparameter) -> str:
-        """Return the value of a hyperparameter of one numeric piece."""
+        """Return R code for the value of a hyperparameter whose domain has only one piece, a range or a number."""
         (piece,) = self._questions.draws[id(free)].pieces
         if isinstance(piece, FixedPiece):
             return number_text(piece.value)
@@ -286,13 +296,13 @@ def is_drawn_as_rounded_real(piece: DrawnPiece) -> bool:
 
 
 def scaling_of(piece: DrawnPiece) -> ScaledRangeReduction:
-    """Return the scaling of a continuous range to numbers for which the decimals of irace suffice."""
+    """Return the reduction that multiplies a continuous range so that the decimals of irace suffice."""
     assert isinstance(piece.domain, Real)
     return ScaledRangeReduction(piece.domain, scaling_exponent(piece.domain))
 
 
 def encode_number(piece: DrawnPiece, number: Value) -> int | float:
-    """Return a number of a piece in the encoding of irace."""
+    """Return a number of the reduced domain of a piece as irace has it: scaled if the domain is continuous."""
     assert isinstance(number, int | float)
     return scaling_of(piece).encode(number) if isinstance(piece.domain, Real) else number
 
@@ -308,12 +318,12 @@ def quoted(word: str) -> str:
 
 
 def r_conjunction(tests: Iterable[str]) -> str:
-    """Return the conjunction of tests."""
+    """Return R code of the conjunction of tests; empty, which means always, if there are none."""
     return _combined(" & ", " | ", tests, ALWAYS, NEVER)
 
 
 def r_disjunction(tests: Iterable[str]) -> str:
-    """Return the disjunction of tests."""
+    """Return R code of the disjunction of tests; `FALSE` if there are none."""
     return _combined(" | ", " & ", tests, NEVER, ALWAYS)
 
 
@@ -331,7 +341,10 @@ def _do_overlap(whole: SimpleDomain, run: SimpleDomain) -> bool:
 
 
 def _run_test(piece: DrawnPiece, number: str, run: SimpleDomain) -> str:
-    """Return a test that a number lies in a run; ends that it shares with the whole piece are not tested."""
+    """Return a test in R that a number lies in a run; ends that the run shares with the whole piece are not tested.
+
+    `number` is the R code of the number.
+    """
     whole = piece.part
     if isinstance(run, Categorical):
         values = [number_text(encode_number(piece, piece.reduction.encode(value))) for value in members(run)]

@@ -52,7 +52,7 @@ def suggest(trial):
 
 @dataclass(frozen=True)
 class RejectionConstraints:
-    """The constraints of a space by which configurations are rejected."""
+    """The constraints of a space that the drawn configurations may violate; those that do are rejected."""
 
     space: Space
     constraints: tuple[Constraint, ...]
@@ -63,7 +63,10 @@ class RejectionConstraints:
         return tuple(inequalities_of(rule, self.space) or () for rule in self.constraints)
 
     def violations(self, configuration: Configuration) -> list[float]:
-        """Return the amount by which each constraint is violated, 0 where it holds."""
+        """Return the amount by which a configuration violates each constraint; 0 where it satisfies it.
+
+        The amount is 1 for a constraint that is no conjunction of inequalities.
+        """
         assignment = Assignment.from_configuration(self.space, configuration)
         told = zip(self.constraints, self.rows, strict=True)
         return [_amount(rows, assignment) if is_violated(rule, assignment) else 0.0 for rule, rows in told]
@@ -78,7 +81,10 @@ class RejectionConstraints:
 
 
 def _amount(rows: Sequence[Inequality], assignment: Assignment) -> float:
-    """Return the greatest violation of an inequality, at least `LEAST_VIOLATION`; 1 without inequalities."""
+    """Return the largest amount by which an inequality is violated, and at least `LEAST_VIOLATION`.
+
+    Return 1 if there are no inequalities.
+    """
     if not rows:
         return 1.0
     exceeded = [LEAST_VIOLATION]
@@ -103,7 +109,7 @@ def can_be_tested(rule: Constraint, space: Space) -> bool:
 
 
 def violations_source(rejected: RejectionConstraints, names: VariableNames) -> str:
-    """Return the source of a function `violations(found)`."""
+    """Return the source of a function `violations(found)` that returns the same as `violations` above."""
     tests = _SumTests(rejected.space, names)
     lines = []
     for rule, rows in zip(rejected.constraints, rejected.rows, strict=True):
@@ -120,7 +126,7 @@ def _amount_source(rows: tuple[Inequality, ...], tests: "_SumTests") -> str:
 
 
 class _SumTests(PythonConditionWriter):
-    """A writer of conditions with comparisons of sums."""
+    """A writer of conditions that also writes comparisons of sums of numbers."""
 
     def __init__(self, space: Space, names: VariableNames) -> None:
         super().__init__(space, names)
@@ -137,7 +143,7 @@ class _SumTests(PythonConditionWriter):
         return join_tests("and", [*active, self.condition(rule.expression, known, truth=rule.forbidden)])
 
     def total(self, row: Inequality) -> py.Code:
-        """Return the code of the left side of an inequality, in floats."""
+        """Return the code of the left side of an inequality `total <= 0`, computed in floats."""
         return sum_code(self._terms(row.factors), row.constant, plain_number_code)
 
     def _atom(self, atom: Expr, known: frozenset[str], *, truth: bool) -> py.Code:
@@ -157,7 +163,7 @@ class _SumTests(PythonConditionWriter):
 
 
 def _is_sum(atom: Expr, space: Space) -> bool:
-    """Return True for a comparison of sums of ranges."""
+    """Return True for a comparison whose sides are linear in ranges."""
     form = linear_difference(atom) if isinstance(atom, expr.Compare) else None
     domains = (space.variables[address].hyperparameter.domain for address in expr.references(atom))
     return (

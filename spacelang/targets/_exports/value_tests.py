@@ -38,24 +38,24 @@ def compares_two_hyperparameters(atom: Expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SatisfyingPieces:
-    """A simple part of a domain, and the pieces of it that make an atom true."""
+    """A simple part of a domain, and the pieces of it in which an atom has the wanted truth value."""
 
     part: SimpleDomain
     pieces: tuple[SimpleDomain, ...]
 
     @property
     def is_all(self) -> bool:
-        """True if all values of the part make the atom true."""
+        """True if the pieces are the whole part."""
         return self.pieces == (self.part,)
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The values of a set that make the atom true."""
+        """The values in the pieces; the part must be a set."""
         return tuple(value for piece in self.pieces for value in members(piece))
 
 
 def implies(first: Expr, second: Expr, space: Space) -> bool:
-    """Return True if both conditions are about one hyperparameter, and the second one holds where the first one does.
+    """Return True if `first` surely implies `second`, which is only known for two conditions on one hyperparameter.
 
     Their atoms must be testable.
     """
@@ -74,7 +74,10 @@ def implies(first: Expr, second: Expr, space: Space) -> bool:
 
 
 def satisfying_pieces_by_part(domain: Domain, atom: Expr, truth: bool) -> tuple[SatisfyingPieces, ...]:
-    """Return, for each part of a domain, the pieces for which an atom over this hyperparameter has the given truth."""
+    """Return, for each part of a domain, the pieces in which an atom has the given truth value.
+
+    The atom must be about a single hyperparameter, which has this domain.
+    """
 
     def is_wanted(value: Value) -> bool:
         return expr.is_true(atom, lambda _: value) is truth

@@ -15,7 +15,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.plugins import OptionError
 from spacelang.serialization.space_text import space_to_text
 from spacelang.solver.counting import Structures
-from spacelang.targets._boasf import cut_into_pieces, describe_piece
+from spacelang.targets._boasf import describe_piece, split_into_pieces
 from spacelang.targets.boasf import ArmSpaces, Boasf
 from spacelang.text import Source
 
@@ -71,7 +71,7 @@ PIECES = [
 
 @pytest.mark.parametrize(("domain", "number", "pieces"), PIECES)
 def test_domains_are_cut_as_the_paper_says(domain: Domain, number: int, pieces: list[str]) -> None:
-    assert [describe_piece(piece) for piece in cut_into_pieces(domain, number)] == pieces
+    assert [describe_piece(piece) for piece in split_into_pieces(domain, number)] == pieces
 
 
 def test_the_arms_of_the_worked_example() -> None:

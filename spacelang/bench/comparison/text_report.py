@@ -118,7 +118,7 @@ def score_table(results: ComparisonResults, data: str, models: IncumbentCandidat
 
 
 def rank_table(results: ComparisonResults, models: IncumbentCandidates) -> TitledTable:
-    """Return the table of average ranks of mean losses, with their intervals."""
+    """Return the table of average ranks of mean losses over time, with their intervals, for one kind of incumbent."""
     found = results.rank_estimates[RankingMethod.MEAN_LOSSES][models].ranks
     rows = tuple(
         (replace_unprintable(name), *map(_format_estimate, value, low, high))

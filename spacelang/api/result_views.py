@@ -49,7 +49,7 @@ def leaderboard_table(
     scored = pd.DataFrame(
         {"loss": losses, "low": [low for low, _ in ends], "high": [high for _, high in ends]}, dtype=float
     )
-    if metric.is_score:
+    if metric.is_loss_the_score:
         scored = scored.assign(score=scored["loss"])
     else:
         scores = scored.map(metric.score)

@@ -127,7 +127,9 @@ class ComparisonDataset:
     def execute_run(
         self, contestant: ConfiguredOptimizer, seed: int, store: Path | None, listener: "Listener"
     ) -> RunOutcome:
-        """Execute one run, and resume it if the file `store` already has it.
+        """Execute the run of one optimizer with one seed on this data; resume it if the file `store` already has it.
+
+        Return its outcome, and the score of its winner on the test rows.
 
         The run is stored in the file `store`; None stores nothing. The run has its own workers and caches, because what
         another optimizer has fitted must not help it. Raises InputError (StoreError is one).
@@ -247,7 +249,7 @@ def _make_experiment(
 def _refuse_unused_options(
     source: str, setting: Experiment, target_column: str | tuple[str, ...] | None, reading: "ReadOptions | None"
 ) -> None:
-    """Raise InputError if an option is given that has no effect on a table or an artificial objective."""
+    """Raise InputError if a run on a table or an artificial objective (`source`) has an option that needs rows."""
     is_table = source.startswith(TABLE_PREFIX)
     named_source = f"the table `{source.removeprefix(TABLE_PREFIX)}`" if is_table else f"`{source}`"
     asked = {"a metric": setting.metric, "a validation": setting.validation, "a target column": target_column}

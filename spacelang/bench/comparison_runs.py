@@ -101,7 +101,7 @@ def _file_name_part(name: str) -> str:
 
 
 def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListener") -> "RunResult":
-    """Execute one run. If sampling fails for this optimizer, only this run ends, with the reason."""
+    """Execute one run and return its result; if sampling fails for its optimizer, the result has the reason."""
     from spacelang.sampling.sampler import SamplingFailedError
 
     place = None if folder is None else folder / store_file_name(entry.key)
@@ -193,7 +193,7 @@ def make_comparison_plan(
     judged: Mapping[str, EvaluationCriteria],
     contestants: Iterable[ConfiguredOptimizer],
 ) -> "ComparisonPlan":
-    """Return the plan of a comparison: everything that decides its runs."""
+    """Return the plan of a comparison, by which its folder is recognized: the settings that decide all its runs."""
     task, workers = common.space.task, common.workers
     limits = (*describe_limits(workers.limits), *(["isolated trials"] if workers.isolate else []))
     fidelity = None if task is None else task.fidelity

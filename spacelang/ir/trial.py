@@ -305,6 +305,7 @@ SCORE_DIGITS: Final = ".6g"  # The format of the score of a trial
 INTERVAL_DIGITS: Final = ".4g"  # The format of scores on test rows and of the ends of intervals: they are uncertain
 
 
+@renamed_attributes(is_score="is_loss_the_score")
 @dataclass(frozen=True, slots=True)
 class LossName:
     """The name of a score and the formula that turns it into the loss (`1 - roc_auc`).
@@ -334,13 +335,13 @@ class LossName:
         return _score_name(self.formula)
 
     @property
-    def is_score(self) -> bool:
+    def is_loss_the_score(self) -> bool:
         """True if the loss is its own score, so that less is better."""
         return self.score_name == self.formula
 
     def score(self, loss: float) -> float:
         """Return the score that a loss stands for; `score(score(loss))` is the loss."""
-        if self.is_score:
+        if self.is_loss_the_score:
             return loss
         return (1.0 if self.formula.startswith(FROM_ONE) else 0.0) - loss
 
@@ -350,7 +351,7 @@ class LossName:
 
     def score_interval(self, low: float, high: float) -> tuple[float, float]:
         """Return the interval of scores, in ascending order, for an interval of losses."""
-        return (low, high) if self.is_score else (self.score(high), self.score(low))
+        return (low, high) if self.is_loss_the_score else (self.score(high), self.score(low))
 
     def describe_interval(self, low: float | None, high: float | None) -> str:
         """Return the interval of scores as text, ` [0.98, 0.99]`; empty if an end is unknown."""
@@ -367,7 +368,7 @@ class LossName:
 
     def describe_loss(self, loss: float, digits: str = SCORE_DIGITS) -> str:
         """Return the loss with its formula as text, to be shown after the score; empty if the loss is the score."""
-        return "" if self.is_score else f"{self.formula} {loss:{digits}}"
+        return "" if self.is_loss_the_score else f"{self.formula} {loss:{digits}}"
 
 
 def _score_name(formula: str) -> str:

@@ -240,8 +240,8 @@ def possible_reductions_of(
 def reduce_domain(part: SimpleDomain, accepts: DomainPredicate, points: int = GRID_POINTS) -> DomainReduction:
     """Return the reduction that changes a domain least among those to a domain that `accepts` allows.
 
-    Raises ValueError, which lists what `accepts` could allow, if it allows none. A range that only a grid can replace
-    is cut to `points` values.
+    Raises ValueError, which lists what `accepts` could allow, if it allows none. If only a grid can replace a range,
+    the grid has `points` values.
     """
     made = partial(possible_reductions_of, part, has_logs=accepts(Real(1.0, 2.0, log=True)), points=points)
     for found in made():

@@ -87,7 +87,7 @@ def _with_ambiguous_guards(space: Space, found: UnfoldedParts) -> Iterator[str]:
 
 
 def _variables_in_guard(space: Space, address: str) -> Iterator[str]:
-    """Yield the variables that the guard of a hyperparameter may test, in whichever context the guard is."""
+    """Yield the addresses of all variables that the guard of a hyperparameter may test, whatever its context."""
     own = space.variables[address]
     assert own.condition is not None
     mentioned = [space.variables[each] for each in mentioned_addresses(own.condition)]
@@ -138,7 +138,11 @@ class _GuardedUnfolding(SpaceUnfolder):
                 yield self._guard(self._variables[item], context), (self.intern_independent(node, node.domain),)
 
     def _guard(self, variable: Variable, home: Context) -> Expr:
-        """Return the condition of a hyperparameter, with tests of the alternatives between `home` and it."""
+        """Return the condition for the guard of a hyperparameter in the context `home`.
+
+        If `home` is not the innermost context of the hyperparameter, it also tests that the branches from there on are
+        taken.
+        """
         assert variable.condition is not None
         owners = tuple(BranchTest(owner, (branch,)) for owner, branch in variable.owners[len(home) :])
         return And((*owners, variable.condition)) if owners else variable.condition
@@ -162,7 +166,11 @@ def _join_equal_guards(
 
 @dataclass(frozen=True)
 class _ChoiceOrder:
-    """A plan that assigns each item to a context, and orders the items of a context by their dependencies."""
+    """A plan of when each item is chosen: in which context, and after which other items of the context.
+
+    An item is a network, or the address of a hyperparameter that is chosen inside a guard; `conditional` are the
+    latter.
+    """
 
     model: SolverModel
     variables: Mapping[str, Variable]
@@ -212,7 +220,10 @@ class _ChoiceOrder:
         return waits
 
     def _shared_context(self, needed: str, place: Context, address: str, home: Context) -> tuple[Context, Item, Item]:
-        """Return the innermost context with an item for each of two variables, and the two items."""
+        """Return the innermost context with items that contain both variables, and their items in it.
+
+        The variable `needed` is chosen in the context `place`, and `address` in `home`. The two items may be the same.
+        """
         first, own = ([*self._items_around(*each)] for each in ((needed, place), (address, home)))
         contexts = dict(first)
         return next((context, contexts[context], item) for context, item in own if context in contexts)
@@ -227,7 +238,10 @@ class _ChoiceOrder:
 
     @staticmethod
     def _is_ordered(needed: str, place: Context, shared: Context, home: Context) -> bool:
-        """Return True if `needed`, of the same item, is always chosen before `home`, or never together with it."""
+        """Return True if `needed` is always chosen before the context `home` is reached, or never together with it.
+
+        `place` is the context in which it is chosen, and `shared` the innermost one in which one item contains both.
+        """
         length = len(common_context((home, place)))
         are_exclusive = len(home) > length < len(place) and home[length][0] == place[length][0]
         is_before = length == len(place) < len(home) and place != shared  # outer decisions of a network come first
@@ -236,7 +250,11 @@ class _ChoiceOrder:
     def _sorted_items(
         self, homes: dict[str, Context], waits: Mapping[tuple[Context, Item], Mapping[Item, Sequence[str]]]
     ) -> dict[Context, list[Item]]:
-        """Return the items of each context in order; assign hyperparameters in cycles to outer contexts in `homes`."""
+        """Return the items of each context, sorted so that each comes after the items on which it depends.
+
+        If items depend on each other, change `homes`: assign hyperparameters whose conditions cause this to the context
+        around them, after which the caller must try again.
+        """
         items: dict[Context, list[Item]] = {}
         for address, network in self._networks.items():
             several = items.setdefault(network.context, [])

@@ -65,7 +65,7 @@ def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
     inside = [each for each in run_data.successful_trials if losses.contains(each.trial.loss or 0.0)]
     draw([each for each in inside if each.trial.is_feasible], "trial", marker="o", ms=3, color=QUIET)
     draw([each for each in inside if not each.trial.is_feasible], "infeasible trial", marker="x", ms=4, color=QUIET)
-    outlier = {"marker": "^" if metric.is_score else "v", "ms": 5, "color": QUIET, "clip_on": False}
+    outlier = {"marker": "^" if metric.is_loss_the_score else "v", "ms": 5, "color": QUIET, "clip_on": False}
     draw(beyond, "off the scale", **outlier)
     failed = [each.finished / times.length for each in run_data.records if each.trial.loss is None]
     if failed:
@@ -77,10 +77,10 @@ def _draw_incumbent(run_data: RunData, axes: "Axes | None") -> "Axes":
         axes.plot(at, up, drawstyle="steps-post", color=STRONG, linewidth=2, label="incumbent")
     _draw_test_score(run_data, metric, times.length, axes)
     axes.set(xlabel=f"time in {times.unit}", ylabel=metric.score_name, xlim=(times.axis.low, times.axis.high * 1.02))
-    if losses.log and metric.is_score:
+    if losses.log and metric.is_loss_the_score:
         axes.set_yscale("log")
     axes.set_ylim(*sorted((metric.score(losses.low), metric.score(losses.high))))
-    if not metric.is_score:
+    if not metric.is_loss_the_score:
         between: Any = metric.score  # also takes an array, and is its own inverse
         axes.secondary_yaxis("right", functions=(between, between)).set_ylabel(metric.formula)
     axes.legend(frameon=False, loc="best")
@@ -156,8 +156,8 @@ def _head_size(drawn: Sequence[ParallelAxis], axes: "Axes") -> float:
 
 
 def _draw_parallel_axis(each: ParallelAxis, axes: "Axes", head_size: float) -> None:
-    is_score = each.at == 100.0
-    axes.plot([each.at, each.at], [0, 100 if is_score else VALUES_END], color="black", linewidth=0.8)
+    is_loss_the_score = each.at == 100.0
+    axes.plot([each.at, each.at], [0, 100 if is_loss_the_score else VALUES_END], color="black", linewidth=0.8)
     head = f"{each.owner}\n{each.label}" if each.owner else each.label
     axes.text(each.at, -4, head, ha="center", va="bottom", fontsize=head_size)
     labels = [(tick.at, tick.label) for tick in each.ticks] + [(100.0, "inactive")] * each.has_inactive

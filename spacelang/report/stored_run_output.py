@@ -165,7 +165,7 @@ def run_setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str,
     if header.equal_seeds:
         yield "seed", header.equal_seeds
     metric = LossName.of_formula(header.metric)
-    name = metric.score_name if metric.is_score else f"{metric.score_name} (loss {metric.formula})"
+    name = metric.score_name if metric.is_loss_the_score else f"{metric.score_name} (loss {metric.formula})"
     yield "scored by", f"{name}, {header.validation}, at most {header.training_size:,} training rows"
     if names := stored_objective_names(header):
         yield "objectives", f"minimize {', '.join(each.formula for each in names)}"
@@ -256,7 +256,7 @@ def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[
         return
     decisions, size = decision_keys_in_definition(run.header.definition), run.header.training_size
     metric = LossName.of_formula(run.header.metric)
-    losses = () if metric.is_score else ("loss",)
+    losses = () if metric.is_loss_the_score else ("loss",)
     rows = [("rank", "trial", metric.score_name, *losses, "rows", "seconds", "pipeline")]
     for rank, record in enumerate(best, start=1):
         trial = record.trial

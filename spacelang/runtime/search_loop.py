@@ -172,7 +172,10 @@ class TrialDispatcher:
         return None if left is None else max(left - under_way, 0)
 
     def _speculative_job(self) -> Job[Request] | None:
-        """Return a job for the likeliest speculative request; None while committed ones wait, or without budget."""
+        """Return a job for the likeliest speculative request that is not running; None if there is none to start.
+
+        None is started while committed requests wait, or without budget.
+        """
         if self.queue or self._trials_left() == 0:
             return None
         request = next((each for key, each in self._speculative.items() if key not in self.running), None)

@@ -111,6 +111,7 @@ def index_of_minimum(weights: Sequence[float]) -> int:
     by_discrepancy="count_by_discrepancy",
     nearest="nearest_structure",
     admits="is_admissible",
+    is_tested="contains_tested_expression",
     exchanges="exchangeable_branches",
     exchanges_depend_on="decisions_affecting_exchange",
     exchange_dependencies="decisions_affecting_exchange",
@@ -188,7 +189,7 @@ class Structures:
         networks = (network for several in self.structure_model.by_context.values() for network in several)
         return frozenset(atom for network in networks for atom in network.tested.values())
 
-    def is_tested(self, expression: Expr) -> bool:
+    def contains_tested_expression(self, expression: Expr) -> bool:
         """Return True if a condition or constraint contains one of the `tested_expressions`."""
         return len(self.tested_expressions) > 0 and not self.tested_expressions.isdisjoint(
             hyperparameter_atoms(expression)

@@ -338,7 +338,7 @@ def _is_log(domain: Domain) -> bool:
 
 
 def _refusals(error: RefusedConstraintsError) -> Iterator[_lowering.Finding]:
-    """Yield findings for the constraints and conditions of a network that compare ranges, or for all of them."""
+    """Yield a refusal for each constraint and condition of a network that compares ranges; for all if none does."""
     network = error.network
     compared = {address for atom in network.ranges.values() for address in references(atom)}
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]

@@ -19,12 +19,12 @@ def test_a_score_stands_for_its_loss_and_keeps_or_turns_the_order(formula: str, 
     assert metric.score(metric.score(one)) == pytest.approx(one, abs=1e-12)
     assert metric.maybe_score(None) is None
     if metric.score(one) != metric.score(other):
-        assert (metric.score(one) < metric.score(other)) == ((one < other) == metric.is_score)
+        assert (metric.score(one) < metric.score(other)) == ((one < other) == metric.is_loss_the_score)
     low, high = metric.score_interval(*sorted((one, other)))
     assert low <= high
     assert {low, high} == {metric.score(one), metric.score(other)}
     assert metric.score_name in metric.describe(one)
-    assert (metric.describe_loss(one) == "") == metric.is_score
+    assert (metric.describe_loss(one) == "") == metric.is_loss_the_score
 
 
 def test_every_scorer_is_known_by_the_formula_of_its_loss() -> None:

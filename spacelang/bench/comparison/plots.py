@@ -121,7 +121,7 @@ def _label_scores(axes: "Axes", metric: LossName) -> None:
     """
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    if metric.is_score:
+    if metric.is_loss_the_score:
         return
     axes.invert_yaxis()
     losses = axes.secondary_yaxis("right")

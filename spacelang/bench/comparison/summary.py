@@ -51,7 +51,7 @@ class FinalLossesAndRanks:
     def scores(self, metric: LossName, data: int) -> IntervalEstimate:
         """Return the scores of the optimizers on a data set, with ascending intervals; NaN without a score."""
         value, low, high = (np.where(self.has_score[data], part[data], nan) for part in _parts(self.losses))
-        if metric.is_score:
+        if metric.is_loss_the_score:
             return IntervalEstimate(value, low, high)
         turned = (np.array([metric.score(float(loss)) for loss in part]) for part in (value, high, low))
         return IntervalEstimate(*turned)
@@ -105,7 +105,7 @@ def summary_latex(results: ComparisonResults) -> str:
     for place, data in enumerate(results.data):
         metric = LossName.of_formula(results.formulas[data])
         names.append(_escaped(f"{data}: {metric.score_name}"))
-        columns.append(_cells(found.scores(metric, place), ".4f", is_least_best=metric.is_score))
+        columns.append(_cells(found.scores(metric, place), ".4f", is_least_best=metric.is_loss_the_score))
     names.append("rank")
     columns.append(_cells(IntervalEstimate(*(each[:, found.place] for each in _parts(found.ranks.ranks))), ".2f"))
     rows = zip(map(_escaped, results.optimizers), *columns, strict=True)

@@ -118,7 +118,7 @@ def score_table(results: ComparisonResults, data: str, models: IncumbentCandidat
 
 
 def rank_table(results: ComparisonResults, models: IncumbentCandidates) -> TitledTable:
-    """Return the table of average ranks of mean losses, with their intervals."""
+    """Return the table of average ranks of mean losses over time, with their intervals, for one kind of incumbent."""
     found = results.rank_estimates[RankingMethod.MEAN_LOSSES][models].ranks
     rows = tuple(
         (replace_unprintable(name), *map(_format_estimate, value, low, high))
@@ -206,7 +206,7 @@ def _format_score(metric: LossName, low: float, loss: float, high: float) -> str
 
 
 def _name_of_score(metric: LossName) -> str:
-    return metric.score_name if metric.is_score else f"{metric.score_name} (the loss is {metric.formula})"
+    return metric.score_name if metric.is_loss_the_score else f"{metric.score_name} (the loss is {metric.formula})"
 
 
 def _format_loss(number: float) -> str:

@@ -122,7 +122,7 @@ class ScoreAxis:
     @property
     def is_flipped(self) -> bool:
         """True if high losses are at the bottom."""
-        return not self.metric.is_score
+        return not self.metric.is_loss_the_score
 
     @property
     def log(self) -> bool:

@@ -84,7 +84,7 @@ class CurvePlot:
     def headings(self) -> tuple[str, ...]:
         """The headings of the numbers in the table of a curve."""
         metric = self.y.metric
-        return (metric.score_name,) if metric.is_score else (metric.score_name, metric.formula)
+        return (metric.score_name,) if metric.is_loss_the_score else (metric.score_name, metric.formula)
 
 
 def line_css_classes(number: int) -> str:
@@ -153,7 +153,7 @@ def _line(run_data: RunData, number: int, x: TimeAxis, y: ScoreAxis) -> CurveLin
 def _numbers(loss: float, metric: LossName) -> tuple[str, ...]:
     """Return a loss as texts: its score and the loss itself, or only one text if the loss is its own score."""
     score = f"{metric.score(loss):{SCORE_DIGITS}}"
-    return (score,) if metric.is_score else (score, format_number(loss))
+    return (score,) if metric.is_loss_the_score else (score, format_number(loss))
 
 
 def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: ScoreAxis) -> str:
@@ -176,7 +176,7 @@ def _description(curve: Sequence[Improvement], end: float, metric: LossName) -> 
     name, time = f"{metric.score_name} of the incumbent", curve[-1].seconds
     if len(curve) == 1:
         return f"{name} is {last} from {format_seconds(time)} on, to {format_seconds(end)}"
-    falls = f"{name} {'falls' if metric.is_score else 'rises'} from {first} to {last}"
+    falls = f"{name} {'falls' if metric.is_loss_the_score else 'rises'} from {first} to {last}"
     steps = count_with_noun(len(curve) - 1, "step")
     return f"{falls} in {steps}, the last after {format_seconds(time)} of {format_seconds(end)}"
 

@@ -295,7 +295,7 @@ def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline
         rank,
         record.index,
         "" if trial.loss is None else f"{metric.score(trial.loss):.6g}",
-        "" if trial.loss is None or metric.is_score else f"{trial.loss:.6g}",
+        "" if trial.loss is None or metric.is_loss_the_score else f"{trial.loss:.6g}",
         metric.describe_interval(*low_and_high).strip(),
         trial.is_feasible,
         format_test_score_with_interval(test.score, metric) if test is not None and test.trial == record.index else "",

@@ -89,7 +89,7 @@ class ColumnSuspicion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnProfile:
-    """The profile of a column.
+    """The profile of a column: its content, its share of missing values, and what is suspicious.
 
     `distinct` is the number of distinct values of categories, 0 for other content. `missing` is the share of rows
     without a value. `infinite` is the 1-based number of the first row with an infinite number; None if there is none.

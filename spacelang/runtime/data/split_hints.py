@@ -186,7 +186,10 @@ def _explained(codes: Rows, values: npt.NDArray[np.float64]) -> float:
 
 
 def _time_hints(features: pd.DataFrame, dates: Collection[str]) -> Iterator[SplitHint]:
-    """Yield a hint for the first column of dates; it is not sure if there are several."""
+    """Yield a hint for the first column of dates.
+
+    It is sure if it is the only one and the rows are in its order, whether ascending or descending.
+    """
     found = [(str(name), ranks) for name in dates if (ranks := _date_ranks(features[name])) is not None]
     if not found:
         return

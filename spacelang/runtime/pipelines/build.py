@@ -143,7 +143,7 @@ class PipelineWalk:
         return self.make_single_part(node)
 
     def fixed_value(self, operator: Operator, parameter: str, value: FixedValue) -> Any:
-        """Return the value to which a parameter is fixed."""
+        """Return the value to which a space fixes a parameter: an operator, a library's object, or a plain value."""
         match value:
             case Operator():
                 return self._estimator(value)

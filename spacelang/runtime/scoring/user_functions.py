@@ -92,7 +92,7 @@ class _LabelledScorer:
 
 
 class _LabelPredictor:
-    """A stand-in for a pipeline that predicts class codes; it predicts labels."""
+    """A stand-in for a pipeline that was fitted on class codes, which predicts the labels themselves."""
 
     def __init__(self, pipeline: Any, labels: Any) -> None:
         self._pipeline, self._labels = pipeline, labels

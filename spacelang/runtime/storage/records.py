@@ -42,7 +42,7 @@ _INFINITIES: Final = (inf, -inf)
 
 
 class RunState(StrEnum):
-    """The state of a run."""
+    """The state of a run: running, or how it ended."""
 
     RUNNING = "running"
     FINISHED = "finished"  # It has used up its budget or its space

@@ -166,7 +166,7 @@ class ThetaCoordinates:
     def quantiles(self, space: Space) -> list[Callable[[Array], Array] | None]:
         """Return, for each coordinate, a function from uniform numbers to draws by its prior, all in [0, 1].
 
-        The function takes and returns arrays. It is None for a coordinate without a prior.
+        A function takes and returns arrays. It is None for a coordinate without a prior.
         """
         priors = [prior_of_address(space, each.address) for each in self.coordinates]
         return [None if p is None else partial(self._places_by_prior, c, p) for c, p in enumerate(priors)]
@@ -291,7 +291,10 @@ class AdmmPoints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableMask:
-    """A mask of variables, at one point or at many: an entry for each of theta_c, theta_d, and each order."""
+    """A mask with True for some of the variables, for one point or for many.
+
+    It has an entry for each variable of theta_c and theta_d, and one for each order as a whole.
+    """
 
     theta_c: Array
     theta_d: Array

@@ -34,7 +34,7 @@ MAX_BISECTIONS: Final = 40
 
 
 class MemberRepair:
-    """A function from branches and values to the nearest member of a nonempty space."""
+    """A search for the nearest member of a nonempty space, given wanted branches and values."""
 
     def __init__(self, structures: Structures) -> None:
         self._structures = structures

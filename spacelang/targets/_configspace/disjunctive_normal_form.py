@@ -249,7 +249,10 @@ def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: 
 
 
 def has_exact_thresholds(part: SimpleDomain) -> bool:
-    """Return False for a logarithmic range of integers so large that ConfigSpace cannot compare its numbers exactly."""
+    """Return True unless the domain is a logarithmic range of integers, some of them above `MAX_LOG_INTEGER`.
+
+    ConfigSpace cannot compare the numbers of such a range exactly.
+    """
     return not isinstance(part, Grid) or not part.log or part.greatest <= MAX_LOG_INTEGER
 
 

@@ -139,7 +139,7 @@ def _sort_key(plan: ConfigSpacePlan, test: Test) -> tuple[Any, ...]:
 
 
 def space_source(written: Document) -> str:
-    """Return a module that builds the space with ConfigSpace alone, as `space`."""
+    """Return the source of a module that imports only ConfigSpace and makes its object as `space`."""
     calls = {"hyperparameters": _hyperparameter_call, "conditions": _condition_call, "forbiddens": _clause_call}
     lists = {key: "".join(f"    {call_of(own)},\n" for own in written[key]) for key, call_of in calls.items()}
     return f'''"""The space `{written["name"]}` for ConfigSpace 1.2 or later."""

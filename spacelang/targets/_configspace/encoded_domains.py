@@ -166,7 +166,7 @@ def encode_domain(
 def make_enumerated_piece(
     part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple[float, ...] | None = None
 ) -> HyperparameterPiece:
-    """Return a hyperparameter that lists the members one by one (see `distinguishable_choices`)."""
+    """Return a piece whose hyperparameter is a list of all members (see `distinguishable_choices`)."""
     choices = distinguishable_choices([*domains.members(part)])
     parameter = make_finite_hyperparameter(name, choices, choices[0], weights, ordered=ordered)
     return HyperparameterPiece(name, MemberRenamingReduction(part, Categorical(choices)), parameter)
@@ -263,7 +263,7 @@ def round_like_configspace(number: float) -> float:
 
 
 def _round_down(number: float) -> float:
-    """Return the greatest number with 13 decimals that is at most `number`."""
+    """Return the greatest number with at most 13 decimals, as ConfigSpace rounds, that is at most `number`."""
     found = round_like_configspace(number)
     step = max(10.0**-DECIMALS, math.ulp(number))
     while found > number:

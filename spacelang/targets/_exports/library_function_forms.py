@@ -181,7 +181,7 @@ class LibraryFunctionForm(FormWithTextRepr, ABC):
 
 
 def _kind(part: UnfoldedPart) -> str:
-    """Return the kind of a part in JSON documents: `guard`, `switch`, `decision` or `case`."""
+    """Return the kind of a part in JSON documents: `guard`, `switch`, `decision`, or `case` for other case splits."""
     if isinstance(part, GuardedParts | ValueSwitch):
         return "guard" if isinstance(part, GuardedParts) else "switch"
     is_decision = isinstance(part, CaseSplit) and part.node is not None and not isinstance(part.node, Hyperparameter)
@@ -189,7 +189,10 @@ def _kind(part: UnfoldedPart) -> str:
 
 
 def case_label(fork: CaseSplit, case: Case) -> str:
-    """Return the label of a case of a case split."""
+    """Return the label of a case of a case split: its branch or its domain, or `inactive` if it has neither.
+
+    The cases of a case split without a variable are called `way 1`, `way 2`, and so on.
+    """
     if case.branch is not None:
         return case.branch
     if case.domain is not None:

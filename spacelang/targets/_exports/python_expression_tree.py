@@ -40,7 +40,7 @@ class CallNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodNode:
-    """A call of a method of an object without arguments."""
+    """A call of an object's method, without arguments."""
 
     owner: "Code"
     method: str
@@ -57,14 +57,14 @@ class InfixNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NotNode:
-    """The negation of an item, name or call."""
+    """The expression `not operand`; the operand must not be an `InfixNode`, because no parentheses are written."""
 
     operand: "Code"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListNode:
-    """A list, or a tuple."""
+    """A list of expressions, or a tuple of them if `is_tuple`."""
 
     items: tuple["Code", ...]
     is_tuple: bool = False
@@ -133,7 +133,7 @@ def _as_code(value: object) -> Code:
 
 
 def grid_member_code(grid: Grid, index: Code) -> Code:
-    """Return the code of the grid member at an index."""
+    """Return the code that computes the member of a grid from the code of its index."""
     start, step, below = affine_integer_coefficients(grid)
     steps: Code = index if step == 1 else infix(step, "*", index)
     total = steps if start == 0 and not grid.is_integral else infix(start, "+", steps)
@@ -213,9 +213,9 @@ def _look_up(dotted: str, names: Mapping[str, Any]) -> Any:
 
 
 def assignment_source(name: str, code: Code) -> str:
-    """Return statements that assign the object of the code to `name`.
+    """Return statements that assign the value of an expression to the variable `name`.
 
-    Calls that it uses repeatedly and calls that are nested deeply are assigned to names before.
+    Calls that occur repeatedly in it, and calls that are nested deeply, are assigned to variables of their own before.
     """
     ordered = list(_post_order(code))
     uses = Counter(id(inner) for part in ordered for inner in children(part))
@@ -249,7 +249,7 @@ def docstring_safe_line(words: str) -> str:
 
 
 def literal_source(value: object) -> str:
-    """Return the literal of a value, with strings in double quotes where that needs no escapes."""
+    """Return the repr of a plain value, but with double quotes around a string that needs no escapes."""
     written = repr(value)
     if isinstance(value, str) and written.startswith("'") and '"' not in written and "\\" not in written:
         return f'"{value}"'

@@ -109,7 +109,7 @@ def can_be_tested(rule: Constraint, space: Space) -> bool:
 
 
 def violations_source(rejected: RejectionConstraints, names: VariableNames) -> str:
-    """Return the source of a function `violations(found)` that returns the same as `violations` above."""
+    """Return the source of a function `violations(found)` that returns what `RejectionConstraints.violations` does."""
     tests = _SumTests(rejected.space, names)
     lines = []
     for rule, rows in zip(rejected.constraints, rejected.rows, strict=True):

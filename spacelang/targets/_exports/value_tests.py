@@ -14,7 +14,11 @@ from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_points_of, join_ce
 
 
 def is_testable(condition: Expr, space: Space) -> bool:
-    """Return True if all atoms of a condition are about one variable, or are comparisons of two numbers."""
+    """Return True if exported code can test a condition.
+
+    Each of its atoms must test a decision or the activity of a variable, be about one hyperparameter whose satisfying
+    values can be given, or compare two hyperparameters that are numbers.
+    """
     return all(_is_testable_atom(atom, space) for atom in expr.logical_atoms(condition))
 
 
@@ -30,7 +34,7 @@ def _is_testable_atom(atom: Expr, space: Space) -> bool:
 
 
 def compares_two_hyperparameters(atom: Expr) -> bool:
-    """Return True if an atom compares two different hyperparameters directly."""
+    """Return True if an atom compares two different hyperparameters directly, as in `a <= b`."""
     if not isinstance(atom, expr.Compare) or len(expr.references(atom)) != 2:
         return False
     return isinstance(atom.left, expr.Reference) and isinstance(atom.right, expr.Reference)

@@ -255,7 +255,7 @@ def test_a_thousand_conditions_on_one_hyperparameter() -> None:
 def test_what_cannot_be_decided_is_left_to_draws(atom: Expr) -> None:
     structures = Structures(one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(atom)]))
     assert structures.tested_expressions == {atom}
-    assert structures.is_tested(atom)
+    assert structures.contains_tested_expression(atom)
     assert (structures.count, structures.configuration_count) == (1, None)
 
 

@@ -238,7 +238,10 @@ class ClusterSession:
         return report
 
     def _preferred_address(self, slot: Slot, running: _RunningJob) -> str:
-        """Return the address of the dask worker of the last job; empty if it has ended or is busy."""
+        """Return the address of the dask worker that evaluated the last job of a slot.
+
+        Return an empty string if the dask worker has ended or is busy.
+        """
         address = slot.last_address
         if address in self._recently_ended:
             return ""

@@ -71,7 +71,7 @@ class Partition:
         self.slots = self._find_cuts((), pieces_of)
 
     @property
-    def cuts(self) -> tuple[SplitHyperparameter, ...]:
+    def split_hyperparameters(self) -> tuple[SplitHyperparameter, ...]:
         """The hyperparameters whose domains are split."""
         return tuple(slot for slot in self._places.values() if isinstance(slot, SplitHyperparameter))
 

@@ -379,13 +379,13 @@ def test_orders_are_t_by_t() -> None:
     assert (order.size, len(order.branches)) == (3, 6)
     point = form.encode(Configuration({order.stage: "Normalizer, PCA, StandardScaler"}))
     # Step i (a row) stands at position k (a column).
-    assert point.order is not None
-    assert point.order.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert point.first_order_matrix is not None
+    assert point.first_order_matrix.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     assert form.decode(point) == Configuration({order.stage: "Normalizer, PCA, StandardScaler"})
     assert form.to_json()["order"] == [
         {"name": order.stage, "owner": None, "steps": ["PCA", "StandardScaler", "Normalizer"], "size": 3}
     ]
-    near = AdmmPoint(point.z, point.theta_c, point.theta_d, (point.order * 0.6 + 0.2,))
+    near = AdmmPoint(point.z, point.theta_c, point.theta_d, (point.first_order_matrix * 0.6 + 0.2,))
     assert form.project(near) == point
     twice = np.array([[1, 0, 0], [1, 0, 0], [0, 0, 1]])
     assert not form.accepts(AdmmPoint(point.z, point.theta_c, point.theta_d, (twice,)))

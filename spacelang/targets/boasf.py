@@ -276,7 +276,7 @@ class ArmSpaces(FormWithTextRepr):
         """Yield the key and the domain of hyperparameters of an arm: the split ones, or those of its alternative."""
         nodes = {node.address: node for node in arm.space.hyperparameters}
         if self._partition is not None:
-            for cut in self._partition.cuts:
+            for cut in self._partition.split_hyperparameters:
                 if cut.node.address in nodes:
                     yield cut.node.key, _boasf.describe_piece(nodes[cut.node.address].domain)
             return

@@ -55,7 +55,7 @@ class CheckResult:
     `diagnostics` are sorted by position. `space` and `structures` are None if one of the diagnostics is an error.
 
     `symbols` maps each symbol of the data that the text mentions (such as `n_features`) to its number, or to None if it
-    is not bound. `permanently_unbound_symbols` lists the symbols that stand for arbitrarily large numbers permanently, because the space was
+    is not bound. `permanently_unbound_symbols` stand for arbitrarily large numbers permanently, because the space was
     compiled without numbers for them.
 
     `provisional` is set if every error may disappear for data of another size. It holds the decisions, the operators

@@ -34,8 +34,9 @@ Declared = TypeVar(
 class Module:
     """One file with its imports.
 
-    Parts of the file that could not be parsed may declare the names in `damaged`, or any name if `has_unreadable_items`. Lines that
-    could not be parsed contain the words in `words_of_unreadable_lines`, which may be names of members of a body.
+    Parts of the file that could not be parsed may declare the names in `damaged`, or any name if
+    `has_unreadable_items`. `words_of_unreadable_lines` are the words of lines that could not be parsed, which may be
+    names of members of a body.
     """
 
     source: Source

@@ -123,9 +123,7 @@ class OperatorReader:
         reader.read(() if body is None else self.groups.members_of_body(body, self._module))
         if entry is not None:
             parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
-            given = self._module.words_of_unreadable_lines.union(
-                reader.names
-            )  # a line that could not be parsed may give a parameter
+            given = self._module.words_of_unreadable_lines.union(reader.names)  # may be parameters
             parameter_checks.check_required_parameters_given(name, entry, given, self._catalogue, self.report)
         word, library = (name.text, self._catalogue.default_name) if entry is None else (entry.name, entry.catalogue)
         return reader.build_operator(word, library, name.span)

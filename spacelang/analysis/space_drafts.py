@@ -96,7 +96,7 @@ class StageNameResolver:
 
 @frozen
 class DecisionCondition:
-    """The condition of the nested decision at an address; `alternative_if_false` is the alternative taken where it does not hold.
+    """The condition of the nested decision at an address; `alternative_if_false` is taken where it does not hold.
 
     If `is_own`, the author wrote that alternative, which may also be taken where the condition holds; otherwise it was
     added. `span` is the parameter's whole definition.
@@ -359,8 +359,8 @@ def _case_constraints(presence: DecisionCondition, known: Variable, case: Condit
 def with_fallback_defaults(space: Space, presences: Sequence[DecisionCondition]) -> Space:
     """Return the space with fallback defaults of conditional decisions.
 
-    If the condition of a decision is false for the defaults of everything else, its default is `alternative_if_false`. The conditions
-    must have no cycles.
+    If the condition of a decision is false for the defaults of everything else, its default is
+    `alternative_if_false`. The conditions must have no cycles.
     """
     written = {variable.address: variable.node for variable in space.variables.values()}
     while True:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
@@ -38,14 +38,14 @@ stage estimator =
 
 
 def read(text: str, **bindings: int) -> Space:
-    found = check(Source("read.space", text), CheckContext(bindings or {"n_samples": 400, "n_features": 30}))
+    found = check(Source("read.space", text), CheckSettings(bindings or {"n_samples": 400, "n_features": 30}))
     assert found.space is not None, found.diagnostics
     return found.space
 
 
 def bundled(name: str) -> Space:
     found = check(
-        Source(name, (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8")), CheckContext({})
+        Source(name, (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8")), CheckSettings({})
     )
     assert found.space is not None
     return found.space

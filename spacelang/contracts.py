@@ -12,10 +12,10 @@ again a plug-in is a `NestedPlugin`; declare it with `nested_plugin`.
 **Space.** A `Space` is a tree of decisions with hyperparameters and constraints. A structure is one choice of an
 alternative for every decision that is reached. A `Configuration` maps keys to values. `first_exclusion(space,
 configuration)` returns why a configuration is not a member, or None if it is one. `Structures` counts the structures
-and configurations of a space; `tested_expressions` are those that it cannot decide and each draw is tested with.
-Spaces with such expressions raised `UndecidableError` in earlier versions. `Sampler(structures)` draws configurations;
-it raises `SamplingFailedError` if values that satisfy the constraints are too rare. A `DiscrepancyTree` has the
-pipelines of a space as its leaves; each leaf is a `Pipeline`.
+and configurations of a space; `expressions_tested_on_draws` are those that it cannot decide and each draw is tested
+with. Spaces with such expressions raised `UndecidableError` in earlier versions. `Sampler(structures)` draws
+configurations; it raises `SamplingFailedError` if values that satisfy the constraints are too rare. A
+`DiscrepancyTree` has the pipelines of a space as its leaves; each leaf is a `Pipeline`.
 `UniqueConfigurations` yields every configuration once, in random order.
 
 **Target.** A `Target` compiles a space for another tool. Its class attribute `preserves`, a `PreservationTable`, says

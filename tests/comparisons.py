@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, RunResult, incumbent_curve
+from spacelang.bench.comparison import ComparisonResults, IncumbentKind, RunKey, RunResult, incumbent_curve
 
 Score = tuple[float, float]
 
@@ -15,8 +15,8 @@ def run(
     """A run whose models had these scores: those trained on all rows, and the others."""
     every = [*full, *other]
     curves = {
-        IncumbentCandidates.FULL: incumbent_curve(full, until),
-        IncumbentCandidates.ANY: incumbent_curve(every, until),
+        IncumbentKind.FULL: incumbent_curve(full, until),
+        IncumbentKind.ANY: incumbent_curve(every, until),
     }
     return RunResult(key, curves, len(every), 0, until, "budget", reason or ("" if every else "nothing was tried"))
 

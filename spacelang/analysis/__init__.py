@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from spacelang.analysis import consistency, declarations, imported_modules, step_roles
 from spacelang.analysis.diagnostic_collector import (
-    NO_CONTEXT,
-    CheckContext,
+    DEFAULT_CHECK_SETTINGS,
+    CheckSettings,
     DataSymbols,
     DiagnosticCollector,
     FileReader,
@@ -31,7 +31,7 @@ from spacelang.text import Source, Span
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
 
-__all__ = ["CheckContext", "CheckResult", "FileReader", "NameMention", "TextNameIndex", "check"]
+__all__ = ["CheckResult", "CheckSettings", "FileReader", "NameMention", "TextNameIndex", "check"]
 
 
 @frozen
@@ -55,7 +55,7 @@ class CheckResult:
     `diagnostics` are sorted by position. `space` and `structures` are None if one of the diagnostics is an error.
 
     `symbols` maps each symbol of the data that the text mentions (such as `n_features`) to its number, or to None if it
-    is not bound. `vast` lists the symbols that stand for arbitrarily large numbers permanently, because the space was
+    is not bound. `permanently_unbound_symbols` stand for arbitrarily large numbers permanently, because the space was
     compiled without numbers for them.
 
     `provisional` is set if every error may disappear for data of another size. It holds the decisions, the operators
@@ -67,12 +67,12 @@ class CheckResult:
     structures: Structures | None
     diagnostics: tuple[Diagnostic, ...]
     symbols: Mapping[str, int | None] = field(default_factory=dict)
-    vast: tuple[str, ...] = ()
+    permanently_unbound_symbols: tuple[str, ...] = ()
     provisional: Space | None = None
     names: TextNameIndex | None = field(default=None, compare=False, repr=False)
 
 
-def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResult:
+def check(source: Source, surroundings: CheckSettings = DEFAULT_CHECK_SETTINGS) -> CheckResult:
     """Return every independent mistake of a text (or of the JSON document of a space). Nothing is raised."""
     try:
         document = parse_compiled_document(source.text, source.name)
@@ -88,7 +88,7 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     draft = StageReader(module, catalogue, report, _columns_of(surroundings)).read()
     if draft.is_whole:
         step_roles.check_step_roles(draft.root, catalogue, report)
-    if not module.is_torn:
+    if not module.has_unreadable_items:
         declarations.check_unused_catalogues(used, declarations.mentioned_names(module), catalogue, report)
     task = None if module.task is None else _task(module.task, draft, catalogue, report)
     bare = Space(module.name, draft.root, title=module.title, task=task)
@@ -108,14 +108,16 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     )
 
 
-def _columns_of(surroundings: CheckContext) -> tuple[DataColumn, ...] | None:
+def _columns_of(surroundings: CheckSettings) -> tuple[DataColumn, ...] | None:
     """Return the columns that pipelines may receive; None for a space that is not bound to data."""
     bindings, known = surroundings.bindings, surroundings.columns
-    return None if surroundings.keeps_all or not (bindings or known) else possible_columns(bindings, known)
+    return (
+        None if surroundings.keeps_meaningless_parts or not (bindings or known) else possible_columns(bindings, known)
+    )
 
 
 def _check_compiled(
-    document: Mapping[str, Any] | DefinitionError, source: Source, surroundings: CheckContext
+    document: Mapping[str, Any] | DefinitionError, source: Source, surroundings: CheckSettings
 ) -> CheckResult:
     # Most files are texts: the reader of compiled documents is imported only if it is needed.
     from spacelang.analysis import compiled_documents

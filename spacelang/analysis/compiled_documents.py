@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from spacelang.analysis import computed_checks, declarations, operator_lists, parameter_checks, step_roles, tasks
-from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckContext, DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckSettings, DiagnosticCollector
 from spacelang.analysis.domains import value_in_both_domains
 from spacelang.analysis.goals import ScorerReader
 from spacelang.analysis.literal_values import OperatorFinder
@@ -44,7 +44,7 @@ MAX_PAIRS: Final = 1_000_000
 
 
 def check_compiled_document(
-    document: Mapping[str, Any], source: Source, surroundings: CheckContext
+    document: Mapping[str, Any], source: Source, surroundings: CheckSettings
 ) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
     """Return the structures of the space in a document (None if there is an error), all diagnostics, and its bindings.
 
@@ -107,7 +107,7 @@ def _has_known_version(document: Mapping[str, Any], start: Span, report: Diagnos
 
 
 def _read_bindings(
-    document: Mapping[str, Any], start: Span, surroundings: CheckContext, report: DiagnosticCollector
+    document: Mapping[str, Any], start: Span, surroundings: CheckSettings, report: DiagnosticCollector
 ) -> dict[str, int | None]:
     written = document.get("bound", {})
     if not isinstance(written, dict):
@@ -136,7 +136,7 @@ def _read_bindings(
 
 
 def _structures(
-    space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector
+    space: Space, start: Span, surroundings: CheckSettings, report: DiagnosticCollector
 ) -> Structures | None:
     catalogue = _catalogues(space, start, surroundings, report)
     if report.has_errors:
@@ -147,7 +147,7 @@ def _structures(
     return _counted_structures(space, report)
 
 
-def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> FileCatalogues:
+def _catalogues(space: Space, start: Span, surroundings: CheckSettings, report: DiagnosticCollector) -> FileCatalogues:
     names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
     own = (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
     used = [ast.CatalogueUse(_dotted(name, start), start) for name in names if name not in own]
@@ -233,47 +233,47 @@ class _CatalogueChecker:
         return self._catalogue.entry_in_catalogue(operator.catalogue, operator.name)
 
     def _fixed(
-        self, value: Value | CatalogueObject | Operator, span: Span, entry: CatalogueEntry, judge: ParameterChecker
+        self, value: Value | CatalogueObject | Operator, span: Span, entry: CatalogueEntry, checker: ParameterChecker
     ) -> None:
         match value:
             case Operator():
-                judge.check_operator(self._entry(value), span)
+                checker.check_operator(self._entry(value), span)
             case CatalogueObject(name):
-                _check_named((name,), entry, judge)
+                _check_named((name,), entry, checker)
             case _:
-                judge.check_value(value, span)
+                checker.check_value(value, span)
 
-    def _decision(self, choice: Choice, entry: CatalogueEntry, judge: ParameterChecker) -> None:
-        judge.check_branches(choice.branches, self._entry)
+    def _decision(self, choice: Choice, entry: CatalogueEntry, checker: ParameterChecker) -> None:
+        checker.check_branches(choice.branches, self._entry)
         for branch in choice.branches:
             if isinstance(branch.node, Hyperparameter):
-                self._hyperparameter(branch.node, entry, judge)
+                self._hyperparameter(branch.node, entry, checker)
 
-    def _hyperparameter(self, node: Hyperparameter, entry: CatalogueEntry, judge: ParameterChecker) -> None:
-        _check_named(node.named, entry, judge)
+    def _hyperparameter(self, node: Hyperparameter, entry: CatalogueEntry, checker: ParameterChecker) -> None:
+        _check_named(node.named, entry, checker)
         for part in parts(node.domain):
-            self._domain(part, node.span, judge)
+            self._domain(part, node.span, checker)
 
-    def _domain(self, part: SimpleDomain, span: Span, judge: ParameterChecker) -> None:
+    def _domain(self, part: SimpleDomain, span: Span, checker: ParameterChecker) -> None:
         match part:
             case Categorical():
                 for value in (True,) if part == BOOLEANS else part.values:
-                    judge.check_value(value, span)
+                    checker.check_value(value, span)
             case Grid() | Real():
-                self._range(part, span, judge)
+                self._range(part, span, checker)
 
-    def _tuple(self, parameter: TupleParameter, operator: Operator, judge: ParameterChecker) -> None:
+    def _tuple(self, parameter: TupleParameter, operator: Operator, checker: ParameterChecker) -> None:
         nodes = {child.address: child for child in operator.children if isinstance(child, Hyperparameter)}
         found = describe_tuple(parameter, nodes)
         if found.lengths is not None:
-            judge.check_tuple(*found.lengths, parameter.span)
+            checker.check_tuple(*found.lengths, parameter.span)
         for part in found.others:
-            self._domain(part, parameter.span, judge)
+            self._domain(part, parameter.span, checker)
         for element in dict.fromkeys(found.elements):
-            self._domain(element, parameter.span, judge.element_checker)
+            self._domain(element, parameter.span, checker.element_checker)
 
-    def _range(self, part: Grid | Real, span: Span, judge: ParameterChecker) -> None:
-        refusal = judge.range_rejection(part)
+    def _range(self, part: Grid | Real, span: Span, checker: ParameterChecker) -> None:
+        refusal = checker.range_rejection(part)
         if refusal is not None:
             operator, parameter, expected = refusal[0].name, refusal[1].name, refusal[2]
             said = describe(part)
@@ -282,10 +282,10 @@ class _CatalogueChecker:
             )
 
 
-def _check_named(names: tuple[str, ...], entry: CatalogueEntry, judge: ParameterChecker) -> None:
+def _check_named(names: tuple[str, ...], entry: CatalogueEntry, checker: ParameterChecker) -> None:
     for name in names:
-        if judge.parameter is not None and name not in judge.parameter.named:
-            problem = f"names the object `{name}`, which is no value of `{judge.parameter.name}` of `{entry.name}`"
+        if checker.parameter is not None and name not in checker.parameter.named:
+            problem = f"names the object `{name}`, which is no value of `{checker.parameter.name}` of `{entry.name}`"
             raise DefinitionError("definition", problem)
 
 

@@ -69,7 +69,7 @@ class _Check:
         space: Space,
         computed: ComputedParameter,
         owners: Context,
-        judge: ParameterChecker,
+        checker: ParameterChecker,
         span: Span,
         report: DiagnosticCollector,
     ) -> None:
@@ -77,7 +77,7 @@ class _Check:
         self._name = computed.name
         self._expression = computed.expression
         self._owners = owners
-        self._judge = judge
+        self._checker = checker
         self._span = span
         self._report = report
 
@@ -108,7 +108,7 @@ class _Check:
             return False
         if found.is_integral and has_float_operand(self._expression, self._space.variables):
             return False
-        return not any(map(self._is_vast, _ends(found))) and self._judge.range_rejection(_domain(found)) is None
+        return not any(map(self._is_vast, _ends(found))) and self._checker.range_rejection(_domain(found)) is None
 
     # ---- all values
 
@@ -152,7 +152,7 @@ class _Check:
             )
 
     def _rejects(self, value: Value) -> bool:
-        parameter = self._judge.parameter
+        parameter = self._checker.parameter
         return parameter is not None and parameter.check_value(value) is not None
 
     def _equals(self, value: Value) -> Expr:
@@ -160,7 +160,7 @@ class _Check:
 
     def _report_value(self, value: Value, taken: Mapping[str, ExpressionValue]) -> None:
         silent = DiagnosticCollector(self._report.symbols)
-        self._judge.with_collector(silent).check_value(value, self._span, self._rounding(value))
+        self._checker.with_collector(silent).check_value(value, self._span, self._rounding(value))
         shown = [
             f"`{address.rpartition('.')[2]}` is {literal(each)}"
             for address, each in taken.items()
@@ -186,7 +186,7 @@ class _Check:
         if any(map(self._is_vast, ends)):
             self._report.report_unbound_symbol(self._span)
             return
-        refusal = self._judge.range_rejection(_domain(found))
+        refusal = self._checker.range_rejection(_domain(found))
         if refusal is None:
             return
         entry, parameter, expected = refusal

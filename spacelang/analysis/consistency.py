@@ -21,7 +21,7 @@ from spacelang.diagnostics.domains import ContradictoryBounds
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
 from spacelang.ir.membership import is_violated
-from spacelang.ir.repeated_stages import address_shared_by_uses, use_index_in_name
+from spacelang.ir.repeated_stages import address_shared_by_uses, use_number_in_name
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
 from spacelang.ir.walk import Assignment, default_structure
@@ -84,7 +84,7 @@ class _TruthChecks:
 
     def __init__(self, space: Space, draft: SpaceDraft, report: DiagnosticCollector) -> None:
         self._space = space
-        self._domains = draft.domains
+        self._domains = draft.written_domains
         self._fixings = draft.fixings
         self._said = draft.written_constraints
         self._present = draft.decision_conditions
@@ -151,7 +151,7 @@ class _TruthChecks:
             self._report.add(found)
         else:
             presence = self._present.get(address)
-            always = "never active" if presence is None else f"always `{presence.left}`"
+            always = "never active" if presence is None else f"always `{presence.alternative_if_false}`"
             notes = (f"`{self._name(address)}` is {always}",)
             self._report.add(
                 problems.ConditionNeverTrue(span, kind="condition", reason=reason, notes=notes, related=related)
@@ -286,7 +286,7 @@ def _check_alternatives(structures: Structures, draft: SpaceDraft, report: Diagn
         kind = problems.AlternativeNeverChosenForData if found.by_data else problems.AlternativeNeverChosen
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
         # An alternative inside a chain is excluded in all uses.
-        stage = choice.key.replace(f"[{use_index_in_name(choice.key)}]", "", 1)
+        stage = choice.key.replace(f"[{use_number_in_name(choice.key)}]", "", 1)
         report.add(kind(branch.span, alternative=branch.name, stage=stage, related=related, notes=notes))
 
 
@@ -302,7 +302,7 @@ def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -
 
 def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: Branch) -> bool:
     """Return True if the condition of a nested decision alone (or its added fallback) excludes an alternative."""
-    if branch.name == presence.left and not presence.is_own:
+    if branch.name == presence.alternative_if_false and not presence.is_own:
         return True
     own = [constraint for constraint in space.constraints if constraint.span == presence.span]
     return is_unsatisfiable(space, own, (presence.address, branch.name))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from spacelang.analysis.alternatives import is_choice_of_operators
-from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import CheckSettings, DiagnosticCollector
 from spacelang.analysis.imported_modules import Module, name_of_import
 from spacelang.analysis.literal_values import TITLES
 from spacelang.analysis.operators import OperatorReader
@@ -74,7 +74,7 @@ def all_modules(first: Module) -> list[Module]:
 
 def _check_unused(module: Module, catalogue: FileCatalogues, report: DiagnosticCollector) -> None:
     """Warn about unused declarations and imports of the first file, unless a part that was not parsed may use them."""
-    if module.is_torn or not (module.groups or module.abstracts or module.imports):
+    if module.has_unreadable_items or not (module.groups or module.abstracts or module.imports):
         return
     included, named = _mentioned_words(module)
     for group in module.groups.values():
@@ -94,7 +94,7 @@ def _check_unused(module: Module, catalogue: FileCatalogues, report: DiagnosticC
     for item in module.file.items:
         name, span = name_of_import(item) if isinstance(item, ast.Import) else ("", item.span)
         # Nothing can be used from a file that could not be read.
-        is_sound = name in module.imports and not module.imports[name].is_torn
+        is_sound = name in module.imports and not module.imports[name].has_unreadable_items
         if is_sound and name not in included | named:
             report.add(UnusedImport(span, name=name))
 
@@ -145,7 +145,7 @@ SYNONYMS: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lg
 
 
 def read_catalogues(
-    uses: Sequence[ast.CatalogueUse], surroundings: CheckContext, report: DiagnosticCollector
+    uses: Sequence[ast.CatalogueUse], surroundings: CheckSettings, report: DiagnosticCollector
 ) -> FileCatalogues:
     """Return the catalogues that the `use` lines of a file and its imports make available. Report problems.
 

@@ -230,25 +230,25 @@ class FileReader:
 
 
 @frozen
-class CheckContext:
+class CheckSettings:
     """The settings that the caller of a check gives in addition to the text.
 
     `bindings` are the numbers that symbols of the data stand for, such as `{"n_features": 30}`. A symbol without a
     number stands for an arbitrarily large number. `allowed` are the packages that `use` may name. If `catalogue` is
     None, the bundled catalogue of scikit-learn is used. `columns` are the columns that pipelines get, if the data is
-    known. With `keeps_all`, parts of the space that these columns make meaningless are not removed, as in version 0.2.
-    `files` reads and parses the text and the files that it imports.
+    known. With `keeps_meaningless_parts`, parts of the space that these columns make meaningless are not removed, as in
+    version 0.2. `files` reads and parses the text and the files that it imports.
     """
 
     bindings: Mapping[str, int] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     catalogue: Catalogue | None = None
     columns: tuple[DataColumn, ...] | None = None
-    keeps_all: bool = False
+    keeps_meaningless_parts: bool = False
     files: FileReader = field(default_factory=FileReader, compare=False, repr=False)
 
 
-NO_CONTEXT = CheckContext()
+DEFAULT_CHECK_SETTINGS = CheckSettings()
 
 
 class BindingError(UserError, ValueError):

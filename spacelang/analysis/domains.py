@@ -37,8 +37,8 @@ MAX_LENGTH: Final = 80
 class DomainReader:
     """A reader of the domain of one parameter."""
 
-    def __init__(self, judge: ParameterChecker, report: DiagnosticCollector) -> None:
-        self._judge = judge
+    def __init__(self, checker: ParameterChecker, report: DiagnosticCollector) -> None:
+        self._checker = checker
         self._report = report
 
     def read(self, domain: ast.Domain) -> Domain | None:
@@ -54,11 +54,11 @@ class DomainReader:
         match domain:
             case ast.BooleanDomain():
                 # One check for the type as a whole: two diagnostics about one word would be one too many.
-                return BOOLEANS if self._judge.check_value(True, domain.span) else None
+                return BOOLEANS if self._checker.check_value(True, domain.span) else None
             case ast.ValueSet():
                 return self._values(domain)
             case ast.Range():
-                return RangeReader(self._judge, self._report).read(domain)
+                return RangeReader(self._checker, self._report).read(domain)
             case ast.NoneStep():
                 read_annotations(domain.annotations, "values", self._report)
                 return self._values(ast.ValueSet((ast.NamedConstant(None, domain.span),), False, domain.span))
@@ -83,7 +83,7 @@ class DomainReader:
             else:
                 seen[identity_key(value)] = written.span
                 values.append(value)
-                sound &= self._judge.check_value(value, written.span)
+                sound &= self._checker.check_value(value, written.span)
         if not sound:
             return None
         return Ordinal(tuple(values)) if domain.ordered else Categorical(tuple(values))

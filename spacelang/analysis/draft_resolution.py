@@ -63,7 +63,7 @@ def resolve_draft(space: Space, draft: space_drafts.SpaceDraft, report: Diagnost
             # Most files compute nothing: the check is imported only if it is needed.
             from spacelang.analysis import computed_checks
 
-            written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
+            written = {each.address: (each.checker, each.definition.expression.span) for each in draft.computations}
             written = expansion.expand_addresses(written, lambda each, _, __: each)
             computed_checks.check_computed_parameters(found, written, report)
         if draft.ranges:
@@ -91,7 +91,7 @@ def _expand_chains(
         return replace(known, address=address, condition=expansion.expand_condition(known.condition, numbers))
 
     draft.decision_conditions = expansion.expand_addresses(draft.decision_conditions, with_condition)
-    draft.domains.update(expansion.expand_addresses(draft.domains, lambda domain, _, __: domain))
+    draft.written_domains.update(expansion.expand_addresses(draft.written_domains, lambda domain, _, __: domain))
     return (
         expansion.expand_addresses(conditions, lambda each, _, numbers: expansion.expand_condition(each, numbers)),
         expansion.expand_addresses(computations, lambda each, _, numbers: expansion.rename_uses(each, numbers)),
@@ -222,7 +222,7 @@ def _read_decision_conditions(
     )
     return {
         pending.address: space_drafts.DecisionCondition(
-            pending.address, condition, pending.left, pending.is_own, pending.span
+            pending.address, condition, pending.alternative_if_false, pending.is_own, pending.span
         )
         for pending, condition in read
         if condition is not None

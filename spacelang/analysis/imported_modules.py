@@ -34,8 +34,9 @@ Declared = TypeVar(
 class Module:
     """One file with its imports.
 
-    Parts of the file that could not be parsed may declare the names in `damaged`, or any name if `is_torn`. Lines that
-    could not be parsed contain the words in `removed`, which may be names of members of a body.
+    Parts of the file that could not be parsed may declare the names in `damaged`, or any name if
+    `has_unreadable_items`. `words_of_unreadable_lines` are the words of lines that could not be parsed, which may be
+    names of members of a body.
     """
 
     source: Source
@@ -52,8 +53,8 @@ class Module:
     """The `var` and `let` lines of the file."""
     imports: Mapping[str, "Module"] = field(default_factory=dict)
     damaged: frozenset[str] = frozenset()
-    removed: frozenset[str] = frozenset()
-    is_torn: bool = False
+    words_of_unreadable_lines: frozenset[str] = frozenset()
+    has_unreadable_items: bool = False
 
     @property
     def name(self) -> str:
@@ -69,7 +70,7 @@ class Module:
 
     def is_possibly_declared(self, name: str) -> bool:
         """Return True if a part of the file that could not be parsed may declare this name."""
-        return self.is_torn or name in self.damaged
+        return self.has_unreadable_items or name in self.damaged
 
     def resolve_module_prefix(self, name: ast.DottedName) -> tuple["Module", str]:
         """Return the module in which a dotted name is looked up, and its rest: `trees.knn` is `knn` in `trees`."""
@@ -116,8 +117,8 @@ def read_module(
         values=values,
         imports=imports,
         damaged=parsed.damaged,
-        removed=parsed.removed,
-        is_torn=torn or repeated,
+        words_of_unreadable_lines=parsed.words_of_unreadable_lines,
+        has_unreadable_items=torn or repeated,
     )
 
 
@@ -222,7 +223,7 @@ class _ModuleReader:
                 if isinstance(found, Diagnostic):
                     # If a file cannot be read, names that it might declare are not reported as unknown.
                     self._report.add(found)
-                    found, torn = Module(source, ast.File((), item.span), is_torn=True), True
+                    found, torn = Module(source, ast.File((), item.span), has_unreadable_items=True), True
                 imports[name] = found
         return read_module(source, parsed, self._report, torn=torn, imports=imports)
 

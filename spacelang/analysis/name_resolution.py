@@ -186,7 +186,7 @@ class NameResolver:
     def has_incomplete_names(self, scope: Scope) -> bool:
         """Return True if something that an expression in the scope may name could not be read because of a mistake."""
         module = scope.names.module
-        return bool(scope.dubious or self._draft.dubious or (module is not None and module.removed))
+        return bool(scope.dubious or self._draft.dubious or (module is not None and module.words_of_unreadable_lines))
 
     def _is_dubious(self, address: str) -> bool:
         words = without_index(address).split(".")
@@ -212,7 +212,7 @@ class NameResolver:
 
     def written_domain(self, address: str) -> str:
         """Return the domain of the hyperparameter at an address as its author wrote it."""
-        return self._draft.domains.get(address) or describe(self.domain_at(address))
+        return self._draft.written_domains.get(address) or describe(self.domain_at(address))
 
     def _unknown_diagnostic(self, written: ast.DottedName, scope: Scope) -> UnknownName:
         name = written.text
@@ -336,7 +336,7 @@ class NameResolver:
 def _is_removed(written: ast.DottedName, scope: Scope) -> bool:
     """Return True if a line that could not be parsed contains a word of a name, and so may declare the name."""
     module = scope.names.module
-    return module is not None and not module.removed.isdisjoint(word.text for word in written.words)
+    return module is not None and not module.words_of_unreadable_lines.isdisjoint(word.text for word in written.words)
 
 
 def without_index(name: str) -> str:

@@ -123,7 +123,7 @@ class OperatorReader:
         reader.read(() if body is None else self.groups.members_of_body(body, self._module))
         if entry is not None:
             parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
-            given = self._module.removed.union(reader.names)  # a line that could not be parsed may give a parameter
+            given = self._module.words_of_unreadable_lines.union(reader.names)  # may be parameters
             parameter_checks.check_required_parameters_given(name, entry, given, self._catalogue, self.report)
         word, library = (name.text, self._catalogue.default_name) if entry is None else (entry.name, entry.catalogue)
         return reader.build_operator(word, library, name.span)
@@ -262,10 +262,10 @@ class BodyReader:
                 self._operators.draft.rules.append(space_drafts.PendingConstraint(member, self.scope))
 
     def _computed(self, written: ast.ParameterFormula) -> None:
-        judge, name = self._checker_of(written.name), written.name
+        checker, name = self._checker_of(written.name), written.name
         definition = self._define(name, written.expression)
         address = self._place.child(name.text).address
-        self._operators.draft.computations.append(space_drafts.PendingComputedParameter(address, definition, judge))
+        self._operators.draft.computations.append(space_drafts.PendingComputedParameter(address, definition, checker))
         self.computed.append(ir.ComputedParameter(name.text, address, Constant(None), name.span))
 
     def _let(self, written: ast.Let) -> None:
@@ -320,9 +320,9 @@ class BodyReader:
         )
 
     def _parameter(self, written: ast.Parameter) -> None:
-        judge = self._checker_of(written.name)
+        checker = self._checker_of(written.name)
         is_choice_of_operators = alternatives.is_choice_of_operators(
-            written.domain, partial(self._is_operator, parameter=judge.parameter)
+            written.domain, partial(self._is_operator, parameter=checker.parameter)
         )
         several = tuple_parameters.tuple_parts(written.domain)
         if is_choice_of_operators and several:
@@ -330,24 +330,24 @@ class BodyReader:
             self.scope.dubious.add(written.name.text)
             self._operators.draft.dubious.add(self._place.child(written.name.text).address)
         elif several:
-            self._tuple(written, judge)
+            self._tuple(written, checker)
         elif is_choice_of_operators:
-            self._nested_decision(written, judge)
+            self._nested_decision(written, checker)
         else:
-            self._hyperparameter(written, judge)
+            self._hyperparameter(written, checker)
 
-    def _tuple(self, written: ast.Parameter, judge: ParameterChecker) -> None:
+    def _tuple(self, written: ast.Parameter, checker: ParameterChecker) -> None:
         reader = tuple_parameters.TupleReader(self._place, self.scope, self._operators.draft, self._report)
-        found = reader.read(written, judge)
+        found = reader.read(written, checker)
         if found is not None:
             parameter, members = found
             self.tuples.append(parameter)
             self.children += members
 
-    def _hyperparameter(self, written: ast.Parameter, judge: ParameterChecker) -> None:
+    def _hyperparameter(self, written: ast.Parameter, checker: ParameterChecker) -> None:
         place, draft = self._place.child(written.name.text), self._operators.draft
         read = partial(
-            self._read_hyperparameter, judge=judge, place=place, scope=self.scope, has_columns=draft.columns != ()
+            self._read_hyperparameter, checker=checker, place=place, scope=self.scope, has_columns=draft.columns != ()
         )
         if has_named_bounds(written.domain):
             self.scope.addresses[written.name.text] = place.address
@@ -361,14 +361,14 @@ class BodyReader:
     def _read_hyperparameter(
         self,
         written: ast.Parameter,
-        judge: ParameterChecker,
+        checker: ParameterChecker,
         place: space_drafts.AddressPrefix,
         scope: space_drafts.Scope,
         *,
         has_columns: bool,
     ) -> ir.Hyperparameter | None:
         before, draft = len(self._report.found), self._operators.draft
-        domain = DomainReader(judge, self._report).read(written.domain)
+        domain = DomainReader(checker, self._report).read(written.domain)
         if self._report.symbols.unbound_symbols_in(written.domain.span):
             self._report.mark_data_dependent(before)
         elif domain is None and self._report.symbols.symbols_mentioned_in(written.domain.span):
@@ -387,14 +387,14 @@ class BodyReader:
                 _placeholder(written, place) if self._report.symbols.symbols_mentioned_in(written.domain.span) else None
             )
         scope.addresses[written.name.text] = place.address
-        draft.domains[place.address] = domain_text(written.domain.span, domain)
+        draft.written_domains[place.address] = domain_text(written.domain.span, domain)
         found = ir.Hyperparameter(
             written.name.text,
             place.address,
             place.key,
             domain,
-            hyperparameter_defaults.read_default(written, domain, judge.parameter, self._report),
-            named=_named_values(domain, judge.parameter),
+            hyperparameter_defaults.read_default(written, domain, checker.parameter, self._report),
+            named=_named_values(domain, checker.parameter),
             prior=advice.prior,
             split=advice.split,
             span=written.name.span,
@@ -425,12 +425,12 @@ class BodyReader:
             self._fixed_always(written.name, value)
 
     def _fixed_always(self, written: ast.Word, value: ast.Value) -> None:
-        judge, name = self._checker_of(written), written.text
-        if isinstance(value, ast.OperatorValue) or self._is_operator(value, judge.parameter):
-            self._fixed_operator(name, value, judge)
+        checker, name = self._checker_of(written), written.text
+        if isinstance(value, ast.OperatorValue) or self._is_operator(value, checker.parameter):
+            self._fixed_operator(name, value, checker)
             return
         found, before = literal_value(value, self._report), len(self._report.found)
-        is_taken = not isinstance(found, InvalidValue) and judge.check_value(found, value.span)
+        is_taken = not isinstance(found, InvalidValue) and checker.check_value(found, value.span)
         if self._report.symbols.unbound_symbols_in(value.span):
             self._report.mark_data_dependent(before)
         elif self._report.symbols.symbols_mentioned_in(value.span):
@@ -441,20 +441,20 @@ class BodyReader:
         self.scope.constants[name] = found
         self.scope.fixed[name] = written.span
         self.scope.values[name] = value.span
-        is_named = judge.parameter is not None and isinstance(found, str) and found in judge.parameter.named
+        is_named = checker.parameter is not None and isinstance(found, str) and found in checker.parameter.named
         self.fixed.append((name, ir.CatalogueObject(str(found)) if is_named else found))
 
-    def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.DottedName, judge: ParameterChecker) -> None:
+    def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.DottedName, checker: ParameterChecker) -> None:
         inner_name, body = (value.name, value.body) if isinstance(value, ast.OperatorValue) else (value, None)
         inner = self._operators.read(inner_name, body, self._place.child(name))
-        if judge.check_operator(self._operators.catalogue_entry_of(inner), inner_name.span):
+        if checker.check_operator(self._operators.catalogue_entry_of(inner), inner_name.span):
             self.fixed.append((name, inner))
             self.scope.operators[name] = inner.name
             self.scope.fixed[name] = inner_name.span
         else:
             self.scope.dubious.add(name)
 
-    def _nested_decision(self, written: ast.Parameter, judge: ParameterChecker) -> None:
+    def _nested_decision(self, written: ast.Parameter, checker: ParameterChecker) -> None:
         """Read a parameter whose value is a choice of operators. It becomes a decision of its own."""
         if self._operators.read_alternatives is None:
             return  # A group that is read alone is checked where it is used: only there its addresses are known.
@@ -463,18 +463,18 @@ class BodyReader:
         self.scope.addresses[name] = place.address
         self._operators.draft.nested.add(place.address)
         read_annotations(written.annotations, "choices of operators", self._report)
-        read = partial(self._operators.read_as_parameter_value, parameter=judge.parameter)
-        stands = partial(self._names_alternative, parameter=judge.parameter)
+        read = partial(self._operators.read_as_parameter_value, parameter=checker.parameter)
+        stands = partial(self._names_alternative, parameter=checker.parameter)
         several = alternatives.alternatives_of_domain(written.domain, stands, self._report)
         columns = self._operators.draft.columns
         if columns:
             self._operators.draft.columns = None  # an operator may pass other columns to those inside it
-        are_lists = judge.parameter is not None and judge.parameter.takes_operator_list
+        are_lists = checker.parameter is not None and checker.parameter.takes_operator_list
         branches, default = self._operators.read_alternatives(several, place, read, are_lists=are_lists)
         self._operators.draft.columns = columns
-        branches = self._with_range(written, branches, judge)
+        branches = self._with_range(written, branches, checker)
         alternatives.check_duplicate_values(branches, self._report)
-        judge.check_branches(branches, self._operators.catalogue_entry_of)
+        checker.check_branches(branches, self._operators.catalogue_entry_of)
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
@@ -486,16 +486,16 @@ class BodyReader:
                 written, written.default, branches, self._report, is_known=is_known
             )
         if branches and written.condition is not None:
-            branches = self._with_fallback(written, branches, judge)
+            branches = self._with_fallback(written, branches, checker)
         if branches:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
 
     def _with_range(
-        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterChecker
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], checker: ParameterChecker
     ) -> tuple[ir.Branch, ...]:
         """Return the branches with a hyperparameter as the node of the branch that is a range."""
         part, before = alternatives.ranges_as_one_domain(written.domain), len(self._report.found)
-        domain = None if part is None else DomainReader(judge, self._report).read(part)
+        domain = None if part is None else DomainReader(checker, self._report).read(part)
         if part is not None and self._report.symbols.symbols_mentioned_in(part.span):
             self._report.mark_possibly_caused_by_bindings(before)
             domain = widest_domain(part) if domain is None and self._operators.draft.columns == () else domain
@@ -503,20 +503,20 @@ class BodyReader:
             return tuple(branch for branch in branches if branch.name != ir.RANGE_NAME) if part else branches
         self._report.symbols.record_domain(part.span, part)
         place = self._place.child(written.name.text).alternative(ir.RANGE_NAME).child("value")
-        default = hyperparameter_defaults.read_default_of_range(written, part, domain, judge.parameter, self._report)
-        self._operators.draft.domains[place.address] = domain_text(part.span, domain)
+        default = hyperparameter_defaults.read_default_of_range(written, part, domain, checker.parameter, self._report)
+        self._operators.draft.written_domains[place.address] = domain_text(part.span, domain)
         leaf = ir.Hyperparameter("value", place.address, place.key, domain, default, span=part.span)
         return tuple(replace(each, node=leaf) if each.name == ir.RANGE_NAME else each for each in branches)
 
     def _with_fallback(
-        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterChecker
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], checker: ParameterChecker
     ) -> tuple[ir.Branch, ...]:
         """Return the branches and, if it is missing, the library's default, which is taken if the condition fails."""
         assert written.condition is not None
         span, address = written.condition.span, self._place.child(written.name.text).address
-        default = None if judge.parameter is None else judge.parameter.default
+        default = None if checker.parameter is None else checker.parameter.default
         if isinstance(default, OpaqueDefault | NoDefault):
-            judge.report_condition_on_required_operator(span)
+            checker.report_condition_on_required_operator(span)
             return branches
         value = default.name if isinstance(default, NamedObjectDefault) else default
         name = unique_value_name(value)

@@ -39,8 +39,8 @@ def check_random_draws(structures: Structures, report: DiagnosticCollector) -> N
     that are tested after each draw are still reported, but not how many draws pass.
     """
     is_tied = any(len(addresses) > MAX_EXACT_RANGES for addresses in _tied_addresses(structures))
-    sampler = _sampler(structures) if is_tied or structures.tested_expressions else None
-    is_drawn = _check_tests(structures, sampler, report) if sampler or structures.tested_expressions else True
+    sampler = _sampler(structures) if is_tied or structures.expressions_tested_on_draws else None
+    is_drawn = _check_tests(structures, sampler, report) if sampler or structures.expressions_tested_on_draws else True
     if is_tied and sampler is not None and is_drawn:
         _check_ties(structures.space, sampler, report)
 

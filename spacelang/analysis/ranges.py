@@ -73,8 +73,8 @@ class _End:
 class RangeReader:
     """A reader of the ranges of one parameter."""
 
-    def __init__(self, judge: ParameterChecker, report: DiagnosticCollector) -> None:
-        self._judge = judge
+    def __init__(self, checker: ParameterChecker, report: DiagnosticCollector) -> None:
+        self._checker = checker
         self._report = report
 
     def read(self, written: ast.Range) -> Grid | Real | None:
@@ -175,7 +175,7 @@ class RangeReader:
         )
 
     def _report_fraction(self, bound: ast.Expression, value: float) -> None:
-        takes_floats = self._judge.range_rejection(Real(value, value)) is None
+        takes_floats = self._checker.range_rejection(Real(value, value)) is None
         remedy = f"write {'`float[…]`, or ' if takes_floats else ''}{math.floor(value)} or {math.ceil(value)}"
         domain, expected = "a range of integers", "expected an integer"
         self._report.add(
@@ -270,7 +270,7 @@ class RangeReader:
     # ---- what the parameter takes
 
     def _is_accepted(self, written: ast.Range, found: Grid | Real, lower: _End, upper: _End) -> bool:
-        refusal = self._judge.range_rejection(found)
+        refusal = self._checker.range_rejection(found)
         if refusal is None:
             return True
         entry, parameter, expected = refusal

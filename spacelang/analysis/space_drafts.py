@@ -96,7 +96,7 @@ class StageNameResolver:
 
 @frozen
 class DecisionCondition:
-    """The condition of the nested decision at an address; `left` is the alternative taken where it does not hold.
+    """The condition of the nested decision at an address; `alternative_if_false` is taken where it does not hold.
 
     If `is_own`, the author wrote that alternative, which may also be taken where the condition holds; otherwise it was
     added. `span` is the parameter's whole definition.
@@ -104,7 +104,7 @@ class DecisionCondition:
 
     address: str
     condition: Expr
-    left: str
+    alternative_if_false: str
     is_own: bool
     span: Span
 
@@ -180,7 +180,7 @@ class PendingComputedParameter:
 
     address: str
     definition: Definition
-    judge: "ParameterChecker"
+    checker: "ParameterChecker"
 
 
 @frozen
@@ -190,7 +190,7 @@ class PendingDecisionCondition:
     address: str
     expression: ast.Expression
     scope: Scope
-    left: str
+    alternative_if_false: str
     is_own: bool
     span: Span
 
@@ -257,7 +257,7 @@ class SpaceDraft:
     """Everything that names may refer to: the operators of the pipeline and all stages, used or not."""
     is_whole: bool = True
     """False if a part of the pipeline is missing because of a mistake. The positions of steps are not checked then."""
-    domains: dict[str, str] = field(default_factory=dict)
+    written_domains: dict[str, str] = field(default_factory=dict)
     nested: set[str] = field(default_factory=set)
     conditions: list[PendingCondition] = field(default_factory=list)
     pending_decision_conditions: list[PendingDecisionCondition] = field(default_factory=list)
@@ -344,11 +344,11 @@ def constraints_for_decision_condition(
 def _case_constraints(presence: DecisionCondition, known: Variable, case: ConditionCase) -> Iterator[Constraint]:
     """Yield the constraints for one case of a condition, that is, one combination of inactive hyperparameters."""
     absent = [Not(active) for active in case.active]
-    others = tuple(branch.name for branch in known.choice.branches if branch.name != presence.left)
-    taken, left = BranchTest(presence.address, others), BranchTest(presence.address, (presence.left,))
+    others = tuple(branch.name for branch in known.choice.branches if branch.name != presence.alternative_if_false)
+    taken, left = BranchTest(presence.address, others), BranchTest(presence.address, (presence.alternative_if_false,))
     excluded: list[tuple[Expr, ...]] = [
-        (taken, *absent, Not(case.left)),
-        *([] if presence.is_own else [(left, *absent, case.left)]),
+        (taken, *absent, Not(case.remaining_condition)),
+        *([] if presence.is_own else [(left, *absent, case.remaining_condition)]),
     ]
     for terms in excluded:
         expression = fold_constants(And(terms, presence.condition.span))
@@ -359,8 +359,8 @@ def _case_constraints(presence: DecisionCondition, known: Variable, case: Condit
 def with_fallback_defaults(space: Space, presences: Sequence[DecisionCondition]) -> Space:
     """Return the space with fallback defaults of conditional decisions.
 
-    If the condition of a decision is false for the defaults of everything else, its default is `left`. The conditions
-    must have no cycles.
+    If the condition of a decision is false for the defaults of everything else, its default is
+    `alternative_if_false`. The conditions must have no cycles.
     """
     written = {variable.address: variable.node for variable in space.variables.values()}
     while True:
@@ -380,7 +380,11 @@ def _default_index(presence: DecisionCondition, space: Space, written: Choice | 
     assert isinstance(written, Choice)
     structure = default_structure(space, dict(space.variables[presence.address].owners))
     assignment = Assignment(space, structure, lambda node: node.default)
-    return written.default if is_true(presence.condition, assignment) else written.branch_indices[presence.left]
+    return (
+        written.default
+        if is_true(presence.condition, assignment)
+        else written.branch_indices[presence.alternative_if_false]
+    )
 
 
 @frozen

@@ -64,7 +64,7 @@ class StageReader:
         self._is_full = False
         self.around: list[str] = []
         self.draft = SpaceDraft(
-            ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn, columns=columns
+            ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.has_unreadable_items, columns=columns
         )
 
     def read(self) -> SpaceDraft:
@@ -76,7 +76,7 @@ class StageReader:
         unused = [stage for stage in self._module.stages.values() if not self._is_used(self._module, stage)]
         for stage in unused:
             # A part that could not be parsed may have named it.
-            if not (self._is_misnamed or self._module.damaged or self._module.is_torn):
+            if not (self._is_misnamed or self._module.damaged or self._module.has_unreadable_items):
                 self._report.add(UnreachableStage(stage.name.span, name=stage.name.text))
         # Read unused stages last: their names must not clash with those of the pipeline, such as stages of other files.
         left_out = [self._read_use(self._module, stage, None) for stage in unused]
@@ -137,7 +137,7 @@ class StageReader:
             # Names in the bodies of an imported pipeline are resolved in the imported file.
             spot = StructureContext(AddressPrefix("", "", self._names.in_module(module)), self._top.taken)
             return structures.read_steps(module.pipeline.structure, spot)
-        if not module.stages and not module.is_torn:
+        if not module.stages and not module.has_unreadable_items:
             self._report.add(NoPipelineOrStage(Span(module.source, 0, 0)))
         inner = {part.name.text for stage in module.stages.values() for part in mentioned_operators(stage.structure)}
         outer = [stage for name, stage in module.stages.items() if name not in inner]

@@ -28,9 +28,9 @@ def check_step_roles(root: ir.Node, catalogue: FileCatalogues, report: Diagnosti
     steps = root.steps if isinstance(root, ir.Product) else (root,)
     is_pipeline = all(operator.catalogue != ir.ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
     if steps:
-        judge = _RoleChecker(catalogue, report, is_pipeline=is_pipeline)
-        judge.check_steps(steps)
-        judge.check_values(root)
+        checker = _RoleChecker(catalogue, report, is_pipeline=is_pipeline)
+        checker.check_steps(steps)
+        checker.check_values(root)
     if is_pipeline:
         _ColumnNameTracker(catalogue, report).track_column_names(root, kept=True)
 

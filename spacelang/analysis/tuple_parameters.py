@@ -109,19 +109,19 @@ class TupleReader:
         self._report = report
 
     def read(
-        self, written: ast.Parameter, judge: ParameterChecker
+        self, written: ast.Parameter, checker: ParameterChecker
     ) -> tuple[ir.TupleParameter, list[ir.Hyperparameter]] | None:
         """Return the parameter with the hyperparameters that its value is made of; None after reporting a mistake."""
         name, place = written.name.text, self._place.child(written.name.text)
         before = len(self._report.found)
-        domain = self._domain(written.domain, judge)
+        domain = self._domain(written.domain, checker)
         self._mark_data_dependent(written, before)
         advice = read_annotations(written.annotations, "hyperparameters", self._report)
         if domain is None:
             self._scope.dubious.add(name)
             self._draft.dubious.add(place.address)
             return None
-        default = self._default(written, domain, judge)
+        default = self._default(written, domain, checker)
         self._mark_data_dependent(written, before)
         choice = None if not domain.others else place.address
         length = self._place.child(length_name(name))
@@ -132,7 +132,7 @@ class TupleReader:
             self._draft.conditions.append(PendingCondition(parameter.members[0], written.condition, self._scope))
         element = tuple_parts(written.domain)[0].element
         self._report.symbols.record_domain(element.span, element)
-        members = [*self._members(written, domain, default, judge, advice)]
+        members = [*self._members(written, domain, default, checker, advice)]
         for member in members:
             self._scope.addresses[member.name] = member.address
         return parameter, members
@@ -146,24 +146,24 @@ class TupleReader:
 
     # ---- the domain
 
-    def _domain(self, written: ast.Domain, judge: ParameterChecker) -> TupleParameterDomain | None:
+    def _domain(self, written: ast.Domain, checker: ParameterChecker) -> TupleParameterDomain | None:
         several = written.parts if isinstance(written, ast.UnionDomain) else (written,)
         first, *further = tuple_parts(written)
         for part in further:
             hint = "write one tuple that contains both, and narrow it with `require`"
             expected = "at most one tuple in a union"
             self._report.add(UnexpectedText(part.span, found=f"`{_text(part)}`", expected=expected, hint=hint))
-        found_tuple = self._tuple(first, judge)
+        found_tuple = self._tuple(first, checker)
         rest = tuple(part for part in several if not isinstance(part, ast.TupleDomain))
-        others = DomainReader(judge, self._report).read(_union(rest, written.span)) if rest else Union(())
+        others = DomainReader(checker, self._report).read(_union(rest, written.span)) if rest else Union(())
         if found_tuple is None or others is None or further:
             return None
         domain = replace(found_tuple, others=parts(others), begins_with_tuple=several[0] is first)
         return domain if self._are_disjoint(domain, first, rest) else None
 
-    def _tuple(self, written: ast.TupleDomain, judge: ParameterChecker) -> TupleParameterDomain | None:
+    def _tuple(self, written: ast.TupleDomain, checker: ParameterChecker) -> TupleParameterDomain | None:
         least, greatest = self._length(written.least, 0), self._length(written.greatest, 1)
-        element = self._element(written.element, judge.element_checker)
+        element = self._element(written.element, checker.element_checker)
         if least is None or greatest is None or element is None:
             return None
         if least > greatest:
@@ -177,7 +177,7 @@ class TupleReader:
             )
             return None
         found = TupleParameterDomain(least, greatest, element)
-        return found if judge.check_tuple(least, greatest, _ends(written)) else None
+        return found if checker.check_tuple(least, greatest, _ends(written)) else None
 
     def _length(self, bound: ast.Expression, smallest: int) -> int | None:
         if isinstance(bound, ast.Number) and isinstance(bound.value, int) and bound.value >= smallest:
@@ -199,10 +199,10 @@ class TupleReader:
         )
         return None
 
-    def _element(self, written: ast.Domain, judge: ParameterChecker) -> SimpleDomain | None:
+    def _element(self, written: ast.Domain, checker: ParameterChecker) -> SimpleDomain | None:
         match written:
             case ast.Range() | ast.BooleanDomain() | ast.ValueSet() | ast.NoneStep():
-                found: Domain | None = DomainReader(judge, self._report).read_part(written)
+                found: Domain | None = DomainReader(checker, self._report).read_part(written)
                 if found is None and self._draft.columns == ():
                     # The operator is in a part that receives no column, so only the kind of the domain matters.
                     found = widest_domain(written)
@@ -233,10 +233,10 @@ class TupleReader:
 
     # ---- the default
 
-    def _default(self, written: ast.Parameter, domain: TupleParameterDomain, judge: ParameterChecker) -> Value:
+    def _default(self, written: ast.Parameter, domain: TupleParameterDomain, checker: ParameterChecker) -> Value:
         """Return the value after `=`, else the library's default, else the middle of the first part."""
         if written.default is None:
-            found = _library_default(domain, judge)
+            found = _library_default(domain, checker)
             return domain.representative if isinstance(found, NotFound) else found
         others = Union(domain.others)
         given = read_value(written.default, self._report, what="default", words=others)
@@ -290,13 +290,13 @@ class TupleReader:
         written: ast.Parameter,
         domain: TupleParameterDomain,
         default: Value,
-        judge: ParameterChecker,
+        checker: ParameterChecker,
         advice: AnnotationValues,
     ) -> Iterator[ir.Hyperparameter]:
         name, (part,) = written.name.text, tuple_parts(written.domain)
         found = domain.without_other_values.find(default)
         is_tuple = not isinstance(found, NotFound)
-        own = found if is_tuple else _library_default(domain.without_other_values, judge)
+        own = found if is_tuple else _library_default(domain.without_other_values, checker)
         own = own if isinstance(own, tuple) else domain.middle_tuple
         if domain.others:
             several = Union((*domain.others, Categorical((ir.TUPLE_NAME,))))
@@ -316,7 +316,7 @@ class TupleReader:
         self, name: str, domain: Domain, default: Value, written: ast.Parameter, text: str
     ) -> ir.Hyperparameter:
         place = self._place.child(name)
-        self._draft.domains[place.address] = text
+        self._draft.written_domains[place.address] = text
         span = written.name.span
         return ir.Hyperparameter(name, place.address, place.key, domain, default, span=span, is_var=True)
 
@@ -350,9 +350,9 @@ def _text(written: ast.Domain) -> str:
     return " ".join(re.sub(r"#[^\r\n]*", "", written.span.text).split())
 
 
-def _library_default(domain: TupleParameterDomain, judge: ParameterChecker) -> Value | NotFound:
+def _library_default(domain: TupleParameterDomain, checker: ParameterChecker) -> Value | NotFound:
     """Return the library's default of the parameter if the domain has it, or NOT_FOUND."""
-    default = NoDefault() if judge.parameter is None else judge.parameter.default
+    default = NoDefault() if checker.parameter is None else checker.parameter.default
     if isinstance(default, OpaqueDefault | NoDefault):
         return NOT_FOUND
     return domain.find(default.name if isinstance(default, NamedObjectDefault) else default)

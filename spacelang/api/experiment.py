@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ExtraMeasurements:
-    """The measurements of every trial in addition to its loss.
+class ExtraMeasurementSettings:
+    """The choice of what is measured in every trial in addition to its loss.
 
     They are scorers by name, the loss on the training rows, predictions, and constraints that are functions of the
     user.
@@ -151,7 +151,7 @@ class Experiment:
     seed: int = 0
     metric: "str | Scorer | None" = None
     validation: Validation | None = None
-    recorded: ExtraMeasurements = ExtraMeasurements()
+    recorded: ExtraMeasurementSettings = ExtraMeasurementSettings()
     test: Any = None
     workers: WorkerSettings = ONE_WORKER
     initial: tuple[InitialItem, ...] | None = None
@@ -357,7 +357,9 @@ def experiment_fields_from_options(
 
     given = {name: each.default for name, each in run_options_by_name(RunOptions).items()} | dict(options)
     validate, initial, archive = given["validate"], given["initial"], given["archive"]
-    recorded = ExtraMeasurements(tuple(given["metrics"]), given["training_score"], given["predictions"], constraints)
+    recorded = ExtraMeasurementSettings(
+        tuple(given["metrics"]), given["training_score"], given["predictions"], constraints
+    )
     return {name: given[name] for name in ("seed", "metric", "test", "ensemble")} | {
         "validation": parse_validation(validate) if isinstance(validate, str) else None,
         "recorded": recorded,

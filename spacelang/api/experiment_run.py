@@ -71,7 +71,7 @@ def run_search_in_steps(
         terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
         plain_draws = kept is not None and kept.header.law == PLAIN_LAW
         searched = replace(prepared.space.checked, plain_draws=plain_draws)
-        optimizer = with_earlier_store_defaults(
+        optimizer = with_earlier_behaviour_for_unstored_options(
             prepared.optimizer.plugin, None if kept is None else kept.header.options
         )
         storage, earlier = (best, 0) if kept is None else (kept, kept.count)
@@ -175,7 +175,7 @@ def _run_loop(
     )
 
 
-def with_earlier_store_defaults(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
+def with_earlier_behaviour_for_unstored_options(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
     """Return the optimizer with the earlier behaviour for options that the store of its run does not have yet.
 
     `stored` are the options in the store; if it is None, there is no store, and the optimizer is returned unchanged. A

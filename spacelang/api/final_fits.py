@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class FinalFits:
-    """The outcome of a search with all that is needed to fit its pipelines on all rows.
+class FinalFitter:
+    """Fits the pipelines of a search on all rows: its outcome with all that the fits need.
 
     `form` is the kind of input that pipelines take, or None if nothing can be fitted. With a `store`, the score of the
     best pipeline on the test rows is saved.

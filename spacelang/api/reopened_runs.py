@@ -157,7 +157,7 @@ class ReopenedRun:
         names = used_columns(self.bound_space.checked, configurations, objective.preparation)
         return replace(self, objective=objective.restricted_to(names))
 
-    def columns_unused_by(self, restricted: "ReopenedRun") -> tuple[str, ...]:
+    def columns_missing_in(self, restricted: "ReopenedRun") -> tuple[str, ...]:
         """Return the feature columns of this run that `restricted`, its copy with only the used columns, lacks."""
         ours, theirs = self.objective.dataset.features, restricted.objective.dataset.features
         if not (isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame)):

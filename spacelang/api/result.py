@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.experiment import Experiment
-from spacelang.api.final_fits import FinalFits, check_ensemble, check_final_fit
+from spacelang.api.final_fits import FinalFitter, check_ensemble, check_final_fit
 from spacelang.api.option_checks_and_signatures import check_argument_types
 from spacelang.api.several_objectives import check_single_objective, pareto_front_of, record_of_successful_trial
 from spacelang.deprecation import renamed_attributes
@@ -304,9 +304,9 @@ class Result:
         return check_final_fit(found)
 
     @property
-    def final_fits(self) -> FinalFits:
+    def final_fits(self) -> FinalFitter:
         """The fits on all rows that can follow the search."""
-        return FinalFits(self.outcome, self.objective, self.experiment.workers, self.form, self.store)
+        return FinalFitter(self.outcome, self.objective, self.experiment.workers, self.form, self.store)
 
     @property
     def is_feasible(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from spacelang.api.experiment import Experiment
-from spacelang.api.final_fits import FinalFits, store_test_score
+from spacelang.api.final_fits import FinalFitter, store_test_score
 from spacelang.api.several_objectives import check_single_objective, pareto_front_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
@@ -89,7 +89,7 @@ def pareto_front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName
 
 
 def held_out_intervals(
-    fits: FinalFits,
+    fits: FinalFitter,
     records: "list[TrialRecord]",
     predictions: "Callable[[int], npt.NDArray[Any] | None]",
     seed: int,

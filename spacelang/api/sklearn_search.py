@@ -23,7 +23,7 @@ from spacelang.ir.trial import Trial
 from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, non_default_options
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.splits import allowed_prefix_length, order_by_groups_or_times, stratified_order
+from spacelang.runtime.evaluation.splits import order_by_groups_or_times, smallest_sufficient_length, stratified_order
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
 from spacelang.runtime.run_deadline import FinalWorkCosts, WorkSizes
 
@@ -147,7 +147,7 @@ class SklearnSearchState:
             if dataset.relations:
                 related = dataset.relations.select_rows(training)
                 order, lengths = order_by_groups_or_times(related, None if codes is None else codes[training], rng)
-                size = allowed_prefix_length(lengths, rows)
+                size = smallest_sufficient_length(lengths, rows)
             else:
                 order = rng.permutation(len(training)) if codes is None else stratified_order(codes[training], rng)
             few.append((training[order[:size]], held_out))

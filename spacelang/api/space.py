@@ -9,8 +9,8 @@ from operator import index
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.analysis import CheckContext, CheckResult, check
-from spacelang.analysis.diagnostic_collector import NO_CONTEXT, check_bindings
+from spacelang.analysis import CheckResult, CheckSettings, check
+from spacelang.analysis.diagnostic_collector import DEFAULT_CHECK_SETTINGS, check_bindings
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.option_checks_and_signatures import check_argument_types, describe_value
 from spacelang.deprecation import renamed_attributes
@@ -77,7 +77,7 @@ class Space(CachedPropertyMixin):
     symbols: Mapping[str, int | None] = field(default_factory=dict)
     vast: tuple[str, ...] = ()
     source: Source | None = None
-    surroundings: CheckContext = NO_CONTEXT
+    surroundings: CheckSettings = DEFAULT_CHECK_SETTINGS
     is_provisional: bool = False
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class Space(CachedPropertyMixin):
     @property
     def with_dropped_parts(self) -> "Space":
         """The space read again so that binding it to data drops nothing, as in spacelang 0.2."""
-        surroundings = replace(self.surroundings, keeps_all=True)
+        surroundings = replace(self.surroundings, keeps_meaningless_parts=True)
         return self if self.source is None else _check_for_data(self.source, surroundings)
 
     @property
@@ -392,7 +392,7 @@ def parse_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int]
     return _check_for_data(source, _make_context(allow, bind))
 
 
-def _check_for_data(source: Source, surroundings: CheckContext) -> Space:
+def _check_for_data(source: Source, surroundings: CheckSettings) -> Space:
     checked = check(source, surroundings)
     if checked.provisional is None:
         return _space_of_check(checked, source, surroundings)
@@ -479,9 +479,9 @@ def _read_source(reference: str | PathLike[str]) -> Source:
     return source
 
 
-def _make_context(allow: Iterable[str], bind: Mapping[str, int] | None) -> CheckContext:
+def _make_context(allow: Iterable[str], bind: Mapping[str, int] | None) -> CheckSettings:
     check_argument_types(allow=allow, bind=bind)
-    return CheckContext(check_bindings(bind or {}), frozenset(allow))
+    return CheckSettings(check_bindings(bind or {}), frozenset(allow))
 
 
 def to_configuration(given: Mapping[str, Any]) -> Configuration:
@@ -495,12 +495,12 @@ def to_configuration(given: Mapping[str, Any]) -> Configuration:
     )
 
 
-def _check_source(source: Source, surroundings: CheckContext) -> Space:
+def _check_source(source: Source, surroundings: CheckSettings) -> Space:
     return _space_of_check(check(source, surroundings), source, surroundings)
 
 
-def _space_of_check(checked: CheckResult, source: Source, surroundings: CheckContext) -> Space:
+def _space_of_check(checked: CheckResult, source: Source, surroundings: CheckSettings) -> Space:
     if checked.space is None or checked.structures is None:
         raise SpaceError(checked.diagnostics)
-    found, symbols, vast = checked.diagnostics, checked.symbols, checked.vast
+    found, symbols, vast = checked.diagnostics, checked.symbols, checked.permanently_unbound_symbols
     return Space(checked.space, checked.structures, found, symbols, vast, source, surroundings)

@@ -200,7 +200,7 @@ def read_comparison_data(
     return tuple(found)
 
 
-def label_data_references(references: Iterable[str]) -> dict[str, str]:
+def data_references_by_label(references: Iterable[str]) -> dict[str, str]:
     """Return the references by a label: the file name, or the whole reference if several have the same file name.
 
     Raises ComparisonDataError for a reference that is given twice.

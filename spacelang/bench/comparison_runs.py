@@ -146,7 +146,7 @@ def _run_result(
     test: "StoredUnseenScore | None" = None,
     reason: str = "",
 ) -> "RunResult":
-    from spacelang.bench.comparison import IncumbentCandidates, RunResult, WinnerScore, incumbent_curve
+    from spacelang.bench.comparison import IncumbentKind, RunResult, WinnerScore, incumbent_curve
 
     limit, winner = entry.dataset.experiment.budget.seconds, None
     until = inf if limit is None else limit
@@ -162,10 +162,10 @@ def _run_result(
     ]
     full = [score for rows, score in scores if rows is None or rows >= entry.criteria.training_size]
     curves = {
-        IncumbentCandidates.FULL: incumbent_curve(full, until),
-        IncumbentCandidates.ANY: incumbent_curve((score for _, score in scores), until),
+        IncumbentKind.FULL: incumbent_curve(full, until),
+        IncumbentKind.ANY: incumbent_curve((score for _, score in scores), until),
     }
-    why = "" if curves[IncumbentCandidates.ANY].losses else reason or _reason_without_score(trials)
+    why = "" if curves[IncumbentKind.ANY].losses else reason or _reason_without_score(trials)
     failed = sum(each.loss is None for each in trials)
     return RunResult(entry.key, curves, len(trials), failed, seconds, ended, why, winner)
 

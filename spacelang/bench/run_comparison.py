@@ -25,7 +25,7 @@ from spacelang.bench.comparison_data import (
     ConfiguredOptimizer,
     ConfiguredOptimizersError,
     EvaluationCriteria,
-    label_data_references,
+    data_references_by_label,
     parse_optimizers,
     read_comparison_data,
 )
@@ -51,7 +51,7 @@ __all__ = [
     "ComparisonDataError",
     "ConfiguredOptimizersError",
     "compare",
-    "label_data_references",
+    "data_references_by_label",
     "parse_optimizers",
 ]
 
@@ -222,12 +222,12 @@ class Comparison:
         """All improvements of all runs, with columns data, optimizer, seed, seconds, loss, models."""
         import pandas as pd
 
-        from spacelang.bench.comparison import IncumbentCandidates
+        from spacelang.bench.comparison import IncumbentKind
 
         rows = [
             (run.key.data, run.key.optimizer, run.key.seed, seconds, loss, models.value)
             for run in self.results.runs
-            for models in IncumbentCandidates
+            for models in IncumbentKind
             for seconds, loss in zip(run.curves[models].seconds, run.curves[models].losses, strict=True)
         ]
         return pd.DataFrame(rows, columns=["data", "optimizer", "seed", "seconds", "loss", "models"])
@@ -286,11 +286,11 @@ class Comparison:
         """
         import pandas as pd
 
-        from spacelang.bench.comparison import IncumbentCandidates
+        from spacelang.bench.comparison import IncumbentKind
         from spacelang.bench.comparison.ranks import RankingMethod
 
         results, rows = self.results, []
-        for models in IncumbentCandidates:
+        for models in IncumbentKind:
             by_ranks = [(ranking.value, "", results.leaders_by_rank(models, ranking)) for ranking in RankingMethod]
             by_data = [("median", data, results.leaders_by_median(data, models)) for data in results.data]
             for by, data, found in [*by_ranks, *by_data]:
@@ -306,11 +306,11 @@ class Comparison:
         """
         import pandas as pd
 
-        from spacelang.bench.comparison import IncumbentCandidates
+        from spacelang.bench.comparison import IncumbentKind
 
         rows = []
         for run in self.results.runs:
-            last = {models: next(reversed(run.curves[models].losses), nan) for models in IncumbentCandidates}
+            last = {models: next(reversed(run.curves[models].losses), nan) for models in IncumbentKind}
             winner = run.winner_score
             rows.append(
                 asdict(run.key)

@@ -11,7 +11,7 @@ from spacelang.cli._process import (
     INTERRUPTED,
     CommandStartTime,
     check_limits_for_imports,
-    open_closed_streams,
+    connect_closed_streams_to_null,
     redirect_to_null,
     sanitize_streams,
     sigterm_as_interrupt,
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
     CommandStartTime.record(is_process=arguments is None)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    if open_closed_streams():
+    if connect_closed_streams_to_null():
         print("warning: the standard output is closed, so nothing is printed to it", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

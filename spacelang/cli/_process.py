@@ -65,7 +65,7 @@ class SanitizedStream:
             redirect_to_null(self.raw)
 
 
-def open_closed_streams() -> bool:
+def connect_closed_streams_to_null() -> bool:
     """Connect standard streams that are closed (`>&-`) to the null device; return True if the output was closed.
 
     Otherwise the next file that is opened, such as a store, would take the place of the stream.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spacelang.api.run_options import AllowAndBindOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.validation import Validation
-    from spacelang.report.run_facts import FinalWorkResult, RunFacts, StartingPoints
+    from spacelang.report.run_facts import FinalWorkResult, RunFacts, StartingPointsAndBudget
     from spacelang.runtime.executors import Executor, WorkerSettings
     from spacelang.runtime.run_deadline import RunDeadline
 
@@ -226,9 +226,9 @@ def make_run_facts(found: "Result", preparation: str) -> "RunFacts":
     )
 
 
-def _starting_points(found: "Result") -> "StartingPoints | None":
+def _starting_points(found: "Result") -> "StartingPointsAndBudget | None":
     """Return the configurations with which the optimizer started; None if it has no fixed ones."""
-    from spacelang.report.run_facts import StartingPoints
+    from spacelang.report.run_facts import StartingPointsAndBudget
     from spacelang.solver.counting import Structures
 
     experiment = found.experiment
@@ -236,7 +236,7 @@ def _starting_points(found: "Result") -> "StartingPoints | None":
         return None
     points = plugin.starting_points(Structures(found.searched.space))
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return StartingPoints(points, experiment.budget, experiment.workers.count, processors)
+    return StartingPointsAndBudget(points, experiment.budget, experiment.workers.count, processors)
 
 
 def print_summary_and_next_steps(

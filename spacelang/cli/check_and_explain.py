@@ -30,10 +30,10 @@ def check_command(
 
     Example: `spacelang check credit.space --bind n_features=30`
     """
-    from spacelang.analysis import CheckContext, check
+    from spacelang.analysis import CheckSettings, check
 
     refuse_repeated_standard_input(*spaces)
-    surroundings = CheckContext(parse_bindings(options.bind), frozenset(options.allow or ()))
+    surroundings = CheckSettings(parse_bindings(options.bind), frozenset(options.allow or ()))
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
         source = read_space_source(reference)

@@ -62,7 +62,7 @@ def command(
     from spacelang.bench.comparison.progress import ComparisonProgress
     from spacelang.bench.comparison.summary import comparison_document
     from spacelang.bench.comparison.text_report import print_comparison
-    from spacelang.bench.run_comparison import ComparisonOptions, compare, label_data_references
+    from spacelang.bench.run_comparison import ComparisonOptions, compare, data_references_by_label
     from spacelang.plugins import split_outside_brackets
     from spacelang.runtime.data.read_options import select_read_options
 
@@ -78,7 +78,7 @@ def command(
     with _exit_on_errors(place), ComparisonProgress(Console(file=unsanitized_stream(sys.stderr))) as listener:
         given: ComparisonOptions = {**options, "folder": place, "listener": listener}
         comparison = compare(
-            loaded, label_data_references(data or []), split_outside_brackets(optimizers, ","), **given
+            loaded, data_references_by_label(data or []), split_outside_brackets(optimizers, ","), **given
         )
     if json:
         found = comparison_document(comparison.results)

@@ -62,9 +62,9 @@ def _document(first: str, second: str, found: "SpaceDifference") -> dict[str, ob
         for each in found.differences
     ]
     structures = {
-        "first": found.first,
-        "second": found.second,
-        "both": found.both,
+        "first": found.structures_in_first,
+        "second": found.structures_in_second,
+        "both": found.structures_in_both,
         "only_first": found.structures_only_in_first,
         "only_second": found.structures_only_in_second,
     }
@@ -123,12 +123,12 @@ def _counts(found: "SpaceDifference") -> str:
     rows = [
         ("only the first", found.structures_only_in_first),
         ("only the second", found.structures_only_in_second),
-        ("both", found.both),
+        ("both", found.structures_in_both),
     ]
-    if found.both is None:
-        rows = [("the first", found.first), ("the second", found.second)]
+    if found.structures_in_both is None:
+        rows = [("the first", found.structures_in_first), ("the second", found.structures_in_second)]
     width = max(len(f"{count:,}") for _, count in rows)
     lines = [f"  {count:>{width},}  in {which}" for which, count in rows]
-    if found.both is None:
+    if found.structures_in_both is None:
         lines.append("  (the number that both have cannot be computed: their constraints are too complex together)")
     return "\n".join(["structures (combinations of alternatives, by name)", *lines])

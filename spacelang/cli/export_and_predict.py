@@ -87,7 +87,7 @@ def export_command(
         print_json({"file": str(output), **trials, "trusted": made.trusted, "inputs": made.inputs})
         return
     print_provenance(finished, origin)
-    if unused := finished.columns_unused_by(needed):
+    if unused := finished.columns_missing_in(needed):
         print_note(f"columns that the pipeline does not use: {', '.join(f'`{name}`' for name in unused)}")
     if made.trusted:
         names = ", ".join(f'"{name}"' for name in made.trusted)
@@ -253,7 +253,7 @@ def predict_command(
     chosen = select_trial_or_ensemble(finished, found)
     needed = finished.restricted_to_used_columns(chosen)
     objective, reading_now = needed.objective, given or finished.reading.applicable_to(data)
-    rows = load_new_rows(data, objective.dataset, reading_now, finished.columns_unused_by(needed))
+    rows = load_new_rows(data, objective.dataset, reading_now, finished.columns_missing_in(needed))
     fitted = needed.fit_pipeline(chosen, PipelineInput.GIVEN, forks=True)
     predicted = predict_rows(fitted, rows)
     score = score_rows(fitted, rows, objective) if needed.is_metric_known else None

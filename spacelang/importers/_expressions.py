@@ -20,8 +20,8 @@ from spacelang.text import NO_SPAN, Span
 class ExpressionWriter:
     """A writer of conditions as expressions inside a body."""
 
-    def __init__(self, shape: SpaceTree, naming: NameAssignment) -> None:
-        self._shape, self._naming = shape, naming
+    def __init__(self, tree: SpaceTree, naming: NameAssignment) -> None:
+        self._tree, self._naming = tree, naming
         self.loose_tests: list[foreign.ValueTest] = []
         """The `!=` comparisons that also hold while their hyperparameter is not active."""
 
@@ -44,7 +44,7 @@ class ExpressionWriter:
         """Return a comparison as an expression in a body; True or False if the path to the body decides it."""
         if test.operator == "!=":
             return self._not_equal(test, path)
-        if test.parameter in self._shape.decisions:
+        if test.parameter in self._tree.decisions:
             return self._convert_decision_test(test, path)
         bodies = [body for body in self.bodies_that_contain(test.parameter) if can_be_reached_together(body, path)]
         return _joined(
@@ -53,11 +53,11 @@ class ExpressionWriter:
 
     def bodies_that_contain(self, name: str) -> tuple[Path, ...]:
         """Return the paths of the bodies that contain a hyperparameter, without those where it is never active."""
-        return tuple(path for path in self._shape.paths[name] if (name, path) not in self.inactive)
+        return tuple(path for path in self._tree.paths[name] if (name, path) not in self.inactive)
 
     def make_comparison(self, test: foreign.ValueTest, name: ast.Expression) -> ast.Expression:
         """Return a comparison of values as an expression, given the expression `name` for the hyperparameter."""
-        parameter = self._shape.space.parameters[test.parameter]
+        parameter = self._tree.space.parameters[test.parameter]
         domain = parameter.domain
         if test.operator == "in":
             values = test.values
@@ -76,8 +76,8 @@ class ExpressionWriter:
         """Return a `!=` comparison as an expression; record in `loose_tests` if it holds for an inactive parameter."""
         name = test.parameter
         same = self.convert_test(foreign.ValueTest(name, "in", test.values, test.span), path)
-        bodies = self._shape.paths[name]
-        is_plain = name not in self._shape.conditions
+        bodies = self._tree.paths[name]
+        is_plain = name not in self._tree.conditions
         always = is_plain and any(set(body) <= set(path) or not body[0][0] for body in bodies)
         if not always:
             self.loose_tests.append(test)
@@ -89,13 +89,13 @@ class ExpressionWriter:
 
     def _convert_decision_test(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         name = test.parameter
-        domain = self._shape.space.parameters[name].domain
+        domain = self._tree.space.parameters[name].domain
         assert isinstance(domain, foreign.ForeignValues)
         places = [domain.index(value) for value in test.values]
         taken = dict(path).get(name)
         if taken is not None:
             return taken in places
-        bodies = [body for body in self._shape.paths[name] if can_be_reached_together(body, path)]
+        bodies = [body for body in self._tree.paths[name] if can_be_reached_together(body, path)]
         return _joined("or", [self.decision_test(name, body, places, path) for body in bodies])
 
     def decision_test(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
@@ -169,8 +169,8 @@ class _ClauseTable:
 class ConstraintWriter:
     """A writer of the constraints of a space."""
 
-    def __init__(self, shape: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
-        self._shape, self._naming, self._expressions = shape, naming, expressions
+    def __init__(self, tree: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
+        self._tree, self._naming, self._expressions = tree, naming, expressions
         self.diagnostics: list[Diagnostic] = []
         self._left = MAX_CONSTRAINTS
 
@@ -180,7 +180,7 @@ class ConstraintWriter:
         The path `ROOT` has the constraints at the top level of the file.
         """
         found: dict[Path, list[ast.ConstraintStatement]] = {}
-        for table in _merge([self._table(clause) for clause in self._shape.space.clauses]):
+        for table in _merge([self._table(clause) for clause in self._tree.space.clauses]):
             rules = list(islice(self._rules(table), self._left + 1))
             self._left -= len(rules)
             if self._left < 0:
@@ -200,20 +200,20 @@ class ConstraintWriter:
         others: list[foreign.ValueTest | foreign.ParameterComparison] = []
         for literal in clause.literals:
             is_set = isinstance(literal, foreign.ValueTest) and literal.operator == "in"
-            domain = self._shape.space.parameters[literal.parameter].domain if is_set else None  # type: ignore[union-attr]
+            domain = self._tree.space.parameters[literal.parameter].domain if is_set else None  # type: ignore[union-attr]
             if isinstance(literal, foreign.ValueTest) and isinstance(domain, foreign.ForeignValues):
                 places = frozenset(map(domain.index, literal.values))
                 sets[literal.parameter] = sets.get(literal.parameter, places) & places
             elif literal not in others:
                 others.append(literal)
-        speaking = [name for name in (*sets, *_parameters_of(tuple(others))) if name not in self._shape.fixed]
-        silent = [name for name in sets if name in self._shape.fixed and self._is_implied_active(name, speaking)]
+        speaking = [name for name in (*sets, *_parameters_of(tuple(others))) if name not in self._tree.fixed]
+        silent = [name for name in sets if name in self._tree.fixed and self._is_implied_active(name, speaking)]
         return _ClauseTable({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
 
     def _is_implied_active(self, constant: str, names: list[str]) -> bool:
         """Return True if a constant is active whenever one of `names` is, so that a clause need not mention it."""
-        paths = self._shape.paths
-        return any(paths[constant] == paths[name] for name in names if name not in self._shape.decisions)
+        paths = self._tree.paths
+        return any(paths[constant] == paths[name] for name in names if name not in self._tree.decisions)
 
     def _rules(self, table: _ClauseTable) -> Iterator[tuple[Path, ast.ConstraintStatement]]:
         """Yield pairs of a constraint of a clause, and before it the path of the body in which it is written.
@@ -222,7 +222,7 @@ class ConstraintWriter:
         """
         if not all(table.sets.values()):
             return
-        decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
+        decisions = {name: places for name, places in table.sets.items() if name in self._tree.decisions}
         named = [name for name in (*table.sets, *_parameters_of(table.others)) if name not in decisions]
         ways = [self._expressions.bodies_that_contain(name) for name in dict.fromkeys(named)]
         for paths in product(*ways):
@@ -248,14 +248,14 @@ class ConstraintWriter:
         homes = set(speaking.values())
         home = homes.pop() if len(homes) == 1 and not open_decisions else ROOT
         terms: list[ast.Expression] = [
-            self._expressions.decision_test(name, self._shape.paths[name][0], sorted(places))
+            self._expressions.decision_test(name, self._tree.paths[name][0], sorted(places))
             for name, places in open_decisions.items()
         ]
         # A constant adds no comparison, only the requirement that its body is reached.
         named = {step for body in speaking.values() for step in body}
         silent = {step for body in bodies.values() for step in body if step[0]} - named
-        for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
-            terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
+        for decision, place in sorted(silent, key=lambda step: self._tree.space.file_order.index(step[0])):
+            terms.append(self._expressions.decision_test(decision, self._tree.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))
         terms = terms or [ast.NamedConstant(True, NO_SPAN)]
         expression = terms[0] if len(terms) == 1 else ast.LogicalOperation("and", tuple(terms), NO_SPAN)
@@ -263,7 +263,7 @@ class ConstraintWriter:
 
     def _is_certain(self, table: _ClauseTable, name: str) -> bool:
         """Return True if the hyperparameter is a constant, so that its literal holds whenever its body is reached."""
-        return name in self._shape.fixed and name in table.sets and name not in _parameters_of(table.others)
+        return name in self._tree.fixed and name in table.sets and name not in _parameters_of(table.others)
 
     def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
         def called(name: str) -> ast.DottedName:
@@ -271,7 +271,7 @@ class ConstraintWriter:
 
         for name, places in table.sets.items():
             if name in speaking:
-                domain = self._shape.space.parameters[name].domain
+                domain = self._tree.space.parameters[name].domain
                 assert isinstance(domain, foreign.ForeignValues)
                 values = tuple(domain.values[place] for place in sorted(places))
                 yield self._expressions.make_comparison(foreign.ValueTest(name, "in", values, table.span), called(name))

@@ -93,7 +93,7 @@ class ImportResult:
     """
 
     text: str
-    shape: SpaceTree = field(repr=False)
+    tree: SpaceTree = field(repr=False)
     naming: NameAssignment = field(repr=False)
 
     def encode(self, configuration: Mapping[str, Value]) -> dict[str, Value]:
@@ -113,7 +113,7 @@ class ImportResult:
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """Return our configuration; raise ValueError for unknown names or values, or not exactly the active ones."""
         given = {name: from_json(to_python_scalar(value)) for name, value in values.items()}
-        unknown = next((name for name in given if name not in self.shape.space.parameters), None)
+        unknown = next((name for name in given if name not in self.tree.space.parameters), None)
         if unknown is not None:
             raise ValueError(f"unknown hyperparameter `{unknown}`")
         found: dict[str, Value] = {}
@@ -132,17 +132,17 @@ class ImportResult:
     @cached_property
     def _mappings(self) -> tuple[_ParameterMapping, ...]:
         """The mappings of all hyperparameters; decisions come before the hyperparameters below them."""
-        return tuple(map(self._mapping, self.shape.space.parameters.values()))
+        return tuple(map(self._mapping, self.tree.space.parameters.values()))
 
     def _mapping(self, parameter: ForeignParameter) -> _ParameterMapping:
         name, domain = parameter.name, parameter.domain
-        is_fixed, is_decision = name in self.shape.fixed, name in self.shape.decisions
+        is_fixed, is_decision = name in self.tree.fixed, name in self.tree.decisions
         keys = tuple(
             (
                 frozenset((each, self._value(each, place)) for each, place in path if each),
                 self.naming.configuration_key(name, path),
             )
-            for path in self.shape.paths[name]
+            for path in self.tree.paths[name]
         )
         if isinstance(domain, ForeignRange):
             return _ParameterMapping(parameter, is_fixed, is_decision, keys, {}, {})
@@ -155,7 +155,7 @@ class ImportResult:
         return _ParameterMapping(parameter, is_fixed, is_decision, keys, foreign, back)
 
     def _value(self, decision: str, place: int | str) -> _Identity:
-        domain = self.shape.space.parameters[decision].domain
+        domain = self.tree.space.parameters[decision].domain
         assert isinstance(domain, ForeignValues)
         return identity_key(domain.values[int(place)])
 
@@ -213,9 +213,9 @@ def _write_checked(
     use_catalogue = True
     start = Span(source, 0, 0)
     while True:
-        shape = build_space_tree(sound)
-        naming = assign_names(shape, name, load_catalogue(), use_catalogue=use_catalogue)
-        text, diagnostics = write_space_text(shape, naming, name, origin)
+        tree = build_space_tree(sound)
+        naming = assign_names(tree, name, load_catalogue(), use_catalogue=use_catalogue)
+        text, diagnostics = write_space_text(tree, naming, name, origin)
         too_large = exceeded_limit_diagnostic(Source(origin, text))
         if too_large is not None:
             diagnostics.append(
@@ -229,10 +229,10 @@ def _write_checked(
         wrong = [one for one in found if one.severity is Severity.ERROR]
         dead = [one for one in wrong if isinstance(one, AlternativeNeverChosen)]
         if not wrong:
-            return ImportResult(text, shape, naming), left_out + diagnostics
+            return ImportResult(text, tree, naming), left_out + diagnostics
         if (
             len(dead) == len(wrong)
-            and (smaller := _remove_dead_alternatives(sound, shape, naming, dead, left_out)) is not None
+            and (smaller := _remove_dead_alternatives(sound, tree, naming, dead, left_out)) is not None
         ):
             sound = smaller
         elif use_catalogue and naming.catalogue_paths:
@@ -243,7 +243,7 @@ def _write_checked(
 
 def _remove_dead_alternatives(
     sound: ConsistentSpace,
-    shape: SpaceTree,
+    tree: SpaceTree,
     naming: NameAssignment,
     dead: list[AlternativeNeverChosen],
     left_out: list[Diagnostic],
@@ -251,11 +251,11 @@ def _remove_dead_alternatives(
     """Return the space without alternatives that its clauses always exclude; None if a decision would be empty."""
     names = {
         naming.configuration_key(decision, path): decision
-        for decision in shape.decisions
-        for path in shape.paths[decision]
+        for decision in tree.decisions
+        for path in tree.paths[decision]
     }
     for one in dead:
-        parameter = shape.space.parameters[names[one.stage]]
+        parameter = tree.space.parameters[names[one.stage]]
         domain = parameter.domain
         assert isinstance(domain, ForeignValues)
         place = next(i for i in range(len(domain.values)) if naming.alternatives[parameter.name, i] == one.alternative)

@@ -20,12 +20,12 @@ from spacelang.syntax.printer import format_file
 from spacelang.text import NO_SPAN
 
 
-def write_space_text(shape: SpaceTree, naming: NameAssignment, name: str, origin: str) -> tuple[str, list[Diagnostic]]:
+def write_space_text(tree: SpaceTree, naming: NameAssignment, name: str, origin: str) -> tuple[str, list[Diagnostic]]:
     """Return the text, and diagnostics for the parts of the foreign space that are left out."""
-    expressions = ExpressionWriter(shape, naming)
-    writer = BodyWriter(shape, naming, expressions)
+    expressions = ExpressionWriter(tree, naming)
+    writer = BodyWriter(tree, naming, expressions)
     members = writer.build_members_by_body()
-    constraints = ConstraintWriter(shape, naming, expressions)
+    constraints = ConstraintWriter(tree, naming, expressions)
     rules = constraints.constraints_by_body()
     top = rules.pop(ROOT, [])
     for path, several in rules.items():
@@ -34,21 +34,21 @@ def write_space_text(shape: SpaceTree, naming: NameAssignment, name: str, origin
     blocks = [
         f"# Imported from {_one_line(origin)}.\n" + _text([ast.SpaceName(ast.Word(name, NO_SPAN), None, NO_SPAN)]),
         *[_text([group]) for group in groups],
-        *_components(shape, naming, shared),
+        *_components(tree, naming, shared),
         *_pipeline(naming),
         *([_text(top)] if top else []),
     ]
     return "\n".join(blocks), [*writer.diagnostics, *constraints.diagnostics]
 
 
-def _components(shape: SpaceTree, naming: NameAssignment, members: dict[Path, list[ast.Member]]) -> Iterator[str]:
+def _components(tree: SpaceTree, naming: NameAssignment, members: dict[Path, list[ast.Member]]) -> Iterator[str]:
     """Yield the text of every step of the pipeline with its operators, including those below nested decisions."""
     bodies = {path: ast.Body(tuple(several), NO_SPAN) for path, several in members.items()}
     for step in naming.steps:
         first = str(step[0][0] or step[0][1])
         comment = f"# {_one_line(first)}\n" if first else ""
         if step[0][0]:
-            structure = alternatives_node(shape.space.parameters[first], ROOT, naming, bodies)
+            structure = alternatives_node(tree.space.parameters[first], ROOT, naming, bodies)
             stage = ast.Stage(ast.Word(naming.members[first, ROOT], NO_SPAN), (), structure, NO_SPAN)
             yield comment + _text([stage])
             comment = ""
@@ -84,26 +84,26 @@ def _one_line(text: str) -> str:
 class BodyWriter:
     """A writer of the members of all bodies; it leaves out and reports hyperparameters that are never active."""
 
-    def __init__(self, shape: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
-        self._shape, self._naming, self._expressions = shape, naming, expressions
+    def __init__(self, tree: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
+        self._tree, self._naming, self._expressions = tree, naming, expressions
         self.diagnostics: list[Diagnostic] = []
 
     def build_members_by_body(self) -> dict[Path, list[ast.Member]]:
         """Return the members by body, in the order of the foreign file."""
         # Parents come first: a child of a hyperparameter that is never active is then recognised as never active, too.
-        members = {name: self._members(name) for name in self._shape.space.parameters}
+        members = {name: self._members(name) for name in self._tree.space.parameters}
         found: dict[Path, list[ast.Member]] = {}
-        for name in self._shape.space.file_order:
+        for name in self._tree.space.file_order:
             for path, member in members[name]:
                 found.setdefault(path, []).append(member)
-            if not members[name] and self._shape.paths[name] != (ROOT,):
-                span = self._shape.space.parameters[name].span
+            if not members[name] and self._tree.paths[name] != (ROOT,):
+                span = self._tree.space.parameters[name].span
                 self.diagnostics.append(IneffectiveImportedDeclaration(span, declaration=f"`{name}` is never active"))
         self._report_lost_weights()
         return found
 
     def _members(self, name: str) -> list[tuple[Path, ast.Member]]:
-        members = [(path, self._member(name, path)) for path in self._shape.paths[name] if path != ROOT]
+        members = [(path, self._member(name, path)) for path in self._tree.paths[name] if path != ROOT]
         return [(path, member) for path, member in members if member is not None]
 
     def _report_loose_tests(self, name: str) -> None:
@@ -113,23 +113,23 @@ class BodyWriter:
         self._expressions.loose_tests.clear()
 
     def _report_lost_weights(self) -> None:
-        for name, parameter in self._shape.space.parameters.items():
+        for name, parameter in self._tree.space.parameters.items():
             weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
-            is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0
+            is_kept = name in self._tree.decisions and weights is not None and min(weights) > 0
             if weights is not None and len(set(weights)) > 1 and not is_kept:
                 lost = SearchHintsNotImported(parameter.span, hint="the weights of the values", name=name, verb="are")
                 self.diagnostics.append(lost)
 
     def _member(self, name: str, path: Path) -> ast.Member | None:
         """Return the syntax node of a hyperparameter in a body; None if it is never active there."""
-        parameter = self._shape.space.parameters[name]
+        parameter = self._tree.space.parameters[name]
         called = self._naming.members[name, path]
-        if name in self._shape.fixed:
+        if name in self._tree.fixed:
             return make_fixed_parameter(called, value_node(parameter, parameter.default))
         word = make_word(called)
-        if name in self._shape.decisions:
+        if name in self._tree.decisions:
             return ast.Parameter(word, self._choice(parameter, path), None, None, (), NO_SPAN)
-        condition = self._shape.conditions.get(name)
+        condition = self._tree.conditions.get(name)
         when = True if condition is None else self._expressions.convert_condition(condition, path)
         self._report_loose_tests(name)
         if when is False:

@@ -240,7 +240,7 @@ class NameAssignment:
         return ".".join([*words, self.members[name, path]])
 
 
-def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use_catalogue: bool) -> NameAssignment:
+def assign_names(tree: SpaceTree, space_name: str, catalogue: Catalogue, *, use_catalogue: bool) -> NameAssignment:
     """Return names for a tree of parameters.
 
     With `use_catalogue`, an alternative becomes an operator of the catalogue if it has the name of one and only has
@@ -248,15 +248,15 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
     """
     file = foreign.UniqueNames(frozenset(catalogue))
     members: dict[tuple[str, Path], str] = {}
-    stages = [name for name, paths in shape.paths.items() if name in shape.decisions and paths == (ROOT,)]
+    stages = [name for name, paths in tree.paths.items() if name in tree.decisions and paths == (ROOT,)]
     for stage in stages:
         # A stage from a parameter such as `component:strategy` is named after the component.
         members[stage, ROOT] = file.reserve_first_free(
-            *foreign.candidate_names(stage.rpartition(":")[0] if stage in shape.variants else stage)
+            *foreign.candidate_names(stage.rpartition(":")[0] if stage in tree.variants else stage)
         )
-    steps = _in_pipeline_order(shape, stages)
-    bodies = frozenset(path for paths in shape.paths.values() for path in paths)
-    _name_members(shape, members)
+    steps = _in_pipeline_order(tree, stages)
+    bodies = frozenset(path for paths in tree.paths.values() for path in paths)
+    _name_members(tree, members)
     operators: dict[Path, str] = {}
     alternatives: dict[tuple[str, int], str] = {}
     for step in steps:
@@ -267,9 +267,9 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
             )
     last = steps[-1][0][0] if steps else ""
     known: set[Path] = set()
-    for name, parameter in shape.space.parameters.items():
-        if name in shape.decisions:
-            path = shape.paths[name][0]
+    for name, parameter in tree.space.parameters.items():
+        if name in tree.decisions:
+            path = tree.paths[name][0]
             named = _name_alternatives(parameter, path, bodies, members, is_last=name == last)
             for place, word in enumerate(named):
                 alternatives[name, place] = word
@@ -287,11 +287,11 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
     return NameAssignment(steps, members, operators, alternatives, frozenset(known), file)
 
 
-def _in_pipeline_order(shape: SpaceTree, stages: list[str]) -> tuple[Path, ...]:
+def _in_pipeline_order(tree: SpaceTree, stages: list[str]) -> tuple[Path, ...]:
     """Return stages and steps in the order of the file, but with predictors last."""
-    places = {name: place for place, name in enumerate(shape.space.file_order)}
+    places = {name: place for place, name in enumerate(tree.space.file_order)}
     first: dict[Path, int] = {((stage, -1),): places[stage] for stage in stages}
-    for name, paths in shape.paths.items():
+    for name, paths in tree.paths.items():
         for path in paths:
             if path and not path[0][0]:
                 first[path] = min(first.get(path, places[name]), places[name])
@@ -303,22 +303,22 @@ def _in_pipeline_order(shape: SpaceTree, stages: list[str]) -> tuple[Path, ...]:
     return tuple(sorted(first, key=lambda path: (predicts(path), first[path])))
 
 
-def _name_members(shape: SpaceTree, members: dict[tuple[str, Path], str]) -> None:
+def _name_members(tree: SpaceTree, members: dict[tuple[str, Path], str]) -> None:
     scopes: dict[Path, foreign.UniqueNames] = {}
-    for name in shape.space.file_order:
-        for path in shape.paths[name]:
+    for name in tree.space.file_order:
+        for path in tree.paths[name]:
             if path != ROOT:
-                below = _usual_prefix(shape, path)
+                below = _usual_prefix(tree, path)
                 members[name, path] = scopes.setdefault(path, foreign.UniqueNames(parameters=True)).reserve_first_free(
                     *foreign.candidate_names(name, below)
                 )
 
 
-def _usual_prefix(shape: SpaceTree, path: Path) -> tuple[str, ...]:
+def _usual_prefix(tree: SpaceTree, path: Path) -> tuple[str, ...]:
     decision, place = path[-1]
     if not decision:
         return foreign.colon_path_without_choice(str(place))
-    domain = shape.space.parameters[decision].domain
+    domain = tree.space.parameters[decision].domain
     assert isinstance(domain, foreign.ForeignValues)
     return (*foreign.colon_path_without_choice(decision), str(domain.values[int(place)]))
 

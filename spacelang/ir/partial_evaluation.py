@@ -43,11 +43,12 @@ def partially_evaluate_value(expression: expr.Expr, known: KnownValues) -> expr.
 class ConditionCase:
     """A case of a condition, in which some sets of hyperparameters are inactive.
 
-    `active` has for each of these sets the test that it is active. `left` is what remains of the condition.
+    `active` has for each of these sets the test that it is active. `remaining_condition` is what remains of the
+    condition.
     """
 
     active: tuple[expr.Expr, ...]
-    left: expr.Expr
+    remaining_condition: expr.Expr
 
 
 def split_condition_by_activity(

@@ -63,10 +63,10 @@ def chain_and_use_count(address: str, chains: Collection[str]) -> tuple[str, int
     return (words[0], int(words[1])) if len(words) > 2 and words[0] in chains else None
 
 
-def use_index_in_name(name: str) -> int:
+def use_number_in_name(name: str) -> int:
     """Return the number of the use of a chain with which a name in expressions begins, or 0 for other names.
 
-    >>> use_index_in_name("step[2].PCA.whiten")
+    >>> use_number_in_name("step[2].PCA.whiten")
     2
     """
     use = name.partition(".")[0]
@@ -128,7 +128,7 @@ def keep_uses_only_in_longest_alternative(root: ir.Node) -> ir.Node:
 
 def spell_decision_name(choice: ir.Choice) -> str:
     """Return the name of a decision as texts write it: in backticks if it is not a bare word or a use of a chain."""
-    is_use = choice.key == choice.name and use_index_in_name(choice.name) > 0
+    is_use = choice.key == choice.name and use_number_in_name(choice.name) > 0
     return choice.name if is_use else spell_parameter_name(choice.name)
 
 
@@ -277,7 +277,7 @@ def _without_test(constraint: Constraint, chain: str, number: int) -> Expr:
 def _merge_group(group: _Group, found: dict[int, Constraint], space: Space) -> Constraint:
     chain, forbidden, named = group
     branches = space.variables[chain].choice.branches
-    places = {address: use_index_in_name(address) for address in mentioned_addresses(named)}
+    places = {address: use_number_in_name(address) for address in mentioned_addresses(named)}
     most = max(place for place in places.values() if place)
     one = found[max(found)]
 

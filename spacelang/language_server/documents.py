@@ -11,7 +11,7 @@ from typing import Final
 from lsprotocol import types
 from pygls import uris
 
-from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNameIndex, check
+from spacelang.analysis import CheckResult, CheckSettings, FileReader, TextNameIndex, check
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.frozen import frozen
 from spacelang.language_server.name_index import NameIndex, build_name_index
@@ -75,7 +75,7 @@ class Document:
     uri: str
     version: int | None
     source: Source
-    context: CheckContext
+    check_settings: CheckSettings
     previous: "Document | None" = None
 
     @cached_property
@@ -91,7 +91,7 @@ class Document:
     @cached_property
     def check_result(self) -> CheckResult:
         """The result of checking the text and everything that it imports."""
-        return check(self.source, self.context)
+        return check(self.source, self.check_settings)
 
     @property
     def is_checked(self) -> bool:
@@ -116,7 +116,9 @@ class Document:
     @property
     def last_checked_version(self) -> "Document":
         """The newest version whose names are known from a check: this version, or one before a syntax error."""
-        if self.previous is None or (self.is_checked and self.names is not None and not self.names.module.is_torn):
+        if self.previous is None or (
+            self.is_checked and self.names is not None and not self.names.module.has_unreadable_items
+        ):
             return self
         return self.previous
 
@@ -125,11 +127,11 @@ class Document:
         previous = self.last_checked_version
         previous.previous = None  # one earlier version is enough
         source = Source(self.source.name, text, self.source.origin)
-        return Document(self.uri, version, source, self.context, previous)
+        return Document(self.uri, version, source, self.check_settings, previous)
 
     def without_cache(self) -> "Document":
         """Return the same version without cached results, because an imported file has changed."""
-        return Document(self.uri, self.version, self.source, self.context, self.previous)
+        return Document(self.uri, self.version, self.source, self.check_settings, self.previous)
 
     def imports_file(self, path: Path) -> bool:
         """Return True if the text imports a file, directly or through other files; False if it was not checked yet."""
@@ -161,9 +163,9 @@ class OpenDocuments(FileReader):
     _closed: dict[Path, tuple[tuple[int, int], Document]] = field(default_factory=dict)
 
     @cached_property
-    def context(self) -> CheckContext:
-        """The context in which all documents are checked."""
-        return CheckContext(self.bindings, self.allowed, files=self)
+    def check_settings(self) -> CheckSettings:
+        """The settings with which all documents are checked."""
+        return CheckSettings(self.bindings, self.allowed, files=self)
 
     def __iter__(self) -> Iterator[Document]:
         """Iterate over the open documents."""
@@ -175,7 +177,7 @@ class OpenDocuments(FileReader):
 
     def open(self, uri: str, version: int | None, text: str) -> Document:
         """Store a document that was opened in the editor, and return it."""
-        self._open[uri] = Document(uri, version, document_source(uri, text), self.context)
+        self._open[uri] = Document(uri, version, document_source(uri, text), self.check_settings)
         self.refresh_importers(uri)
         return self._open[uri]
 
@@ -243,7 +245,7 @@ class OpenDocuments(FileReader):
             if isinstance(source, Diagnostic):
                 return None
             uri = uris.from_fs_path(str(path)) or ""
-            known = self._closed[path] = stamp, Document(uri, None, source, self.context)
+            known = self._closed[path] = stamp, Document(uri, None, source, self.check_settings)
         return known[1]
 
     # ---- the reader of files for checks

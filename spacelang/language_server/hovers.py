@@ -85,7 +85,7 @@ def _describe(each: Occurrence, document: Document, names: TextNameIndex) -> Ite
     if symbol.kind is SymbolKind.FUNCTION:
         yield _FUNCTIONS.get(symbol.name, "")
     if symbol.kind is SymbolKind.DATA_SIZE:
-        number = document.context.bindings.get(symbol.name)
+        number = document.check_settings.bindings.get(symbol.name)
         yield "not bound here" if number is None else f"bound to {number:,}"
     if symbol.definition is not None:
         yield _comment(symbol.definition)

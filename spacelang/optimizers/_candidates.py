@@ -176,8 +176,8 @@ def make_bracket_plan(
 ) -> BracketPlan:
     """Return the brackets of a selector call: the `first` ones, then as many passes as the call has iterations.
 
-    Without a limit on the iterations, the passes are endless. With the rule `cut`, the brackets are then reduced to
-    what fits into the time budget, if there is one.
+    Without a limit on the iterations, the passes are endless; if there also is a time budget, the rule `cut` reduces
+    all brackets but the `first` ones to what fits into it.
     """
     seconds = turn.selection.budget_seconds
     if rule == "published" or seconds is None or turn.iterations is not None:

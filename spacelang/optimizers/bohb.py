@@ -103,13 +103,13 @@ class LazyCandidate:
     """A position among the candidates: the configuration drawn for it, and the one assigned when it starts."""
 
     prior_configuration: Configuration
-    assigned: Configuration | None = None
+    assigned_configuration: Configuration | None = None
 
     @property
     def configuration(self) -> Configuration:
         """The assigned configuration; the candidate must have started."""
-        assert self.assigned is not None, "the candidate must have started"
-        return self.assigned
+        assert self.assigned_configuration is not None, "the candidate must have started"
+        return self.assigned_configuration
 
 
 class LazyCandidates:
@@ -167,7 +167,7 @@ class LazyCandidates:
 
         If it is not the drawn one, other candidates may get the drawn one.
         """
-        candidate.assigned = given
+        candidate.assigned_configuration = given
         if given != candidate.prior_configuration:
             self._taken.remove(candidate.prior_configuration)
             self._taken.add(given)
@@ -188,7 +188,7 @@ class LazyCandidateCall(SelectorCall[LazyCandidate]):
 
     def make_request(self, candidate: LazyCandidate, rows: int) -> Request | LazyRequest:
         """Return the request of a candidate that has started, or a lazy request that assigns its configuration."""
-        if candidate.assigned is not None:
+        if candidate.assigned_configuration is not None:
             return self.request(candidate, rows)
 
         def make(rng: Generator) -> Request:

@@ -223,7 +223,10 @@ class JointCube:
             if weights is not None:
                 sums = np.concatenate([[0.0], np.cumsum(weights)])
                 found[:, column] = np.interp(found[:, column], sums, np.linspace(0, 1, len(sums)))
-        functions = (*form.theta_c.quantiles(form.space), *form.theta_d.quantiles(form.space))
+        functions = (
+            *form.theta_c.prior_quantile_functions(form.space),
+            *form.theta_d.prior_quantile_functions(form.space),
+        )
         for column, function in enumerate(functions, self._decisions):
             if function is not None:
                 found[:, column] = function(found[:, column])

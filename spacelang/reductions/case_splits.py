@@ -258,7 +258,9 @@ class SpaceUnfolder:
         """Return a comparison of ranges with this content; equal content always gives the same object."""
         return self._interned.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
 
-    def intern_fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> CaseSplit:
+    def intern_case_split(
+        self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]
+    ) -> CaseSplit:
         """Return a case split with this content; equal content always gives the same object."""
         return self._interned.setdefault(("fork", address, _case_keys(cases)), CaseSplit(node, cases))  # type: ignore[return-value]
 
@@ -375,7 +377,7 @@ class _EliminatedNetwork:
             asked = [(*parts, self._unfolding.intern_comparison(atom, bool(state))) for state, parts in told]
         if len(asked) == 1:
             return asked[0]
-        return (self._unfolding.intern_fork(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
+        return (self._unfolding.intern_case_split(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
 
     def _parts_of_decision(self, member: Variable, told: Sequence[tuple[State, UnfoldedParts]]) -> UnfoldedParts:
         choice = member.choice
@@ -386,7 +388,7 @@ class _EliminatedNetwork:
             below = () if state == UNREACHED else self._unfolding.parts_below(context_below(member, state))
             branch = None if state == UNREACHED else choice.branches[state].name
             cases.append(Case(branch, None, (*below, *parts)))
-        return (self._unfolding.intern_fork(member.address, choice, tuple(cases)),)
+        return (self._unfolding.intern_case_split(member.address, choice, tuple(cases)),)
 
     def _parts_of_hyperparameter(
         self, node: Hyperparameter, told: Sequence[tuple[State, UnfoldedParts]]
@@ -416,7 +418,7 @@ class _EliminatedNetwork:
             Case(None, domain, (self._unfolding.intern_independent(node, domain), *parts)) for domain, parts in found
         ]
         every = (*(Case(None, None, parts) for parts in inactive), *cases)
-        return (self._unfolding.intern_fork(node.address, node, every),)
+        return (self._unfolding.intern_case_split(node.address, node, every),)
 
 
 FRAMES_PER_LEVEL: Final = 20

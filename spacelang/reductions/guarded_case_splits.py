@@ -72,9 +72,10 @@ def _add_tests_of(unfolded: set[str], space: Space) -> None:
 
 
 def _with_ambiguous_guards(space: Space, found: UnfoldedParts) -> Iterator[str]:
-    """Yield the hyperparameters whose guards test a variable that is chosen in several places.
+    """Yield the hyperparameters whose guards depend on a variable that is chosen in several places of `found`.
 
-    Constraints and untestable conditions may unfold variables that they do not mention: the decisions between.
+    Such a variable may also be a decision that no constraint and no untestable condition mentions: one on the way to
+    variables that they do mention. Only the result of the unfolding shows which decisions these are.
     """
     every_unfolded_part = [*all_parts(found)]
     chosen = (part.node for part in every_unfolded_part if isinstance(part, CaseSplit | IndependentHyperparameter))

@@ -57,7 +57,7 @@ class QuantileReduction:
         return tuple(rule for each in self.groups for rule in each.group.constraints)
 
     @cached_property
-    def members(self) -> Mapping[str, Hyperparameter]:
+    def related_hyperparameters(self) -> Mapping[str, Hyperparameter]:
         """The related hyperparameters, which become numbers in [0, 1], by address."""
         return {each.address: each.hyperparameter for mine in self.groups for each in mine.group.members}
 
@@ -70,7 +70,7 @@ class QuantileReduction:
         default = self.encode(default_configuration(space))
 
         def change(node: Hyperparameter) -> Hyperparameter:
-            if node.address not in self.members:
+            if node.address not in self.related_hyperparameters:
                 return node
             return replace(node, domain=SHARES, default=default.get(node.key, 0.5), prior=None, named=())
 

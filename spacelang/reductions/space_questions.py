@@ -383,7 +383,7 @@ class VariableNames:
         copied.used = {*self.used}
         return copied
 
-    def has_own_key(self, node: Choice | Hyperparameter) -> bool:
+    def has_unique_key(self, node: Choice | Hyperparameter) -> bool:
         """Return True if no other variable of the space has the same key."""
         return self._keys[node.key] == 1
 
@@ -398,7 +398,7 @@ class VariableNames:
                 if self._keys_of_uses[node.key] == 1
                 else address_to_expression_name(node.address, self._chains)
             )
-        return node.key if self.has_own_key(node) else node.address
+        return node.key if self.has_unique_key(node) else node.address
 
     def make_unique(self, wanted: str) -> str:
         """Return `wanted`, or `wanted` with a number if this method returned it before."""

@@ -181,7 +181,7 @@ RESERVE: Final = 1.5  # The advised budget is so many times what the wanted tria
 
 
 @dataclass(frozen=True, slots=True)
-class StartingPoints:
+class StartingPointsAndBudget:
     """The configurations with which an optimizer starts, and the budget and the workers of the search.
 
     A search should try at least as many further configurations as it has starting points.
@@ -244,7 +244,7 @@ class RunFacts:
     learner_key: str = ""
     equal_seeds: str = ""  # What runs with the same seed have in common
     held_out: HeldOutSummary | None = None
-    starting_points: StartingPoints | None = None
+    starting_points: StartingPointsAndBudget | None = None
     objectives: tuple[LossName, ...] = ()  # The names of several objectives
 
     def loss_interval(self, loss: float) -> tuple[float | None, float | None]:

@@ -65,7 +65,7 @@ def format_configuration_value(value: Value) -> str:
 def most_frequent_failure_reasons(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
     """Return the most frequent reasons (at least one per kind of failure) with counts, and the number of others."""
     together = Counter[Reason]()
-    names = merge_timeout_reasons(counts)
+    names = shown_reason_by_reason(counts)
     for reason, count in counts.items():
         together[names[reason]] += count
     ordered = together.most_common()
@@ -75,7 +75,7 @@ def most_frequent_failure_reasons(counts: Counter[Reason]) -> tuple[list[tuple[s
     return shown, len(ordered) - len(shown)
 
 
-def merge_timeout_reasons(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
+def shown_reason_by_reason(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     """Map each reason for a failure to the one that is shown: timeouts at different limits become one range.
 
     `boasf` gives each trial another time limit.

@@ -312,7 +312,7 @@ class RunDeadline(Closeable):
         return self._reserve
 
     @property
-    def seconds_without_search(self) -> float:
+    def seconds_unavailable_to_search(self) -> float:
         """The seconds that the search cannot use: those before it, and those reserved for the work after it.
 
         Until a trial has succeeded, the search has `MIN_SEARCH_SHARE` of the time even if the start took longer: a late

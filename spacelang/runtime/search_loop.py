@@ -163,7 +163,7 @@ class TrialDispatcher:
             self.executor.start(free[0], job)
 
     def _seconds_left(self) -> float | None:
-        reserve = 0.0 if self.answer_time is None else self.answer_time.seconds_without_search
+        reserve = 0.0 if self.answer_time is None else self.answer_time.seconds_unavailable_to_search
         return self.budget.seconds_left(self.history.seconds_since_start(), reserve)
 
     def _trials_left(self) -> int | None:

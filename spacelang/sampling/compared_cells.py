@@ -96,7 +96,7 @@ class ComparedCells:
             found[name] = ValueCodes(codes, np.full(count, part, np.int8) if len(parts(each.domain)) > 1 else None)
         return found
 
-    def are_members(self, codes: Mapping[str, ValueCodes], count: int) -> Array:
+    def satisfy_comparisons(self, codes: Mapping[str, ValueCodes], count: int) -> Array:
         """Return a boolean array of shape (count,): True where all comparisons have the required truths."""
         found = np.ones(count, bool)
         for atom, truth in self.required:

@@ -156,7 +156,7 @@ class BoxRegion:
             np.searchsorted(self._sums, rng.random(count) * self._sums[-1], "right"), len(self._sums) - 1
         )
         shares, accepted = self.draw_points_in_boxes(self.lower[boxes], self.upper[boxes], boxes, rng)
-        accepted &= self.tied.are_members(self.tied.codes_from_shares(shares), count)
+        accepted &= self.tied.satisfy_comparisons(self.tied.codes_from_shares(shares), count)
         return shares, accepted
 
     def _acceptance_rate(self, rng: Generator) -> float:
@@ -236,7 +236,7 @@ class HitAndRunRegion:
         if not self.mass:
             return starts, np.zeros(count, bool)
         shares = self._hit_and_run(starts, 0.0, self._steps, rng)
-        return shares, self._tied.are_members(self._tied.codes_from_shares(shares), count)
+        return shares, self._tied.satisfy_comparisons(self._tied.codes_from_shares(shares), count)
 
     def _hit_and_run(self, points: Array, level: float, steps: int, rng: Generator) -> Array:
         """Return points after hit-and-run steps within the points whose violation is at most `level`."""

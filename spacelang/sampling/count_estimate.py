@@ -21,7 +21,7 @@ from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.sampling.weighted_sampling import JointWeightedSampler
 from spacelang.solver.constraint_network import ConstraintNetwork, TooManyConnectedVariablesError
-from spacelang.solver.counting import CountWeights, Structures, is_counted
+from spacelang.solver.counting import CountWeights, Structures, can_be_counted
 from spacelang.solver.model import WeightedModelSolver, context_below
 from spacelang.solver.statistics import CountEstimate
 
@@ -110,7 +110,7 @@ class _UniformDraws:
 def _matters(solver: WeightedModelSolver, network: ConstraintNetwork) -> bool:
     """Return True if an estimate must draw from a network: it has decisions or tests, and no direct count."""
     has_decisions = len(network.cells) < len(network.members)
-    return (has_decisions or not is_counted(network)) and solver.weights.network_weight(network) is None
+    return (has_decisions or not can_be_counted(network)) and solver.weights.network_weight(network) is None
 
 
 class _NetworkDraws:
@@ -118,7 +118,7 @@ class _NetworkDraws:
 
     def __init__(self, solver: WeightedModelSolver, network: ConstraintNetwork) -> None:
         self._states = JointWeightedSampler(solver.solve(network))
-        self._test = None if is_counted(network) else DrawTest(network)
+        self._test = None if can_be_counted(network) else DrawTest(network)
         self._cells = {
             member.address: CellSampler(
                 _without_scale(member.node.domain), tuple(map(_without_scale_in_part, network.cells[member.address]))

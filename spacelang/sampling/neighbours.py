@@ -189,7 +189,7 @@ class Neighbourhood:
         movers = tuple(self._make_movable(node) for node in nodes if isinstance(node, Hyperparameter))
         components = self._conditioning.by_context.get(context, ())
         asking = tuple(component for component in components if component.decisions)
-        return _ContextNode(context, choices, movers, self._completer.independent_values(context), asking)
+        return _ContextNode(context, choices, movers, self._completer.decision_independent_values(context), asking)
 
     def _make_movable(self, node: Hyperparameter) -> _MovableHyperparameter:
         component = self._conditioning.component_of[node.address]
@@ -291,7 +291,10 @@ class Neighbourhood:
     def _make_branch_values(self, address: str, branch: str) -> dict[str, Value]:
         """Return, by key, a branch that can be taken and the defaults that depend on it alone."""
         variable = self._space.variables[address]
-        return {variable.key: branch, **self._completer.independent_values((*variable.owners, (address, branch)))}
+        return {
+            variable.key: branch,
+            **self._completer.decision_independent_values((*variable.owners, (address, branch))),
+        }
 
     # ---- values
 

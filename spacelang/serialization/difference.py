@@ -140,24 +140,24 @@ class SpaceDifference:
 
     A structure chooses one alternative for every reached decision. It is common to both spaces if both give every
     decision the same alternative (by name) and both have admissible values for it. Different operators or fixed values
-    of an alternative count as differences, but do not make a structure different. `both` is None if the common
-    structures cannot be counted exactly.
+    of an alternative count as differences, but do not make a structure different. `structures_in_both` is None if the
+    common structures cannot be counted exactly.
     """
 
     differences: tuple[FactDifference, ...]
-    first: int
-    second: int
-    both: int | None
+    structures_in_first: int
+    structures_in_second: int
+    structures_in_both: int | None
 
     @property
     def structures_only_in_first(self) -> int | None:
         """The number of structures that only the first space has; None if it is unknown."""
-        return None if self.both is None else self.first - self.both
+        return None if self.structures_in_both is None else self.structures_in_first - self.structures_in_both
 
     @property
     def structures_only_in_second(self) -> int | None:
         """The number of structures that only the second space has; None if it is unknown."""
-        return None if self.both is None else self.second - self.both
+        return None if self.structures_in_both is None else self.structures_in_second - self.structures_in_both
 
 
 def compare_spaces(first: Structures, second: Structures) -> SpaceDifference:

@@ -20,7 +20,7 @@ from spacelang.solver.model import SolverModel, SolverWeights, WeightedModelSolv
 from spacelang.solver.summed_ranges import countable_relations
 
 
-def is_counted(network: ConstraintNetwork) -> bool:
+def can_be_counted(network: ConstraintNetwork) -> bool:
     """Return True if the configurations of a network can be counted.
 
     It must have no expressions that are only tested with draws, and its comparisons of ranges must be countable.
@@ -111,7 +111,9 @@ def index_of_minimum(weights: Sequence[float]) -> int:
     by_discrepancy="count_by_discrepancy",
     nearest="nearest_structure",
     admits="is_admissible",
-    is_tested="contains_tested_expression",
+    is_tested="contains_expression_tested_on_draws",
+    tested_expressions="expressions_tested_on_draws",
+    contains_tested_expression="contains_expression_tested_on_draws",
     exchanges="exchangeable_branches",
     exchanges_depend_on="decisions_affecting_exchange",
     exchange_dependencies="decisions_affecting_exchange",
@@ -181,17 +183,17 @@ class Structures:
     @property
     def _has_uncounted_comparisons(self) -> bool:
         networks = (network for several in self.model.by_context.values() for network in several)
-        return not all(is_counted(network) for network in networks)
+        return not all(can_be_counted(network) for network in networks)
 
     @cached_property
-    def tested_expressions(self) -> frozenset[Expr]:
+    def expressions_tested_on_draws(self) -> frozenset[Expr]:
         """The atoms of conditions and constraints that the solver cannot decide: draws are tested with them."""
         networks = (network for several in self.structure_model.by_context.values() for network in several)
         return frozenset(atom for network in networks for atom in network.tested.values())
 
-    def contains_tested_expression(self, expression: Expr) -> bool:
-        """Return True if a condition or constraint contains one of the `tested_expressions`."""
-        return len(self.tested_expressions) > 0 and not self.tested_expressions.isdisjoint(
+    def contains_expression_tested_on_draws(self, expression: Expr) -> bool:
+        """Return True if a condition or constraint contains one of the `expressions_tested_on_draws`."""
+        return len(self.expressions_tested_on_draws) > 0 and not self.expressions_tested_on_draws.isdisjoint(
             hyperparameter_atoms(expression)
         )
 

@@ -94,13 +94,13 @@ class DefaultCompleter:
         for variable, branch in walk_reached_variables(self._space, lambda choice: structure[choice.address]):
             if branch is not None:
                 values[variable.key] = branch
-                values |= self.independent_values((*variable.owners, (variable.address, branch)))
-        values |= self.independent_values(())
+                values |= self.decision_independent_values((*variable.owners, (variable.address, branch)))
+        values |= self.decision_independent_values(())
         for component in self.conditioning.dependent_components(structure):
             values |= self.component_values(component, structure)
         return values
 
-    def independent_values(self, context: Context) -> Mapping[str, Value]:
+    def decision_independent_values(self, context: Context) -> Mapping[str, Value]:
         """Return the values of hyperparameters directly below a context, by key, that no other decision can change."""
         return self._cached_independent(context)
 

@@ -87,9 +87,10 @@ class Statistics:
 
 
 def statistics(structures: Structures) -> Statistics:
-    """Return the statistics of a space; hyperparameters of a fixed operator count for the operator that has it.
+    """Return the statistics of a space.
 
-    A `var` of the whole space counts in the total only.
+    The hyperparameters of a fixed operator count for the operator that contains the fixed one. A `var` of the whole
+    space counts in the total only.
     """
     space = structures.space
     space = replace(

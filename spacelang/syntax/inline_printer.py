@@ -106,7 +106,7 @@ def spell_value(value: ast.Value) -> str:
         case ast.NamedConstant(value=constant):
             return {True: "true", False: "false", None: "none"}[constant]
         case ast.DottedName(words=words):
-            return spell_text(value.text) if words[0].text in RESERVED_VALUES else spell_path(value)
+            return spell_text(value.text) if words[0].text in RESERVED_VALUES else spell_dotted_name(value)
         case ast.TupleLiteral(items=items):
             inside = ", ".join(spell_value(item) for item in items)
             return f"({inside},)" if len(items) == 1 else f"({inside})"
@@ -116,7 +116,7 @@ def spell_value(value: ast.Value) -> str:
             assert_never(value)
 
 
-def spell_path(dotted: ast.DottedName) -> str:
+def spell_dotted_name(dotted: ast.DottedName) -> str:
     """Return the text of a dotted name."""
     return ".".join(map(spell_name, dotted.words))
 
@@ -146,7 +146,7 @@ def _spell_parameter(name: ast.Word) -> str:
 def _spell_tested(operator: ast.DottedName | None) -> str:
     if operator is None:
         return "none"
-    return spell_path(operator) if len(operator.words) > 1 else spell_label(operator.words[0])
+    return spell_dotted_name(operator) if len(operator.words) > 1 else spell_label(operator.words[0])
 
 
 def spell_number(number: float) -> str:

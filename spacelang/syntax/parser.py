@@ -18,13 +18,14 @@ from spacelang.text import Source, Span
 class ParseResult:
     """The readable part of a file, with diagnostics and the names of stages and groups that are `damaged`.
 
-    `removed` are the words of unreadable lines inside of these: each may be the name of a member of a body.
+    `words_of_unreadable_lines` are the words of lines inside of these that could not be parsed: each may be the name
+    of a member of a body.
     """
 
     file: ast.File
     diagnostics: tuple[Diagnostic, ...]
     damaged: frozenset[str]
-    removed: frozenset[str] = frozenset()
+    words_of_unreadable_lines: frozenset[str] = frozenset()
 
 
 def parse(source: Source) -> ParseResult:

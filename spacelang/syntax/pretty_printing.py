@@ -25,7 +25,7 @@ class Comment:
     """A comment on a line of its own, including its `#`."""
 
     text: str
-    blank: bool
+    after_blank_line: bool
     indented: bool
 
 
@@ -36,7 +36,7 @@ class Lexeme:
     text: str
     start: int
     leading: list[Comment] = field(default_factory=list)  # The comments on the lines before it
-    blank: bool = False
+    after_blank_line: bool = False
     trailing: tuple[str, ...] = ()
     """The comment after it on its line, and comments directly below in the same column that continue it."""
 
@@ -94,7 +94,7 @@ class FormattedLine:
     indent: int
     text: str = ""
     comments: tuple[str, ...] = ()
-    blank: bool = False
+    after_blank_line: bool = False
 
     @property
     def is_comment(self) -> bool:
@@ -184,10 +184,10 @@ class DocumentWriter:
                 case _:
                     assert_never(part)
 
-    def comment(self, comment: Comment, indent: int, *, blank: bool) -> None:
+    def comment(self, comment: Comment, indent: int, *, after_blank_line: bool) -> None:
         """Write a comment on a line of its own."""
         self._new_line(indent)
-        self.rows[-1] = FormattedLine(indent, comment.text, blank=blank)
+        self.rows[-1] = FormattedLine(indent, comment.text, after_blank_line=after_blank_line)
         self._new_line(indent)
 
     def _break(self, part: LineBreak, indent: int, flat: bool, stack: list[_Pending]) -> None:
@@ -208,13 +208,13 @@ class DocumentWriter:
             self._new_line(indent + _INDENT_AFTER_COMMENT)
         blank = self.keeps_blank
         for comment in lexeme.leading:
-            self.comment(comment, self.rows[-1].indent, blank=comment.blank and blank)
+            self.comment(comment, self.rows[-1].indent, after_blank_line=comment.after_blank_line and blank)
             blank = True
         row = self.rows[-1]
         if row.text:
             row.text += self.pending_spaces
         else:
-            row.blank = lexeme.blank and blank
+            row.after_blank_line = lexeme.after_blank_line and blank
         row.text += lexeme.text
         row.comments = lexeme.trailing
         self.pending_spaces = ""
@@ -286,7 +286,7 @@ def render_lines(rows: Sequence[FormattedLine]) -> str:
     for run, following in zip(runs, [*runs[1:], []], strict=False):
         column = _comment_column(run)
         for row in run:
-            lines.extend([""] if row.blank and lines else [])
+            lines.extend([""] if row.after_blank_line and lines else [])
             line = " " * row.indent + row.text
             if not row.comments:
                 lines.append(line)
@@ -303,7 +303,7 @@ def _runs(rows: Sequence[FormattedLine]) -> Iterator[list[FormattedLine]]:
     """Yield runs of lines: consecutive lines with the same indent and no blank line or comment line between them."""
     run: list[FormattedLine] = []
     for row in rows:
-        if run and (row.blank or row.indent != run[-1].indent or row.is_comment):
+        if run and (row.after_blank_line or row.indent != run[-1].indent or row.is_comment):
             yield run
             run = []
         run.append(row)
@@ -372,7 +372,7 @@ def _move_comments(before: Lexeme, comma: Lexeme, after: Lexeme) -> None:
     if not before.trailing and not comma.leading:
         before.trailing = comma.trailing
     else:
-        behind = [Comment(text, blank=False, indented=True) for text in comma.trailing]
+        behind = [Comment(text, after_blank_line=False, indented=True) for text in comma.trailing]
     after.leading = [*comma.leading, *behind, *after.leading]
     comma.leading, comma.trailing = [], ()
 
@@ -415,7 +415,7 @@ class LexemeCursor:
     def keep_comments_of(self, dropped: Lexeme | None) -> None:
         """Move the comments of a dropped lexeme before the next lexeme. Do nothing for None."""
         if dropped is not None:
-            behind = [Comment(text, blank=False, indented=True) for text in dropped.trailing]
+            behind = [Comment(text, after_blank_line=False, indented=True) for text in dropped.trailing]
             following = self.lexemes[self.place]
             following.leading = [*dropped.leading, *behind, *following.leading]
 

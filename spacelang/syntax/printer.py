@@ -59,7 +59,7 @@ def format_text(text: str) -> str:
     rows: list[FormattedLine] = []
     for place, block in enumerate(blocks):
         if place and _needs_blank_line(reading.items[place - 1], reading.items[place], blocks[place - 1], block):
-            block[0].blank = True
+            block[0].after_blank_line = True
         rows.extend(block)
     rows.extend(layout.end_comments())
     return render_lines(rows)
@@ -91,7 +91,7 @@ class _Layout(LexemeCursor):
         self.after_unary_minus = False
         writer.write(self._item(item, long=bool(tail)))
         for comment in tail:
-            writer.comment(comment, INDENT, blank=False)
+            writer.comment(comment, INDENT, after_blank_line=False)
         rows = writer.rows
         return rows if rows[-1].text else rows[:-1]
 
@@ -99,7 +99,7 @@ class _Layout(LexemeCursor):
         """Return the comments at the end of the file as lines."""
         writer = DocumentWriter()
         for comment in self.lexemes[-1].leading:
-            writer.comment(comment, 0, blank=comment.blank)
+            writer.comment(comment, 0, after_blank_line=comment.after_blank_line)
         return writer.rows[:-1]
 
     def _item(self, item: ast.Item, *, long: bool) -> list[Document]:
@@ -134,7 +134,7 @@ class _Layout(LexemeCursor):
             return [grouped([*head, IndentedParts((LineBreak(), *inside))], broken=is_broken(inside))]
         first = self.lexemes[self.place]
         if bar is None:
-            bar, first.leading, first.blank = Lexeme("|", first.start, first.leading), [], False
+            bar, first.leading, first.after_blank_line = Lexeme("|", first.start, first.leading), [], False
         inside = [FlatOrBroken((), (bar,)), SpaceRun(), IndentedParts((*self._structure(structure.parts[0]),))]
         for part in structure.parts[1:]:
             inside += [LineBreak(keeps_blank=True), self.take(), SpaceRun(), IndentedParts((*self._structure(part),))]
@@ -271,7 +271,7 @@ class _Layout(LexemeCursor):
         columns: list[list[ast.Member]] = []
         for member in body.members:
             first = self.lexemes[self.index_at(member.span.start)]
-            if not columns or first.blank or any(comment.blank for comment in first.leading):
+            if not columns or first.after_blank_line or any(comment.after_blank_line for comment in first.leading):
                 columns.append([])
             columns[-1].append(member)
         widths = [
@@ -445,7 +445,7 @@ class _Layout(LexemeCursor):
 def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:
     """Remove and return the leading comments of a lexeme that are indented, so that they belong to the item before."""
     count = 0
-    while count < len(lexeme.leading) and lexeme.leading[count].indented and not lexeme.leading[count].blank:
+    while count < len(lexeme.leading) and lexeme.leading[count].indented and not lexeme.leading[count].after_blank_line:
         count += 1
     tail, lexeme.leading = lexeme.leading[:count], lexeme.leading[count:]
     return tail
@@ -453,7 +453,7 @@ def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:
 
 def _take_closing_comments(closing: Lexeme, inside: Sequence[Document]) -> list[Document]:
     """Remove the comments before a closing bracket, and return them as document parts to put inside the brackets."""
-    comments, closing.leading, closing.blank = closing.leading, [], False
+    comments, closing.leading, closing.after_blank_line = closing.leading, [], False
     return [LineBreak(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
 
 

@@ -71,7 +71,7 @@ class Partition:
         self.slots = self._find_cuts((), pieces_of)
 
     @property
-    def cuts(self) -> tuple[SplitHyperparameter, ...]:
+    def split_hyperparameters(self) -> tuple[SplitHyperparameter, ...]:
         """The hyperparameters whose domains are split."""
         return tuple(slot for slot in self._places.values() if isinstance(slot, SplitHyperparameter))
 
@@ -204,7 +204,7 @@ def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
             pass
     sure = tuple((owner, name) for owner, names in part.branches.items() if len(names) == 1 for name in names)
     for case in split_condition_by_activity(condition, sure, space.variables):
-        part.rules.append(Constraint(fold_constants(Or((case.left, *case.active))), forbidden=False))
+        part.rules.append(Constraint(fold_constants(Or((case.remaining_condition, *case.active))), forbidden=False))
     return True
 
 

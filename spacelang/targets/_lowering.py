@@ -431,7 +431,7 @@ def _only_tested(space: Space) -> Iterator[Span]:
         return
     structures = Structures(space)
     for expression, span in statements:
-        if structures.contains_tested_expression(expression):
+        if structures.contains_expression_tested_on_draws(expression):
             yield span
 
 

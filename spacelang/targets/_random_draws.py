@@ -64,7 +64,7 @@ def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Itera
 def keys_connected_with_quantiles(reduction: QuantileReduction) -> Iterator[str]:
     """Yield the keys of all variables in constrained networks that have both related ranges and other variables."""
     for network in _constrained_networks(reduction.structures):
-        if len({member.address in reduction.members for member in network.members}) > 1:
+        if len({member.address in reduction.related_hyperparameters for member in network.members}) > 1:
             yield from _keys(network)
 
 

@@ -167,7 +167,7 @@ def translate_report_to_original(
     """Return the report on the original space, given the report on the space with quantiles."""
     if not reduction.groups:
         return (*report,)
-    nodes = reduction.members.values()
+    nodes = reduction.related_hyperparameters.values()
     numbers = Counter(id(node.span) for node in nodes)  # the ranges of floats that the space itself does not have
     told: list[tuple[tuple[str, Preservation, str], Span]] = []
     about_form = []

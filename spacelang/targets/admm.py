@@ -29,7 +29,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import member_nearest_to_default
 from spacelang.targets import _lowering
 from spacelang.targets._admm.configuration_converter import write_values
-from spacelang.targets._admm.layout import OneHotBlock, StepOrder, ThetaColumns, VariableLayout, make_layout
+from spacelang.targets._admm.layout import OneHotBlock, StepOrderDecision, ThetaColumns, VariableLayout, make_layout
 from spacelang.targets._admm.linear_constraints import LinearConstraint
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, ThetaCoordinates, VariableMask
 from spacelang.targets._admm.rendering import AdmmVariables, FlatteningCounts, dot_graph, form_to_json, text_listing
@@ -52,7 +52,7 @@ __all__ = [
     "AdmmPoints",
     "LinearConstraint",
     "OneHotBlock",
-    "StepOrder",
+    "StepOrderDecision",
     "ThetaCoordinates",
     "VariableMask",
 ]
@@ -276,7 +276,7 @@ class AdmmForm(FormWithTextRepr, AdmmVariables):
         weights = np.array([branches[a.branch_index].weight / cases[a.branch_index] for a in block.alternatives])
         return np.asarray(weights / weights.sum())
 
-    def _columns_of(self, order: StepOrder) -> slice:
+    def _columns_of(self, order: StepOrderDecision) -> slice:
         start = self.layout.width + sum(each.size**2 for each in self.orders[: self.orders.index(order)])
         return slice(start, start + order.size**2)
 

@@ -141,7 +141,7 @@ class Boasf:
             if not (space.constraints or part.rules) or arm.space_or_none is not None:
                 arms.append(arm)
                 kept.append(arm_key)
-        title = f"pieces of {count_with_noun(len(partition.cuts), 'hyperparameter')}"
+        title = f"pieces of {count_with_noun(len(partition.split_hyperparameters), 'hyperparameter')}"
         return ArmSpaces(space, tuple(arms), title, partition=partition, iter_arm_keys=tuple(kept))
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
@@ -153,7 +153,7 @@ class Boasf:
         return _boasf.split_into_pieces(node.domain, number)
 
     def _raise_too_many_pieces(self, partition: Partition, number: int) -> None:
-        cuts = len(partition.cuts)
+        cuts = len(partition.split_hyperparameters)
         remedy = ""
         if self.k > 1:
             remedy = "`--set k=1` cuts only where `@split(n)` is given, "
@@ -276,7 +276,7 @@ class ArmSpaces(FormWithTextRepr):
         """Yield the key and the domain of hyperparameters of an arm: the split ones, or those of its alternative."""
         nodes = {node.address: node for node in arm.space.hyperparameters}
         if self._partition is not None:
-            for cut in self._partition.cuts:
+            for cut in self._partition.split_hyperparameters:
                 if cut.node.address in nodes:
                     yield cut.node.key, _boasf.describe_piece(nodes[cut.node.address].domain)
             return

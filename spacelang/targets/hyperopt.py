@@ -25,7 +25,7 @@ from spacelang.reductions.space_questions import DrawnPiece, Questions
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_expression_tree as py
-from spacelang.targets._exports.conditional_entries import ConditionalEntries
+from spacelang.targets._exports.guarded_sample_entries import GuardedSampleEntries
 from spacelang.targets._exports.hyperopt_switches import SwitchIndexWriter
 from spacelang.targets._exports.library_function_forms import (
     FLATTEN_SOURCE,
@@ -273,8 +273,8 @@ class HyperoptSpace(LibraryFunctionForm):
         return {label: value for each in values for label, value in each.items()}
 
     @cached_property
-    def _conditional(self) -> ConditionalEntries:
-        return ConditionalEntries(self.questions)
+    def _conditional(self) -> GuardedSampleEntries:
+        return GuardedSampleEntries(self.questions)
 
     @cached_property
     def _draws(self) -> "_DrawCodes":

@@ -141,7 +141,7 @@ class Optuna:
             EVENLY,
             DeviationReason(
                 REPEATED_REASON,
-                lambda form: keys_of_constrained_variables(form.questions.structures) if form.rejects else (),
+                lambda form: keys_of_constrained_variables(form.questions.structures) if form.prunes_violations else (),
             ),
             CONNECTED_IN_TURN,
             ACTIVITY_FIRST,
@@ -318,7 +318,7 @@ class OptunaFunction(LibraryFunctionForm):
         return [dict(trial.params) for trial in trials]
 
     @property
-    def rejects(self) -> bool:
+    def prunes_violations(self) -> bool:
         """True if trials that violate a relation are pruned."""
         return self._rejected is not None
 

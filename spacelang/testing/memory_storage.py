@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spacelang.deprecation import make_module_getattr
+from spacelang.deprecation import make_module_getattr, renamed_attributes
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.history import SessionStart, TrialRecord
@@ -49,6 +49,7 @@ class MemoryTrialStorage:
         return MemoryTrialStorage(known, 100.0, session_starts=(*self.session_starts, *began))
 
 
+@renamed_attributes(seconds_and_memos="allowed_seconds_and_memos")
 @dataclass
 class EventLog:
     """A log of what a search asks for and of the events that it receives, in order."""
@@ -79,7 +80,7 @@ class EventLog:
         return [event.finished for event in self.events if event.finished is not None]
 
     @property
-    def seconds_and_memos(self) -> list[tuple[float | None, str] | None]:
+    def allowed_seconds_and_memos(self) -> list[tuple[float | None, str] | None]:
         """The allowed seconds and the `repr` of the memo (for exact floats) of each event's trial, None without one."""
         requests = [None if event.finished is None else event.finished.request for event in self.events]
         return [None if each is None else (each.seconds, repr(each.memo)) for each in requests]

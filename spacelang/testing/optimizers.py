@@ -89,7 +89,7 @@ class ResumeTests(OptimizerTests):
                 outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, prefix_key=prefix_key)
                 before = log.events_of_first_trials(len(journal.earlier))
                 assert again.events[: len(before)] == before
-                assert again.seconds_and_memos[: len(before)] == log.seconds_and_memos[: len(before)]
+                assert again.allowed_seconds_and_memos[: len(before)] == log.allowed_seconds_and_memos[: len(before)]
                 assert outcome.records[: len(journal.earlier)] == tuple(journal.earlier)
                 assert is_numbered_without_duplicates(outcome.records)
                 assert {Request(each) for each in initial} <= {each.trial.request for each in outcome.records}
@@ -114,7 +114,7 @@ class ResumeTests(OptimizerTests):
             self.run(space, RestartingWorkers(evaluate_with_varied_cost, workers, stop), heard=anew)
             crew = SimulatedExecutor(evaluate_with_varied_cost, workers=workers)
             self.run(space, crew, journal=first.killed_after(stop), heard=resumed)
-            assert (resumed.events, resumed.seconds_and_memos) == (anew.events, anew.seconds_and_memos)
+            assert (resumed.events, resumed.allowed_seconds_and_memos) == (anew.events, anew.allowed_seconds_and_memos)
 
     @WORKERS
     def test_every_started_request_is_reported_once(self, workers: int) -> None:

@@ -29,7 +29,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.cli._app import COMMANDS, _build_app, run_command_line
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.syntax.printer import format_text
@@ -191,7 +191,7 @@ def test_every_block_is_run() -> None:
 @pytest.mark.parametrize("block", [*SPACES, *SPACES_IN_PYTHON], ids=name_of)
 def test_spaces_are_without_errors_and_formatted(block: Block) -> None:
     allowed = frozenset(re.findall(r"^use (\w+)", block.text, re.MULTILINE))
-    found = check(Source(block.name, block.text), CheckContext(allowed=allowed)).diagnostics
+    found = check(Source(block.name, block.text), CheckSettings(allowed=allowed)).diagnostics
     assert not [each for each in found if each.severity is Severity.ERROR]
     assert format_text(block.text) == block.text
 

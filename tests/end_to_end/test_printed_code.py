@@ -20,7 +20,7 @@ from goldens import PATHS
 from sklearn import config_context
 
 from spacelang.api import Space, load_for_data, parse
-from spacelang.api.experiment import Experiment, ExtraMeasurements
+from spacelang.api.experiment import Experiment, ExtraMeasurementSettings
 from spacelang.api.search_data import TabularData
 from spacelang.ir.trial import Request
 from spacelang.ir.validation import Holdout
@@ -227,11 +227,11 @@ def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
         yield (name, *made(parse(text, allow=ALLOWED), features, target))
 
 
-NOTHING_MORE = ExtraMeasurements()
+NOTHING_MORE = ExtraMeasurementSettings()
 
 
 def made(
-    space: Space, features: pd.DataFrame, target: Any, recorded: ExtraMeasurements = NOTHING_MORE
+    space: Space, features: pd.DataFrame, target: Any, recorded: ExtraMeasurementSettings = NOTHING_MORE
 ) -> tuple[Space, DataObjective]:
     rows = TabularData(make_table(features, target))
     return rows.bind_space(Experiment(space=space, data=rows, validation=Holdout(0.3), recorded=recorded))
@@ -273,7 +273,7 @@ def exported() -> list[Exported]:
     given |= {"numbers": (parse("stage e = Ridge | SVR"), WHOLE, SIZE[:120])}
     found = []
     for name, (space, features, target) in given.items():
-        _, objective = made(space, features, target, ExtraMeasurements(predictions=True))
+        _, objective = made(space, features, target, ExtraMeasurementSettings(predictions=True))
         for configuration in dict.fromkeys([space.default(), *space.sample(DRAWS, seed=1)][:DRAWS]):
             trial = objective.evaluate(Request(configuration))
             if trial.predictions is None:

@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
@@ -101,7 +101,7 @@ KNOWN: dict[str, Callable[[Configuration, Exception], bool]] = {
 
 
 def checked(path: Path, **sizes: int) -> CheckResult:
-    return check(Source(path.name, path.read_text(encoding="utf-8")), CheckContext(bindings=sizes))
+    return check(Source(path.name, path.read_text(encoding="utf-8")), CheckSettings(bindings=sizes))
 
 
 @cache

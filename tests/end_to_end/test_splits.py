@@ -48,7 +48,7 @@ def test_a_run_is_warned_and_split_by_groups_from_then_on(folder: Path) -> None:
 
 def test_a_space_is_written_with_the_split_that_the_rows_need(folder: Path) -> None:
     made = spacelang("init", "visits.csv", "-o", "new.space", folder=folder)
-    assert 'the space has `validate cv(5, group="patient id")`' in made.stderr
+    assert 'therefore the new space has `validate cv(5, group="patient id")`' in made.stderr
     ran = spacelang("run", "new.space", *RUN[2:], "--trials", "1", folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert "as whole groups of" in ran.stdout

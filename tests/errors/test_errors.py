@@ -18,7 +18,7 @@ from unittest.mock import PropertyMock, patch
 
 import pytest
 
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.api import parse
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.initial_configurations import (
@@ -106,13 +106,13 @@ def refusals(source: Source, checked: CheckResult) -> tuple[Diagnostic, ...]:
     return ()
 
 
-def surroundings_of(source: Source) -> CheckContext:
+def surroundings_of(source: Source) -> CheckSettings:
     if source.name.endswith(".json"):
-        return CheckContext(BOUND)
+        return CheckSettings(BOUND)
     kind, _, words = source.line_text(1).partition(":")
     pairs = [pair.split("=") for pair in words.split()] if kind == "# bind" else []
     allowed = words.split() if kind == "# allow" else []
-    return CheckContext({name: int(number) for name, number in pairs}, frozenset(allowed))
+    return CheckSettings({name: int(number) for name, number in pairs}, frozenset(allowed))
 
 
 def source_of(name: str) -> Source | Diagnostic:

@@ -18,10 +18,10 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.runtime.black_box.artificial_objective import (
+    absolute_weighted_mean,
     iter_chosen_alternatives,
+    largest_absolute_shifted_value,
     make_artificial_objective,
-    module_output,
-    weighted_share,
 )
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.constraint_network import UndecidableError
@@ -61,20 +61,20 @@ def losses(space: Space, seed: int, configurations: list[Configuration]) -> list
 
 
 def test_the_numbers_of_the_paper() -> None:
-    first = weighted_share((1, -1), (1, 3))
+    first = absolute_weighted_mean((1, -1), (1, 3))
     assert first == pytest.approx(0.5)
-    loss = module_output(0.0, first, (0.2, -1.5, 0.7))
+    loss = largest_absolute_shifted_value(0.0, first, (0.2, -1.5, 0.7))
     assert loss == pytest.approx(0.75)
-    second = weighted_share((0.2,), (5,))
+    second = absolute_weighted_mean((0.2,), (5,))
     assert second == pytest.approx(0.2)
-    assert module_output(loss, second, (1, -2)) == pytest.approx(0.95)
+    assert largest_absolute_shifted_value(loss, second, (1, -2)) == pytest.approx(0.95)
 
 
 def test_what_has_no_hyperparameters_or_none_in_sum_passes_on_what_came_before() -> None:
     for theta in ([], [0.0, 0.0], [1.0, -1.0], [1e-13]):
-        share = weighted_share([1.0] * len(theta), theta)
+        share = absolute_weighted_mean([1.0] * len(theta), theta)
         assert share == 0
-        assert module_output(0.7, share, (1.0, -5.0)) == 0.7
+        assert largest_absolute_shifted_value(0.7, share, (1.0, -5.0)) == 0.7
 
 
 @given(NUMBERS, NUMBERS, st.floats(1e-3, 1e3))
@@ -83,15 +83,17 @@ def test_the_unit_of_the_hyperparameters_changes_nothing(weights: list[float], t
     weights, theta = weights[:count], theta[:count]
     scaled = [unit * each for each in theta]
     assume(min(abs(fsum(theta)), abs(fsum(scaled))) > 1e-6 * max(map(abs, [*theta, 1])) * max(unit, 1))
-    assert weighted_share(weights, scaled) == pytest.approx(weighted_share(weights, theta), rel=1e-6, abs=1e-6)
+    assert absolute_weighted_mean(weights, scaled) == pytest.approx(
+        absolute_weighted_mean(weights, theta), rel=1e-6, abs=1e-6
+    )
 
 
 @given(st.floats(-1e3, 1e3), st.floats(0, 1e3), NUMBERS)
 def test_a_module_leads_as_far_from_0_as_any_of_its_draws(before: float, share: float, draws: list[float]) -> None:
-    after = module_output(before, share, draws)
+    after = largest_absolute_shifted_value(before, share, draws)
     assert after >= 0
     assert all(after >= abs(before + share * each) for each in draws)
-    assert module_output(0.0, share, draws) == share * max(map(abs, draws))
+    assert largest_absolute_shifted_value(0.0, share, draws) == share * max(map(abs, draws))
 
 
 @LAW

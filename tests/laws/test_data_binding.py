@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import spacelang as sl
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import DataColumn, is_selected, possible_columns
@@ -69,11 +69,11 @@ class Drawn:
     text: str
     sizes: dict[str, int]
 
-    def checked(self, *, keeps_all: bool = False) -> ir.Space:
+    def checked(self, *, keeps_meaningless_parts: bool = False) -> ir.Space:
         """The bound space; the case is skipped where it has mistakes."""
-        return self.space(CheckContext(self.sizes, keeps_all=keeps_all)).checked
+        return self.space(CheckSettings(self.sizes, keeps_meaningless_parts=keeps_meaningless_parts)).checked
 
-    def space(self, context: CheckContext) -> sl.Space:
+    def space(self, context: CheckSettings) -> sl.Space:
         """The space in this context; the case is skipped where it has mistakes."""
         found = check(Source("text", self.text), context)
         assume(found.space is not None and found.structures is not None)
@@ -148,7 +148,7 @@ def optional(node: ir.Node, kinds: set[str], switches: list[str]) -> ir.Node | N
 
 def expected_members(drawn: Drawn) -> set[str] | None:
     """The configurations of the bound space by the oracle; None where no pipeline has a column."""
-    full = drawn.checked(keeps_all=True)
+    full = drawn.checked(keeps_meaningless_parts=True)
     kinds = {kind for kind, name in KINDS.items() if drawn.sizes[name]}
     switches: list[str] = []
     root = optional(full.root, kinds, switches)
@@ -172,7 +172,7 @@ def expected_members(drawn: Drawn) -> set[str] | None:
 @given(drawn())
 def test_the_members_are_those_that_leave_out_parts_without_columns(case: Drawn) -> None:
     expected = expected_members(case)
-    found = check(Source("text", case.text), CheckContext(case.sizes))
+    found = check(Source("text", case.text), CheckSettings(case.sizes))
     if expected is None:
         assert [each.code for each in found.diagnostics if each.code == "SL622"] == ["SL622"]
         assert found.provisional is not None
@@ -196,7 +196,7 @@ def test_the_members_are_those_that_leave_out_parts_without_columns(case: Drawn)
 @settings(LAW)
 @given(drawn())
 def test_without_expressions_about_lost_parts_the_members_are_the_old_ones_without_their_keys(case: Drawn) -> None:
-    bound, full = case.checked(), case.checked(keeps_all=True)
+    bound, full = case.checked(), case.checked(keeps_meaningless_parts=True)
     lost = {each.address for each in bound.dropped}
     conditions = {a: c for a, c in full.conditions.items() if a in bound.variables}
     assume(
@@ -221,7 +221,10 @@ def rest_of(space: ir.Space, document: dict[str, Any]) -> Configuration:
 @settings(LAW)
 @given(drawn(), st.integers(0, 10**6))
 def test_any_configuration_of_the_unbound_space_is_adapted_to_a_member(case: Drawn, seed: int) -> None:
-    bound, unbound = case.space(CheckContext(case.sizes)), case.space(CheckContext(UNBOUND, keeps_all=True))
+    bound, unbound = (
+        case.space(CheckSettings(case.sizes)),
+        case.space(CheckSettings(UNBOUND, keeps_meaningless_parts=True)),
+    )
     for given_one in unbound.sample(5, seed=seed):
         found = adapt_to_data(bound.counted, given_one)
         assert first_exclusion(bound.checked, found.member) is None
@@ -237,12 +240,12 @@ def test_any_configuration_of_the_unbound_space_is_adapted_to_a_member(case: Dra
 @settings(LAW)
 @given(drawn(), st.sampled_from(TARGETS.names()))
 def test_every_target_keeps_it(case: Drawn, target: str) -> None:
-    space = case.space(CheckContext(case.sizes))
+    space = case.space(CheckSettings(case.sizes))
     try:
         form = space.compile(target)
     except sl.SpaceError:
         with pytest.raises(sl.SpaceError):  # it takes no such spaces
-            case.space(CheckContext(UNBOUND, keeps_all=True)).compile(target)
+            case.space(CheckSettings(UNBOUND, keeps_meaningless_parts=True)).compile(target)
         return
     lost = {each.key for each in space.checked.dropped} - {each.key for each in space.checked.variables.values()}
     for each in space.sample(10, seed=1):
@@ -278,12 +281,12 @@ def few_values_are_text() -> Iterator[None]:
 @given(drawn(), st.sets(st.sampled_from(sorted(COLUMNS)), min_size=1), st.integers(0, 10**6))
 def test_the_pipeline_is_the_same_without_the_dropped_parts(case: Drawn, chosen: set[str], seed: int) -> None:
     features = pd.DataFrame({name: COLUMNS[name] for name in COLUMNS if name in chosen})
-    full = case.space(CheckContext(UNBOUND, keeps_all=True))
+    full = case.space(CheckSettings(UNBOUND, keeps_meaningless_parts=True))
     try:
         preparation = plan_preparation(full.checked, features)
     except DataError:
         assume(False)
-    bound = case.space(CheckContext(UNBOUND, columns=preparation.columns))
+    bound = case.space(CheckSettings(UNBOUND, columns=preparation.columns))
     transformer = preparation.make_transformer()
     prepared = features if transformer is None else transformer.fit_transform(features)
     for old in full.sample(3, seed=seed):

@@ -68,7 +68,7 @@ def by_key(space: Space) -> set[frozenset[tuple[str, str]]]:
 def test_nothing_differs_from_itself(space: Space) -> None:
     found = compare_spaces(Structures(space), Structures(space))
     assert found.differences == ()
-    assert found.first == found.second == found.both
+    assert found.structures_in_first == found.structures_in_second == found.structures_in_both
     assert found.structures_only_in_first == found.structures_only_in_second == 0
 
 

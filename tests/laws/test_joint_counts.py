@@ -69,4 +69,4 @@ def test_random_spaces_agree_with_brute_force(space: Space) -> None:
         assume(any(network.ranges for network in networks))
         count = structures.configuration_count
         assert count is None or count == len(brute.configurations(space))
-        assert count is not None or structures.tested_expressions
+        assert count is not None or structures.expressions_tested_on_draws

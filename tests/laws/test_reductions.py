@@ -34,7 +34,7 @@ from spacelang.reductions.varying_bounds import PartsWithVaryingBounds
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import log_uniform_probability
-from spacelang.targets._admm.layout import StepOrder
+from spacelang.targets._admm.layout import StepOrderDecision
 from spacelang.targets._configspace.encoded_domains import encode_domain
 from spacelang.testing.small_spaces import hyperparameter, make_space
 
@@ -289,7 +289,7 @@ def test_an_order_comes_back_from_its_variables(size: int, data: st.DataObject) 
     labels = tuple("abcd"[:size])
     every = list(map(name_of_step_order, permutations(labels)))
     branches = tuple(data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True)))
-    found = StepOrder(labels, branches)
+    found = StepOrderDecision(labels, branches)
     assert found.nearest_order_indices(found.matrices).tolist() == [*range(len(branches))]
     assert (found.matrices.sum(axis=1) == 1).all()
     assert (found.matrices.sum(axis=2) == 1).all()

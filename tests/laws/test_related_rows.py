@@ -17,7 +17,7 @@ from spacelang.runtime.data.row_relations import (
     serialize_splits_and_relations,
 )
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
+from spacelang.runtime.evaluation.folds import PreparedFold, make_folds, split_rows
 from spacelang.runtime.evaluation.splits import Split
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
 from spacelang.runtime.pipelines.preparation import Preparation
@@ -110,7 +110,7 @@ def test_few_rows_are_whole_groups_or_the_latest(given: tuple[Any, Any, Any], fe
         assert len(np.unique(target)) == 2
 
 
-def all_rows(fold: Fold) -> Any:
+def all_rows(fold: PreparedFold) -> Any:
     return fold.training_rows(None, own=False)[0][:, -1].astype(int)
 
 

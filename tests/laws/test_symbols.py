@@ -9,7 +9,7 @@ from functools import partial
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import Grid
 from spacelang.ir.membership import first_exclusion
@@ -99,7 +99,7 @@ def bindings() -> st.SearchStrategy[dict[str, int]]:
 
 
 def checked(text: str, bound: Mapping[str, int]) -> CheckResult:
-    return check(Source("law.space", text), CheckContext(bound))
+    return check(Source("law.space", text), CheckSettings(bound))
 
 
 def codes(found: CheckResult) -> list[str]:

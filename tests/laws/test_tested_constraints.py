@@ -106,7 +106,7 @@ def test_random_spaces_have_the_same_members_counts_and_draws_without_a_decision
     def law(space: Space) -> None:
         structures = Structures(space)
         members = brute.configurations(space)
-        assume(structures.tested_expressions and members)
+        assume(structures.expressions_tested_on_draws and members)
         estimate = estimate_count(structures)
         assert estimate is not None
         assert abs(estimate.value - len(members)) <= 1.5 * (estimate.high - estimate.low)

@@ -122,7 +122,7 @@ def test_every_region_draws_what_rejection_draws(kind: str, case: str) -> None:
     )
     rng = np.random.default_rng(8)
     plain = rng.random((20_000, 3))
-    plain = plain[tied.are_members(tied.codes_from_shares(plain), len(plain))]
+    plain = plain[tied.satisfy_comparisons(tied.codes_from_shares(plain), len(plain))]
     shares, accepted = region.draw(2_000, rng)
     part = accepted.mean()
     assert part >= 0.2

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import CheckContext, CheckResult, check, imported_modules
+from spacelang.analysis import CheckResult, CheckSettings, check, imported_modules
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.analysis.draft_resolution import resolve_draft
 from spacelang.analysis.stages import StageReader
@@ -46,8 +46,8 @@ LAW = settings(WHOLE, max_examples=EXAMPLES // 2)
 """Every text is read and listed as a whole, with its files."""
 
 
-def surroundings(drawn: Drawn) -> CheckContext:
-    return CheckContext({} if drawn.features is None else {"n_features": drawn.features})
+def surroundings(drawn: Drawn) -> CheckSettings:
+    return CheckSettings({} if drawn.features is None else {"n_features": drawn.features})
 
 
 def checked(drawn: Drawn) -> CheckResult:
@@ -207,7 +207,11 @@ def test_a_difference_says_what_differs(drawn: Drawn) -> None:
     before = brute.structures(structures.space)
     same = compare_spaces(structures, Structures(resolved(drawn)))
     assert not same.differences
-    assert (same.structures_only_in_first, same.structures_only_in_second, same.both) == (0, 0, structures.count)
+    assert (same.structures_only_in_first, same.structures_only_in_second, same.structures_in_both) == (
+        0,
+        0,
+        structures.count,
+    )
     less = without_an_alternative(drawn)
     if less is None:
         return

@@ -75,7 +75,7 @@ def test_a_module_needs_only_the_columns_that_its_pipeline_uses(finished: Reopen
     needed = finished.restricted_to_used_columns(best)
     exec(pipeline_module_text(needed.unfitted_pipeline(best), needed.objective, []), module)
     assert module["FEATURES"] == ["age", "town", "pay"]
-    assert finished.columns_unused_by(needed) == ("empty", "since")
+    assert finished.columns_missing_in(needed) == ("empty", "since")
     few = table()[["pay", "town", "age", LABEL]]
     fitted = module["fit"](few, few[LABEL])
     whole = finished.objective.refit(best.trial.request.configuration)
@@ -86,7 +86,7 @@ def test_a_module_needs_only_the_columns_that_its_pipeline_uses(finished: Reopen
 def test_rows_with_labels_are_scored_and_need_only_used_columns(finished: ReopenedRun, tmp_path: Path) -> None:
     needed = finished.restricted_to_used_columns(finished.trial_of_rank(1))
     fitted = needed.fit_pipeline(finished.trial_of_rank(1), PipelineInput.GIVEN)
-    unused = finished.columns_unused_by(needed)
+    unused = finished.columns_missing_in(needed)
 
     def scored(given: pd.DataFrame) -> Any:
         given.to_csv(tmp_path / "new.csv", index=False)

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.files import resource_folder
 from spacelang.solver.statistics import HyperparameterCounts, Statistics, statistics
 from spacelang.text import Source
@@ -83,7 +83,7 @@ def test_the_pairs_of_mosaic_are_the_only_structures_that_are_left_out() -> None
 @pytest.mark.parametrize("name", ["admm_table_a2", "mosaic", "boasf_models"])
 def test_no_data_takes_a_structure_or_a_hyperparameter_away(name: str, sizes: tuple[int, int, int]) -> None:
     bindings = dict(zip(("n_samples", "n_features", "n_classes"), sizes, strict=True))
-    checked = check(source(name), CheckContext(bindings=bindings))
+    checked = check(source(name), CheckSettings(bindings=bindings))
     assert not checked.diagnostics
     assert checked.structures is not None
     bound, unbound = statistics(checked.structures), counted(name)

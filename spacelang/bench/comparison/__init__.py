@@ -29,16 +29,16 @@ class IncumbentCurve:
     losses: tuple[float, ...] = ()
 
 
-class IncumbentCandidates(StrEnum):
-    """The models that an incumbent is chosen from."""
+class IncumbentKind(StrEnum):
+    """A kind of incumbent: the models that it is chosen from."""
 
     FULL = "full"  # Only models trained on all training rows
     ANY = "any"  # All trained models, on any number of rows
 
 
 MODEL_LABELS: Final = {
-    IncumbentCandidates.FULL: "models trained on all training rows",
-    IncumbentCandidates.ANY: "all trained models",
+    IncumbentKind.FULL: "models trained on all training rows",
+    IncumbentKind.ANY: "all trained models",
 }
 """Labels of the two kinds of incumbents."""
 
@@ -71,7 +71,7 @@ class RunResult:
     """
 
     key: RunKey
-    curves: Mapping[IncumbentCandidates, IncumbentCurve]
+    curves: Mapping[IncumbentKind, IncumbentCurve]
     trials: int
     failed: int
     seconds: float
@@ -108,7 +108,7 @@ class ComparisonResults:
         end: float,
     ) -> "ComparisonResults":
         """Return the results at logarithmic times, from the first score of any run to `end`."""
-        seconds = logarithmic_times((run.curves[IncumbentCandidates.ANY] for run in runs), end)
+        seconds = logarithmic_times((run.curves[IncumbentKind.ANY] for run in runs), end)
         return ComparisonResults(space, data, optimizers, seeds, runs, formulas, seconds)
 
     def at_times(self, *seconds: float) -> "ComparisonResults":
@@ -129,11 +129,11 @@ class ComparisonResults:
         return np.array([loss_before_first_score(curves) for curves in by_data.values()])
 
     @cached_property
-    def losses(self) -> Mapping[IncumbentCandidates, ranks.Array]:
+    def losses(self) -> Mapping[IncumbentKind, ranks.Array]:
         """The losses of the incumbents, of shape (data, optimizers, seeds, times)."""
         by_key, befores = {run.key: run.curves for run in self.runs}, self.losses_before_first_score.tolist()
         found = {}
-        for models in IncumbentCandidates:
+        for models in IncumbentKind:
             sampled = [
                 losses_at_times([by_key[RunKey(data, name, seed)][models] for seed in self.seeds], self.seconds, before)
                 for data, before in zip(self.data, befores, strict=True)
@@ -143,10 +143,10 @@ class ComparisonResults:
         return found
 
     @cached_property
-    def has_scores(self) -> Mapping[IncumbentCandidates, npt.NDArray[np.bool_]]:
+    def has_scores(self) -> Mapping[IncumbentKind, npt.NDArray[np.bool_]]:
         """True where at least one run of an optimizer has a score, of shape (data, optimizers, times)."""
         shape = len(self.data), len(self.optimizers), len(self.seconds)
-        found = {models: np.zeros(shape, dtype=np.bool_) for models in IncumbentCandidates}
+        found = {models: np.zeros(shape, dtype=np.bool_) for models in IncumbentKind}
         for run in self.runs:
             place = self.data.index(run.key.data), self.optimizers.index(run.key.optimizer)
             for models, curve in run.curves.items():
@@ -155,7 +155,7 @@ class ComparisonResults:
         return found
 
     @cached_property
-    def quartiles(self) -> Mapping[IncumbentCandidates, ranks.Array]:
+    def quartiles(self) -> Mapping[IncumbentKind, ranks.Array]:
         """Lower quartile, median and upper quartile of the losses over seeds, of shape (3, data, optimizers, times)."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
@@ -165,7 +165,7 @@ class ComparisonResults:
         return ranks.choose_bootstrap(len(self.data), len(self.seeds))
 
     @cached_property
-    def rank_estimates(self) -> Mapping[ranks.RankingMethod, Mapping[IncumbentCandidates, ranks.RankEstimates]]:
+    def rank_estimates(self) -> Mapping[ranks.RankingMethod, Mapping[IncumbentKind, ranks.RankEstimates]]:
         """The average ranks and pairwise rank differences, by ranking and by kind of incumbent.
 
         They are averages over all data, with confidence intervals. The differences are in the order of `pairs`.
@@ -173,7 +173,7 @@ class ComparisonResults:
         return {
             ranking: {
                 models: ranks.estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)
-                for models in IncumbentCandidates
+                for models in IncumbentKind
             }
             for ranking in ranks.RankingMethod
         }
@@ -189,15 +189,13 @@ class ComparisonResults:
         return f"{count_with_noun(len(self.data), 'data set')} and {count_with_noun(len(self.seeds), 'seed')}"
 
     def leaders_by_rank(
-        self, models: IncumbentCandidates, ranking: ranks.RankingMethod = ranks.RankingMethod.MEAN_LOSSES
+        self, models: IncumbentKind, ranking: ranks.RankingMethod = ranks.RankingMethod.MEAN_LOSSES
     ) -> tuple[ranks.LeadInterval, ...]:
         """Return intervals of time with the optimizers that have the smallest average rank over all data in them."""
         scored = np.any(self.losses[models] < self.losses_before_first_score[:, None, None, None], axis=(0, 1, 2))
         return self._lead_intervals(self.rank_estimates[ranking][models].ranks.value, 0.0, scored)
 
-    def leaders_beyond_noise(
-        self, pair: tuple[str, str], models: IncumbentCandidates
-    ) -> tuple[ranks.LeadInterval, ...]:
+    def leaders_beyond_noise(self, pair: tuple[str, str], models: IncumbentKind) -> tuple[ranks.LeadInterval, ...]:
         """Return intervals of time with the one of two optimizers that has the smaller average rank of mean losses.
 
         Neither leads while the difference of their ranks is within noise.
@@ -211,7 +209,7 @@ class ComparisonResults:
             self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)]
         )
 
-    def leaders_by_median(self, data: str, models: IncumbentCandidates) -> tuple[ranks.LeadInterval, ...]:
+    def leaders_by_median(self, data: str, models: IncumbentKind) -> tuple[ranks.LeadInterval, ...]:
         """Return intervals of time with the optimizers that lead on a data set in them.
 
         These are those whose median loss is within the tolerance of the smallest median.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentCandidates
+from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentKind
 from spacelang.bench.comparison.ranks import Array, RankingMethod
 from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
@@ -56,7 +56,7 @@ def render_plot_files(results: ComparisonResults) -> dict[str, bytes]:
     """
     files = {}
     with _style():
-        figures = {f"losses_{models.value}": _loss_figure(results, models) for models in IncumbentCandidates}
+        figures = {f"losses_{models.value}": _loss_figure(results, models) for models in IncumbentKind}
         figures["ranks"] = _rank_figure(results, RankingMethod.MEAN_LOSSES)
         figures["ranks_of_runs"] = _rank_figure(results, RankingMethod.RUNS)
         for name, figure in figures.items():
@@ -72,7 +72,7 @@ def make_figure(results: ComparisonResults, kind: str) -> "Figure":
     with _style():
         match kind:
             case "losses":
-                return _loss_figure(results, IncumbentCandidates.FULL)
+                return _loss_figure(results, IncumbentKind.FULL)
             case "ranks":
                 return _rank_figure(results, RankingMethod.MEAN_LOSSES)
             case _:
@@ -91,7 +91,7 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _loss_figure(results: ComparisonResults, models: IncumbentCandidates) -> "Figure":
+def _loss_figure(results: ComparisonResults, models: IncumbentKind) -> "Figure":
     """Draw medians with bands between the quartiles, one panel per data set, logarithmic in seconds and losses."""
     figure, panels = _panels(results, len(results.data))
     between = "\n" if len(results.data) == 1 else ": "  # one panel is narrower than the title
@@ -135,13 +135,13 @@ def _label_scores(axes: "Axes", metric: LossName) -> None:
 
 def _rank_figure(results: ComparisonResults, ranking: RankingMethod) -> "Figure":
     """Draw average ranks with bands for their intervals, one panel for each kind of incumbent."""
-    figure, panels = _panels(results, len(IncumbentCandidates))
+    figure, panels = _panels(results, len(IncumbentKind))
     found = results.resampling
     bands = "" if found is None else f"; bands: 95 %, by bootstrap over {count_with_noun(found.number, found.unit)}"
     title = f"{ranking!s}, averaged over {results.averaging_phrase}\n(1 is the best{bands})"
     figure.suptitle(title.capitalize(), fontsize=13)
     opacity = _band_opacity(results)
-    for axes, models in zip(panels, IncumbentCandidates, strict=True):
+    for axes, models in zip(panels, IncumbentKind, strict=True):
         ranks = results.rank_estimates[ranking][models].ranks
         for row, style in enumerate(_styles(len(results.optimizers))):
             if found is not None:

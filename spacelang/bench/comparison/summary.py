@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunResult, winner_losses
+from spacelang.bench.comparison import ComparisonResults, IncumbentKind, RunResult, winner_losses
 from spacelang.bench.comparison.ranks import LEVEL, Array, IntervalEstimate, LeadInterval, RankEstimates, RankingMethod
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
@@ -59,7 +59,7 @@ class FinalLossesAndRanks:
 
 def final_losses_and_ranks(results: ComparisonResults) -> FinalLossesAndRanks:
     """Return the losses and ranks at the end: of the winners on test rows if there are any, else of the incumbents."""
-    judged, models = winner_losses(results), IncumbentCandidates.FULL
+    judged, models = winner_losses(results), IncumbentKind.FULL
     if judged is not None:
         tested = ~np.isnan(judged.reported)
         return FinalLossesAndRanks(
@@ -212,8 +212,8 @@ def comparison_document(results: ComparisonResults) -> dict[str, object]:
             ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
             for ranking, by_models in sampled.rank_estimates.items()
         },
-        "ahead": {models.value: _ahead(results, models) for models in IncumbentCandidates},
-        "apart": {models.value: _apart(results, models) for models in IncumbentCandidates},
+        "ahead": {models.value: _ahead(results, models) for models in IncumbentKind},
+        "apart": {models.value: _apart(results, models) for models in IncumbentKind},
         "test": _test_document(results),
         "verdict": verdict(results),
         "runs": [_run(run) for run in results.runs],
@@ -228,7 +228,7 @@ def curves_document(results: ComparisonResults) -> dict[str, object]:
 def _over_time(results: ComparisonResults) -> dict[str, object]:
     return {
         "seconds": results.seconds.tolist(),
-        "losses": {models.value: _losses(results, models) for models in IncumbentCandidates},
+        "losses": {models.value: _losses(results, models) for models in IncumbentKind},
         "ranks": {
             ranking.value: {models.value: _ranks(results, ranked.ranks) for models, ranked in by_models.items()}
             for ranking, by_models in results.rank_estimates.items()
@@ -261,7 +261,7 @@ def _bounds(estimate: IntervalEstimate, row: int) -> dict[str, object]:
     return {name: [*map(_none_if_nan, found)] for name, found in bounds.items()}
 
 
-def _losses(results: ComparisonResults, models: IncumbentCandidates) -> dict[str, object]:
+def _losses(results: ComparisonResults, models: IncumbentKind) -> dict[str, object]:
     return {
         data: {
             optimizer: dict(zip(("lower", "median", "upper"), quartiles[:, row].tolist(), strict=True))
@@ -296,13 +296,13 @@ def _none_if_nan(number: float) -> float | None:
     return None if isnan(number) else number
 
 
-def _ahead(results: ComparisonResults, models: IncumbentCandidates) -> dict[str, object]:
+def _ahead(results: ComparisonResults, models: IncumbentKind) -> dict[str, object]:
     by_data = {data: _intervals(results.leaders_by_median(data, models)) for data in results.data}
     by_ranks = {ranking.value: _intervals(results.leaders_by_rank(models, ranking)) for ranking in RankingMethod}
     return {**by_ranks, "median": by_data}
 
 
-def _apart(results: ComparisonResults, models: IncumbentCandidates) -> list[object]:
+def _apart(results: ComparisonResults, models: IncumbentKind) -> list[object]:
     return [
         {"optimizers": list(pair), "intervals": _intervals(results.leaders_beyond_noise(pair, models))}
         for pair in results.optimizer_pairs
@@ -317,7 +317,7 @@ def _run(run: RunResult) -> dict[str, object]:
     winner = run.winner_score
     return {
         **asdict(run.key),
-        "loss": {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentCandidates},
+        "loss": {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentKind},
         **{name: getattr(run, name) for name in ("trials", "failed", "seconds", "ended", "reason")},
         "test": None if winner is None else document_of_test_score(winner.score) | {"reported": winner.reported},
     }

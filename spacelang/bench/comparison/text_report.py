@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentCandidates, WinnerLosses, winner_losses
+from spacelang.bench.comparison import MODEL_LABELS, ComparisonResults, IncumbentKind, WinnerLosses, winner_losses
 from spacelang.bench.comparison.ranks import BootstrapUnit, LeadInterval, RankingMethod
 from spacelang.bench.comparison.summary import TIME_SHARES, final_losses_and_ranks
 from spacelang.diagnostics.terminal_cells import replace_unprintable
@@ -85,11 +85,11 @@ def report_sections(results: ComparisonResults) -> list[TitledTable | Text]:
     if judged is not None:
         found.append(Text(TEST_ROWS_NOTE))
     for data in results.data:
-        found += [score_table(results, data, models) for models in IncumbentCandidates]
+        found += [score_table(results, data, models) for models in IncumbentKind]
     found.append(Text(f"\n{_initial_loss_note(results)}"))
     if len(results.optimizers) > 1:
         at_times = _at_table_times(results)
-        found += [*(rank_table(at_times, models) for models in IncumbentCandidates), run_rank_table(at_times)]
+        found += [*(rank_table(at_times, models) for models in IncumbentKind), run_rank_table(at_times)]
         found += [Text(f"\n{rank_interval_note(results)}"), *_leader_lines(results), *_difference_lines(results)]
     if judged is not None:
         found += _test_row_parts(results, judged)
@@ -104,7 +104,7 @@ def headline(results: ComparisonResults) -> str:
     return replace_unprintable(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end_seconds)}")
 
 
-def score_table(results: ComparisonResults, data: str, models: IncumbentCandidates) -> TitledTable:
+def score_table(results: ComparisonResults, data: str, models: IncumbentKind) -> TitledTable:
     """Return the table of the incumbents' scores on a data set: median and quartiles at some shares of the time."""
     sampled, place = _at_table_times(results), results.data.index(data)
     metric = LossName.of_formula(results.formulas[data])
@@ -117,7 +117,7 @@ def score_table(results: ComparisonResults, data: str, models: IncumbentCandidat
     return TitledTable(replace_unprintable(title), ("after", *map(format_seconds, sampled.seconds)), rows)
 
 
-def rank_table(results: ComparisonResults, models: IncumbentCandidates) -> TitledTable:
+def rank_table(results: ComparisonResults, models: IncumbentKind) -> TitledTable:
     """Return the table of average ranks of mean losses over time, with their intervals, for one kind of incumbent."""
     found = results.rank_estimates[RankingMethod.MEAN_LOSSES][models].ranks
     rows = tuple(
@@ -132,14 +132,14 @@ def rank_table(results: ComparisonResults, models: IncumbentCandidates) -> Title
 def run_rank_table(results: ComparisonResults) -> TitledTable:
     """Return the table of average ranks of single runs, for both kinds of incumbents."""
     by_models = results.rank_estimates[RankingMethod.RUNS]
-    columns = [column for models in IncumbentCandidates for column in by_models[models].ranks.value.T]
+    columns = [column for models in IncumbentKind for column in by_models[models].ranks.value.T]
     rows = tuple(
         (replace_unprintable(name), *(f"{value:.2f}" for value in values))
         for name, values in zip(results.optimizers, zip(*columns, strict=True), strict=True)
     )
-    marks = [" (any)" if models is IncumbentCandidates.ANY else "" for models in IncumbentCandidates]
+    marks = [" (any)" if models is IncumbentKind.ANY else "" for models in IncumbentKind]
     head = [f"{format_seconds(each)}{mark}" for mark in marks for each in results.seconds]
-    note = f"{_tie_note(results)}; (any): {MODEL_LABELS[IncumbentCandidates.ANY]}"
+    note = f"{_tie_note(results)}; (any): {MODEL_LABELS[IncumbentKind.ANY]}"
     title = f"{RankingMethod.RUNS}, averaged over {results.averaging_phrase}, {note}"
     return TitledTable(title, ("after", *head), rows)
 
@@ -227,12 +227,12 @@ def _leader_lines(results: ComparisonResults) -> list[Text]:
     lines = []
     for ranking in RankingMethod:
         lines.append(Text(f"\nahead by the {ranking}"))
-        for models in IncumbentCandidates:
+        for models in IncumbentKind:
             leaders = format_leaders(results, results.leaders_by_rank(models, ranking))
             lines.append(Text(f"  {MODEL_LABELS[models]}: {leaders}"))
     lines.append(Text(f"\nahead by the median, or within {results.tolerance:g} of the best one"))
     for data in results.data:
-        for models in IncumbentCandidates:
+        for models in IncumbentKind:
             leaders = format_leaders(results, results.leaders_by_median(data, models))
             lines.append(Text(f"  {replace_unprintable(data)}, {MODEL_LABELS[models]}: {leaders}"))
     return lines
@@ -242,7 +242,7 @@ def _difference_lines(results: ComparisonResults) -> list[Text]:
     if results.resampling is None:
         return []
     lines = [Text(f"\ndifferences of {RankingMethod.MEAN_LOSSES}")]
-    for models in IncumbentCandidates:
+    for models in IncumbentKind:
         pairs, which = results.optimizer_pairs, ""
         if len(pairs) > MAX_PAIRS:
             longest = _longest_leader(results, models)
@@ -253,7 +253,7 @@ def _difference_lines(results: ComparisonResults) -> list[Text]:
     return lines
 
 
-def _longest_leader(results: ComparisonResults, models: IncumbentCandidates) -> str:
+def _longest_leader(results: ComparisonResults, models: IncumbentKind) -> str:
     """Return the optimizer that had the smallest average rank for the longest time on a logarithmic scale."""
     spans = results.leaders_by_rank(models)
     lengths = [(name, log10(each.end / each.start)) for each in spans for name in each.leaders]
@@ -316,7 +316,7 @@ def winner_rank_table(results: ComparisonResults, judged: WinnerLosses) -> Title
     return TitledTable(title, ("", *map(str, RankingMethod)), rows)
 
 
-def _describe_pair(results: ComparisonResults, pair: tuple[str, str], models: IncumbentCandidates) -> str:
+def _describe_pair(results: ComparisonResults, pair: tuple[str, str], models: IncumbentKind) -> str:
     """Return a text about a pair: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`.
 
     Of many intervals, only those in which one is ahead are listed; the others are summarized as noise.
@@ -343,7 +343,7 @@ def _failure_lines(results: ComparisonResults) -> list[Text]:
     partial = Counter(
         (run.key.data, run.key.optimizer)
         for run in results.runs
-        if not run.reason and not run.curves[IncumbentCandidates.FULL].losses
+        if not run.reason and not run.curves[IncumbentKind.FULL].losses
     )
     for run in results.runs:
         if run.winner_score is not None and run.winner_score.score.loss is None:

@@ -33,7 +33,7 @@ from spacelang.optimizers._selection import SelectionProblem, zero_penalty
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.surrogates import Dimension
-from spacelang.targets.admm import AdmmForm, AdmmPoint, OneHotBlock, StepOrder
+from spacelang.targets.admm import AdmmForm, AdmmPoint, OneHotBlock, StepOrderDecision
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -102,7 +102,10 @@ class ThetaSubproblem:
     @property
     def unit_dimensions(self) -> Box:
         """The dimensions, each [0, 1] without members, since the penalty also changes between two integers."""
-        found = [*self.cube.theta_c.quantiles(self._space), *self.cube.theta_d.quantiles(self._space)]
+        found = [
+            *self.cube.theta_c.prior_quantile_functions(self._space),
+            *self.cube.theta_d.prior_quantile_functions(self._space),
+        ]
         return (*(Dimension(quantiles=each) for each in found), *[Dimension()] * self._slack_count)
 
     @property
@@ -169,7 +172,7 @@ class PipelineChoiceTree:
     def __init__(self, form: AdmmForm) -> None:
         self._form = form
         self._orders = {order.address: order for order in form.orders}
-        self._orders_inside: dict[tuple[str, str], dict[str, StepOrder]] = {}
+        self._orders_inside: dict[tuple[str, str], dict[str, StepOrderDecision]] = {}
         """The orders inside each alternative, by (address of the block, alternative), then by address in the tree."""
         stages = [
             *map(self._stage_choice, form.blocks),
@@ -181,7 +184,7 @@ class PipelineChoiceTree:
         self.tree = DiscrepancyTree(Structures(space))
 
     @property
-    def _top_level_orders(self) -> Iterator[StepOrder]:
+    def _top_level_orders(self) -> Iterator[StepOrderDecision]:
         return (order for order in self._form.orders if order.owner is None)
 
     def pipeline_of(self, point: AdmmPoint) -> Pipeline:
@@ -313,6 +316,6 @@ class ZSubproblem:
         return Request(self.configuration(pipeline))
 
 
-def _order_choice(order: StepOrder, address: str) -> Choice:
+def _order_choice(order: StepOrderDecision, address: str) -> Choice:
     branches = tuple(Branch(name, Product(ProductKind.SEQUENCE)) for name in order.branches)
     return Choice(order.stage, address, address, branches, order.default)

@@ -12,7 +12,7 @@ from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
 from spacelang.report.page.axes import Axis, Tick, evenly_spaced_items, format_seconds, make_axis_for_values
 from spacelang.report.page.run_data import RunData
-from spacelang.report.trial_results import WORDS, format_bound_value, merge_timeout_reasons
+from spacelang.report.trial_results import WORDS, format_bound_value, shown_reason_by_reason
 from spacelang.runtime.history import TrialRecord
 from spacelang.sampling.value_codes import Array
 
@@ -26,16 +26,16 @@ MAX_ALTERNATIVES: Final = 80  # The maximum number of alternatives shown, those 
 class ConstraintChart:
     """A chart of a bound: the measured values as dots on one axis, and statistics.
 
-    `limit` is the position of the bound in percent. `keeping` and `breaking` are SVG paths of the trials that satisfy
-    and violate it, `holding` is the number of satisfying trials, `measured` of all, `unknown` of trials without a
-    value, and `drawn` of dots. `figures` are names and values of statistics.
+    `limit` is the position of the bound in percent. `satisfying_svg_path` and `violating_svg_path` are SVG paths of
+    the trials that satisfy and violate it, `holding` is the number of satisfying trials, `measured` of all, `unknown`
+    of trials without a value, and `drawn` of dots. `figures` are names and values of statistics.
     """
 
     name: str
     ticks: tuple[Tick, ...]
     limit: float
-    keeping: str
-    breaking: str
+    satisfying_svg_path: str
+    violating_svg_path: str
     holding: int
     measured: int
     unknown: int
@@ -61,8 +61,8 @@ def _bound_chart(bound: AnyBound, run_data: RunData) -> ConstraintChart:
         name=describe_bound(bound),
         ticks=axis.ticks_with_labels(bound.format_value),
         limit=axis.position(bound.limit),
-        keeping="".join(_dot(*each, axis) for each in drawn if bound.is_satisfied_by(each[1])),
-        breaking="".join(_dot(*each, axis) for each in drawn if not bound.is_satisfied_by(each[1])),
+        satisfying_svg_path="".join(_dot(*each, axis) for each in drawn if bound.is_satisfied_by(each[1])),
+        violating_svg_path="".join(_dot(*each, axis) for each in drawn if not bound.is_satisfied_by(each[1])),
         holding=sum(map(bound.is_satisfied_by, found)),
         measured=len(found),
         unknown=len(found) - len(values),
@@ -164,7 +164,7 @@ class FailureReason:
 def failure_reasons(run_data: RunData) -> tuple[tuple[FailureReason, ...], int]:
     """Return the reasons for failures, most frequent first, and the number of reasons that are left out."""
     failed = [each for each in run_data.records if each.trial.loss is None]
-    names = merge_timeout_reasons({(each.trial.status, each.trial.reason) for each in failed})
+    names = shown_reason_by_reason({(each.trial.status, each.trial.reason) for each in failed})
     found: dict[tuple[str, str], list[TrialRecord]] = {}
     for each in failed:
         status, reason = names[each.trial.status, each.trial.reason]

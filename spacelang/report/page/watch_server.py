@@ -41,8 +41,8 @@ ACTIVE_STATES: Final = frozenset({RunState.RUNNING, RunState.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
-class ProgressMark:
-    """A mark of a run's progress, which changes when the run does: its trials, and how each session ended."""
+class RunProgress:
+    """The progress of a run, which changes when the run does: its trials, and how each session ended."""
 
     trials: int = 0
     endings: tuple[str | None, ...] = ()
@@ -53,13 +53,13 @@ class WatchedPage:
 
     def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock, self._lock = store, clock, Lock()
-        self._text, self._seen, self._state = "", ProgressMark(), RunState.UNKNOWN
+        self._text, self._seen, self._state = "", RunProgress(), RunState.UNKNOWN
         self._until, self._looked = 0.0, 0.0
 
     def page(self) -> str:
         """Return the page, which may be some seconds old. Raises StoreError if the store cannot be read."""
         with self._lock, Store.read(self._store) as run:
-            now, seen = self._clock(), ProgressMark(run.count, tuple(each.ending for each in run.sessions))
+            now, seen = self._clock(), RunProgress(run.count, tuple(each.ending for each in run.sessions))
             if not self._text or (now >= self._until and (seen != self._seen or self._has_new_state(run, now))):
                 is_first = not self._text
                 self._text = self._render(run, seen)
@@ -78,7 +78,7 @@ class WatchedPage:
         self._looked = now
         return run.state is not self._state
 
-    def _render(self, run: StoredRun, seen: ProgressMark) -> str:
+    def _render(self, run: StoredRun, seen: RunProgress) -> str:
         self._state = run.state
         status = "follows the run" if self._state in ACTIVE_STATES else f"{self._state.value}: the run has ended"
         return render_page(

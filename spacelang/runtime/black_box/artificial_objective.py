@@ -59,8 +59,8 @@ class ArtificialObjective(BlackBoxObjective):
         loss = 0.0
         for module in iter_chosen_alternatives(self.space.root, request.configuration):
             weights = [_weight(self.seed, address) for address in module.values]
-            share = weighted_share(weights, [*module.values.values()])
-            loss = module_output(loss, share, _draws(self.seed, module.name))
+            share = absolute_weighted_mean(weights, [*module.values.values()])
+            loss = largest_absolute_shifted_value(loss, share, _draws(self.seed, module.name))
         return Trial(request, loss, self.clock() - started)
 
 
@@ -85,7 +85,7 @@ def parse_seed(reference: str) -> int:
     return int(text)
 
 
-def weighted_share(weights: Sequence[float], theta: Sequence[float]) -> float:
+def absolute_weighted_mean(weights: Sequence[float], theta: Sequence[float]) -> float:
     """Return v = |weights . theta / sum(theta)|, for any unit of theta, or 0 if theta sums to 0."""
     if abs(math.fsum(theta)) < ZERO_SUM:
         return 0.0
@@ -95,7 +95,7 @@ def weighted_share(weights: Sequence[float], theta: Sequence[float]) -> float:
     return abs(math.fsum(map(mul, weights, parts)) / math.fsum(parts))
 
 
-def module_output(before: float, share: float, draws: Sequence[float]) -> float:
+def largest_absolute_shifted_value(before: float, share: float, draws: Sequence[float]) -> float:
     """Return the output of a module: the largest |before + share * draw| over its draws."""
     return max((abs(before + share * each) for each in draws), default=abs(before))
 

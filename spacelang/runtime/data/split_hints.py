@@ -73,7 +73,7 @@ class SplitHint:
     @property
     def starter_space_note(self) -> str:
         """A sentence for a starter space that has the split, because the hint is sure."""
-        return f"{self.finding}, and {self.reason}: the space has `validate {self.validation_text}`"
+        return f"{self.finding}, and {self.reason}; therefore the new space has `validate {self.validation_text}`"
 
     @property
     def message(self) -> str:

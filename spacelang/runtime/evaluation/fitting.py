@@ -11,8 +11,13 @@ from spacelang.runtime import random_state
 from spacelang.runtime.data.tables import Weights
 from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.evaluation import prefix_cache
-from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.identities_and_copies import NoIdentityError, copy_table, identity_of, table_bytes
+from spacelang.runtime.evaluation.folds import PreparedFold
+from spacelang.runtime.evaluation.identities_and_copies import (
+    NoIdentityError,
+    copy_table,
+    copyable_table_bytes,
+    identity_of,
+)
 from spacelang.runtime.evaluation.prefix_cache import CacheKey, CacheTimeAccount, FittedStep, PrefixCache
 from spacelang.runtime.pipelines.estimator import last_step_without_sample_weights
 from spacelang.runtime.random_state import GlobalRandomState
@@ -52,7 +57,7 @@ class TrialRows:
     """
 
     fold_number: int
-    fold: Fold
+    fold: PreparedFold
     fidelity: int | None
     needs_copies: bool
 
@@ -186,7 +191,7 @@ class _DataFlow:
         shared = [part for part in self.parts if part.entry_count]
         arrays = [array for part in shared if part.footprint is not None for array in part.footprint.arrays]
         chance = np.random.mtrand._rand
-        known = {id(array): copy_table(array) for array in arrays if table_bytes(array) is not None}
+        known = {id(array): copy_table(array) for array in arrays if copyable_table_bytes(array) is not None}
         try:
             # All in one call: steps may share objects.
             self._set_steps(copy.deepcopy([part.fitted for part in self.parts], {**known, id(chance): chance}))
@@ -291,7 +296,7 @@ class _DataFlow:
         part.states_after_held_out = part.random_states()
         is_same = random_state.are_random_states_equal(before, random_state.get_global_random_state())
         part.draws_random_numbers = part.draws_random_numbers or not is_same
-        if part.footprint is not None and table_bytes(rows) is not None and part.footprint.may_overlap(rows):
+        if part.footprint is not None and copyable_table_bytes(rows) is not None and part.footprint.may_overlap(rows):
             self.prefixes.remove_step(part)  # changing these rows would change the step
         elif place < len(self.keys) and not any(earlier.draws_random_numbers for earlier in self.parts[: place + 1]):
             self.prefixes.store_held_out(self.keys[place], self.parts[: place + 1], rows)

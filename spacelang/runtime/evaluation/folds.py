@@ -27,11 +27,11 @@ from spacelang.runtime.evaluation import splits
 from spacelang.runtime.evaluation.splits import (
     OTHER_VALIDATION_HELP,
     Rows,
-    allowed_prefix_length,
     check_groups,
     grouped_folds,
     grouped_holdout,
     order_by_groups_or_times,
+    smallest_sufficient_length,
     time_folds,
     time_holdout,
 )
@@ -61,7 +61,7 @@ CACHE_BYTES: Final = 2.0**29  # The default size limit of the prefix cache of ea
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fold:
+class PreparedFold:
     """One split of the prepared rows; the training rows are in the order in which trials use them.
 
     `prefix_lengths` are the numbers of first training rows that a trial may use, ascending, if these must be whole
@@ -99,7 +99,7 @@ class Fold:
         size = len(self.training_target)
         if fidelity is None or fidelity >= size:
             return size
-        return fidelity if self.prefix_lengths is None else allowed_prefix_length(self.prefix_lengths, fidelity)
+        return fidelity if self.prefix_lengths is None else smallest_sufficient_length(self.prefix_lengths, fidelity)
 
     def training_rows(self, fidelity: int | None, *, own: bool) -> tuple[Any, Any]:
         """Return the training rows at a fidelity, the first ones, and their labels, as copies if `own`."""
@@ -148,8 +148,8 @@ def default_validation(dataset: Dataset, group: str | None = None) -> DeclaredVa
 
 def make_folds(
     dataset: Dataset, validation: Validation, seed: int, preparation: Preparation, columns: Iterable[str] = ()
-) -> tuple[Fold, ...]:
-    """Split and prepare a data set by the seed; `columns` form groups (see `Fold`). Raise DataError if impossible."""
+) -> tuple[PreparedFold, ...]:
+    """Split and prepare a data set by the seed; `columns` form groups. Raise DataError if that is impossible."""
     grouping = {column: _grouping_column(dataset, column) for column in columns}
     rng = np.random.default_rng(seed)
     target = dataset.target.to_numpy()
@@ -164,7 +164,7 @@ def make_folds(
         groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
         rows = (fitting, target[order], judging, target[held_out], groups, held_out, transformer, lengths)
         weights = None if dataset.weights is None else dataset.weights[order]
-        found.append(Fold(*rows, training_weights=weights))
+        found.append(PreparedFold(*rows, training_weights=weights))
     return tuple(found)
 
 
@@ -185,7 +185,9 @@ def split_rows(dataset: Dataset, validation: Validation, seed: int) -> list[tupl
     return _split_rows(dataset, validation, np.random.default_rng(seed))
 
 
-def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:
+def make_test_fold(
+    dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()
+) -> PreparedFold:
     """Return a fold that trains on all rows, in order, and holds out the test rows, which have the same columns."""
     fitting, judging = dataset.features, tested.features
     if isinstance(fitting, pd.DataFrame) and isinstance(judging, pd.DataFrame):
@@ -193,7 +195,7 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
     groups = {column: _group_positions(_find_column(tested, column)) for column in columns}
     targets = dataset.target.to_numpy(copy=True), tested.target.to_numpy(copy=True)
     rows = np.arange(len(targets[1]))
-    return Fold(fitting, targets[0], judging, targets[1], groups, rows, training_weights=dataset.weights)
+    return PreparedFold(fitting, targets[0], judging, targets[1], groups, rows, training_weights=dataset.weights)
 
 
 def _split_rows(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
@@ -354,7 +356,7 @@ class EvaluationSettings:
 DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings
 
 
-def size_symbols(folds: Sequence[Fold], dataset: Dataset, preparation: Preparation) -> dict[str, int]:
+def size_symbols(folds: Sequence[PreparedFold], dataset: Dataset, preparation: Preparation) -> dict[str, int]:
     """Return the values of the symbols of the data, such as `n_features` (see `DataObjective.size_symbols`)."""
     rows = min(len(fold.training_target) for fold in folds)
     columns = min(int(fold.training.shape[1]) for fold in folds)

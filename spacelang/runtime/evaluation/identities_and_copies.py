@@ -204,7 +204,7 @@ def _pickled_identity(value: Any) -> Hashable:
     return tuple(identity_of([*part] if isinstance(part, Iterator) else part) for part in made)
 
 
-def table_bytes(table: Any) -> int | None:
+def copyable_table_bytes(table: Any) -> int | None:
     """Return the bytes of an array, a sparse matrix or a DataFrame; None if `copy_table` could not copy it exactly."""
     if type(table) is np.ndarray:
         return _array_bytes(table)
@@ -220,7 +220,7 @@ def table_bytes(table: Any) -> int | None:
 def copy_table(table: Any) -> Any:
     """Return a copy with the same memory layout, so that sums over it agree to the last digit.
 
-    The caller must have checked that `table_bytes` of the table is not None.
+    The caller must have checked that `copyable_table_bytes` of the table is not None.
     """
     if sparse.issparse(table):
         return copy.deepcopy(table)  # `copy` would lose the flag that the indices are sorted

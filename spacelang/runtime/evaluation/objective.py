@@ -47,7 +47,7 @@ from spacelang.runtime.scoring.metric import (
     best_constant_loss,
     loss_range,
     make_loss_scale,
-    positive_class_scorers,
+    scorers_depending_on_positive_class,
 )
 from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
@@ -120,7 +120,7 @@ class DataObjective:
         """The positive class, if a scorer of the loss, the metrics or the bounds depends on it; else None."""
         bounded = (each.scorer for each in self.bounds if isinstance(each, Bound))
         goals = (each.name for each in (self.metric, *self.objective_names))
-        names = positive_class_scorers((*goals, *self._settings.metrics, *bounded), self.dataset)
+        names = scorers_depending_on_positive_class((*goals, *self._settings.metrics, *bounded), self.dataset)
         return PositiveClass(self.dataset.classes[1], names) if names else None
 
     @property

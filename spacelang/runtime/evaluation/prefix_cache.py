@@ -18,8 +18,8 @@ from spacelang.runtime import random_state
 from spacelang.runtime.evaluation.identities_and_copies import (
     MemoryFootprint,
     copy_table,
+    copyable_table_bytes,
     memory_footprint,
-    table_bytes,
 )
 from spacelang.runtime.random_state import GlobalRandomState
 
@@ -178,7 +178,7 @@ class PrefixCache:
         entry saves, compared with the longest shorter prefix in the cache.
         """
         tables = [table for table in (features, target) if table is not None]
-        sizes = [table_bytes(table) for table in tables]
+        sizes = [copyable_table_bytes(table) for table in tables]
         if None in sizes:
             return None
         size = (
@@ -201,7 +201,7 @@ class PrefixCache:
         """Store the transformed held-out rows of a prefix, if the prefix itself is stored."""
         with self._lock:
             entry = self.get_exact(key, parts)
-            size = table_bytes(held_out) if entry is not None and entry.held_out is None else None
+            size = copyable_table_bytes(held_out) if entry is not None and entry.held_out is None else None
             if entry is None or size is None or entry.bytes + size > self.limit:
                 return
             entry.held_out = self.copy_and_time(held_out)
@@ -220,7 +220,7 @@ class PrefixCache:
         started = self.clock()
         made = copy_table(table)
         self._copy_seconds += self.clock() - started
-        self._copied_bytes += table_bytes(table) or 0
+        self._copied_bytes += copyable_table_bytes(table) or 0
         return made
 
     def _is_worth_storing(self, key: CacheKey, size: int, seconds: float) -> bool:

@@ -361,6 +361,6 @@ def _order_of_groups(groups: Rows, codes: Rows | None, rng: np.random.Generator)
     return rows, np.cumsum(np.bincount(groups)[order])
 
 
-def allowed_prefix_length(lengths: Rows, wanted: int) -> int:
+def smallest_sufficient_length(lengths: Rows, wanted: int) -> int:
     """Return the smallest of the ascending `lengths` that is at least `wanted`, or else the largest one."""
     return int(lengths[min(int(np.searchsorted(lengths, wanted)), len(lengths) - 1)])

@@ -85,7 +85,7 @@ def _class(catalogue_name: str, name: str) -> Any:
 
 
 @cache
-def parameters_settable_by_runtime(catalogue_name: str, operator_name: str) -> frozenset[str]:
+def undeprecated_parameters(catalogue_name: str, operator_name: str) -> frozenset[str]:
     """Return the names of the parameters that the runtime may set: those of the class that are not deprecated."""
     operator = Operator(operator_name, catalogue_name)
     known = catalogue_entry(operator).parameters
@@ -102,7 +102,7 @@ def runtime_arguments(operator: Operator, *, n_jobs: int | None, random_state: i
     None and parameters that the class does not have are left out. Values that the space sets take precedence.
     """
     wanted = {THREAD_PARAMETERS.get(operator.catalogue, "n_jobs"): n_jobs, "random_state": random_state}
-    names = parameters_settable_by_runtime(operator.catalogue, operator.name)
+    names = undeprecated_parameters(operator.catalogue, operator.name)
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None and name in names}
     # These are set here although the catalogue does not let a space set them.
     return given | dict(QUIET_PARAMETERS.get(operator.catalogue, {}))

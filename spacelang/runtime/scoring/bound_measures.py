@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import Bound, BoundedMeasure
-from spacelang.runtime.evaluation.folds import Fold
+from spacelang.runtime.evaluation.folds import PreparedFold
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.scoring.metric import LossFunction, find_scorer
 
@@ -72,7 +72,7 @@ def measure_bound(
     bound: Bound,
     pipeline: Any,
     answers: CachedPredictions,
-    fold: Fold,
+    fold: PreparedFold,
     clock: Callable[[], float],
     *,
     writes: bool = False,

@@ -18,7 +18,7 @@ from spacelang.runtime.errors import MetricError
 from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.folds import Fold
+    from spacelang.runtime.evaluation.folds import PreparedFold
 
 
 POSITIVE_CLASS_SCORERS: Final = frozenset((
@@ -94,7 +94,7 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
         raise MetricError(f"the metric `{metric.name}` cannot be computed for {targets}", reason) from error
 
 
-def positive_class_scorers(names: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
+def scorers_depending_on_positive_class(names: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
     """Return those of the scorers that depend on the positive class, the second one, if there are two classes."""
     return tuple(name for name in dict.fromkeys(names) if name in POSITIVE_CLASS_SCORERS and len(dataset.classes) == 2)
 
@@ -329,7 +329,7 @@ def make_loss_scale(losses: LossRange, constant: Callable[[], float | None]) -> 
     return LossScale(0.0, width) if 0 < width < math.inf else None
 
 
-def best_constant_loss(metric: Metric, kind: Kind, folds: "Sequence[Fold]") -> float | None:
+def best_constant_loss(metric: Metric, kind: Kind, folds: "Sequence[PreparedFold]") -> float | None:
     """Return the smallest mean loss over the folds that a constant prediction has; None if it is undefined.
 
     The constants are learned from all training rows of each fold.
@@ -338,7 +338,7 @@ def best_constant_loss(metric: Metric, kind: Kind, folds: "Sequence[Fold]") -> f
     return min((loss for loss in found if math.isfinite(loss)), default=None)
 
 
-def _mean_dummy_loss(metric: Metric, model: str, strategy: str, folds: "Sequence[Fold]") -> float:
+def _mean_dummy_loss(metric: Metric, model: str, strategy: str, folds: "Sequence[PreparedFold]") -> float:
     from sklearn import dummy
 
     try:

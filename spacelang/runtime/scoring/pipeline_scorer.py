@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, Cost, CostGoal
 from spacelang.ir.trial import LossName, Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.evaluation.folds import Fold, may_overwrite_input
+from spacelang.runtime.evaluation.folds import PreparedFold, may_overwrite_input
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.run_deadline import LossComputationTime
@@ -100,7 +100,7 @@ class PipelineScorer:
         """All bounds that a trial must satisfy, in the order of its measurements."""
         return (*self.bounds, *(each.bound for each in self.constraints))
 
-    def score(self, fitted: FittedFold, fold: Fold, fidelity: int | None) -> FoldScores:
+    def score(self, fitted: FittedFold, fold: PreparedFold, fidelity: int | None) -> FoldScores:
         """Score a pipeline on the held-out rows of a fold; it was fitted on the first `fidelity` training rows.
 
         Raise what the pipeline raises for the loss and the bounds, and ConstraintError. Metrics that are only recorded
@@ -175,7 +175,7 @@ class PipelineScorer:
         return records or bool(self.bounds) or bool(self.constraints) or bool(self.other_objectives)
 
     def _objective(
-        self, objective: Metric | Cost, fitted: FittedFold, answers: CachedPredictions, fold: Fold, writes: bool
+        self, objective: Metric | Cost, fitted: FittedFold, answers: CachedPredictions, fold: PreparedFold, writes: bool
     ) -> float:
         """Return the value of an objective other than the loss; raise what the pipeline raises."""
         match objective:
@@ -200,7 +200,7 @@ class PipelineScorer:
         except Exception:  # noqa: BLE001 - missing predictions must not fail a trial that has a loss
             return None
 
-    def _training_loss(self, pipeline: Any, fold: Fold, fidelity: int | None, writes: bool) -> float:
+    def _training_loss(self, pipeline: Any, fold: PreparedFold, fidelity: int | None, writes: bool) -> float:
         if not self.training_score:
             return math.nan
         # The whole pipeline: some steps transform rows differently while they are fitted on them.
@@ -270,7 +270,7 @@ class HeldOutRows:
     groups: Rows | None = None
 
 
-def held_out_rows(folds: Sequence[Fold], dataset: Dataset) -> HeldOutRows:
+def held_out_rows(folds: Sequence[PreparedFold], dataset: Dataset) -> HeldOutRows:
     """Return the held-out rows of all folds of a data set."""
     rows, groups = np.concatenate([fold.rows for fold in folds]), dataset.relations.groups
     return HeldOutRows(

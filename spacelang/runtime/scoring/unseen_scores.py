@@ -19,7 +19,7 @@ from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import TestScore, UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import describe_exception
-from spacelang.runtime.evaluation.folds import Fold, may_overwrite_input
+from spacelang.runtime.evaluation.folds import PreparedFold, may_overwrite_input
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring import bound_measures
@@ -218,7 +218,7 @@ class _CodePredictor:
 
 
 def measure_bounds(
-    judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int, related: Rows | None = None
+    judge: PipelineScorer, pipeline: Any, fold: PreparedFold, seed: int, related: Rows | None = None
 ) -> tuple[UnseenRowsMeasurement, ...]:
     """Measure every bound of a fitted pipeline on the held-out rows of a fold, with 95 % intervals.
 
@@ -240,7 +240,7 @@ def measure_bounds(
 @dataclass(frozen=True, slots=True, eq=False)
 class _MeasuredPipeline:
     pipeline: Any
-    fold: Fold
+    fold: PreparedFold
     clock: Callable[[], float]
     seed: int
     related: Rows | None

@@ -30,7 +30,13 @@ from spacelang.sampling.batch_builder import (
     join_column_pieces,
 )
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
-from spacelang.targets._admm.layout import IndicatorVariable, OneHotBlock, StepOrder, ThetaColumns, VariableLayout
+from spacelang.targets._admm.layout import (
+    IndicatorVariable,
+    OneHotBlock,
+    StepOrderDecision,
+    ThetaColumns,
+    VariableLayout,
+)
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, VariableMask
 
 ValueKey: TypeAlias = tuple[int, object] | int | None
@@ -40,7 +46,7 @@ ValuePieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 """The values of hyperparameters by address, in pieces of some rows each."""
 
 
-class BatchConstraints:
+class BatchConstraintTruths:
     """The truth of a space's conditions and constraints in each row of a batch.
 
     And, or, not and tests of decisions are operations on arrays; any other test is evaluated once for each combination
@@ -185,7 +191,7 @@ class ConfigurationConverter:
     def __init__(self, space: Space, layout: VariableLayout) -> None:
         self.space, self.layout = space, layout
         self.blocks: tuple[OneHotBlock, ...] = layout.blocks
-        self.orders: tuple[StepOrder, ...] = layout.orders
+        self.orders: tuple[StepOrderDecision, ...] = layout.orders
         self.theta_c, self.theta_d = layout.theta_c, layout.theta_d
         self.choices = {choice.address: choice for choice in space.decisions}
 
@@ -333,7 +339,7 @@ class ConfigurationConverter:
                 taken = points.z[:, block.start + number] == 1
                 yield from ((slot, taken) for slot in alternative.columns)
 
-    def evaluate_constraints(self, points: AdmmPoints) -> BatchConstraints:
+    def evaluate_constraints(self, points: AdmmPoints) -> BatchConstraintTruths:
         """Return an object that evaluates conditions and constraints at many points.
 
         z and orders must contain only 0 and 1, and theta must be in D.
@@ -353,7 +359,7 @@ class ConfigurationConverter:
                 self._read_columns(points, alternative.columns, rows, decisions, pieces)
         reached = self._reached_decisions(decisions, len(points))
         given = {a: join_column_pieces(found) for a, found in pieces.items()}
-        return BatchConstraints(self.space, len(points), reached, given)
+        return BatchConstraintTruths(self.space, len(points), reached, given)
 
     def _apply_case(
         self, alternative: IndicatorVariable, rows: Array, count: int, decisions: dict[str, Array], pieces: ValuePieces

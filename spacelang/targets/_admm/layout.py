@@ -28,7 +28,7 @@ MAX_ENUMERATED_MEMBERS: Final = 4_096
 
 
 @dataclass(frozen=True)
-class StepOrder:
+class StepOrderDecision:
     """A decision on the order of permuted steps; `branches` are the names of the allowed orders.
 
     `labels` are the steps.
@@ -129,7 +129,7 @@ class VariableLayout:
     """All variables of a space: blocks of z, orders, theta_c and theta_d; `always` belong to every pipeline."""
 
     blocks: tuple[OneHotBlock, ...]
-    orders: tuple[StepOrder, ...]
+    orders: tuple[StepOrderDecision, ...]
     always: tuple[ThetaColumns, ...]
     theta_c: ThetaCoordinates
     theta_d: ThetaCoordinates
@@ -153,12 +153,12 @@ def make_layout(space: Space, variants: Mapping[tuple[str, str], tuple[BranchCas
     for stage in (stage for stage in space.stages if stage.address not in products):
         start = blocks[-1].columns.stop if blocks else 0
         blocks.append(OneHotBlock(stage.key, stage.address, start, tuple(writer.alternatives(stage, variants))))
-    orders: list[StepOrder] = []
+    orders: list[StepOrderDecision] = []
     for choice in (choice for choice in space.decisions if choice.address in products):
         outer = space.variables[choice.address].owners[:1]
         owner = next(((space.variables[address].key, branch) for address, branch in outer), None)
         labels, branches = products[choice.address].labels, tuple(choice.branch_indices)
-        orders.append(StepOrder(labels, branches, choice.key, choice.address, owner, choice.default))
+        orders.append(StepOrderDecision(labels, branches, choice.key, choice.address, owner, choice.default))
     theta_c, theta_d = (
         ThetaCoordinates(tuple(writer.numbers), integral=False),
         ThetaCoordinates(tuple(writer.integers), integral=True),

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.encodings.mixed_integer_encoding import EncodedDomainPart, UnitIntervalMapping
 from spacelang.encodings.row_encodings import round_half_up
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
@@ -163,7 +164,7 @@ class ThetaCoordinates:
         given = np.clip(np.asarray(places, float), 0.0, 1.0)
         return np.clip(self._map_columns(given, [scale.from_unit for scale in self._scales]), self.lower, self.upper)
 
-    def quantiles(self, space: Space) -> list[Callable[[Array], Array] | None]:
+    def prior_quantile_functions(self, space: Space) -> list[Callable[[Array], Array] | None]:
         """Return, for each coordinate, a function from uniform numbers to draws by its prior, all in [0, 1].
 
         A function takes and returns arrays. It is None for a coordinate without a prior.
@@ -220,6 +221,7 @@ def describe_piece_values(piece: EncodedDomainPart) -> str:
             return describe(part).removeprefix("float").removeprefix("int")
 
 
+@renamed_attributes(order="first_order_matrix")
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmPoint:
     """A value of every variable: z (K,), theta_c (C,), theta_d (D,), orders (T, T).
@@ -233,7 +235,7 @@ class AdmmPoint:
     orders: tuple[Array, ...] = ()
 
     @property
-    def order(self) -> Array | None:
+    def first_order_matrix(self) -> Array | None:
         """The permutation matrix of the first order; None if the space permutes no steps."""
         return self.orders[0] if self.orders else None
 

@@ -127,7 +127,7 @@ def _ordered_tests(plan: ConfigSpacePlan, way: Iterable[Test]) -> list[Test]:
 
 
 def _sort_key(plan: ConfigSpacePlan, test: Test) -> tuple[Any, ...]:
-    names = plan.indices
+    names = plan.index_by_name
     match test:
         case MembershipTest():
             choices = plan.parameters[test.name].choices

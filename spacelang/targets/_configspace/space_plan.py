@@ -53,7 +53,7 @@ class ConfigSpacePlan:
     unfolded: tuple[ConstraintNetwork, ...]
 
     @cached_property
-    def indices(self) -> Mapping[str, int]:
+    def index_by_name(self) -> Mapping[str, int]:
         """The index of each hyperparameter, by name."""
         return {name: place for place, name in enumerate(self.parameters)}
 

@@ -272,7 +272,7 @@ class NestedCodeGenerator:
             return None
         if isinstance(part, IndependentHyperparameter):
             return self._entry_names.get(part.node.address, part.node.key)
-        return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
+        return part.node.key if part.node is not None and self._named.names.has_unique_key(part.node) else None
 
     def _part_code(self, part: UnfoldedPart) -> py.Code:
         if id(part) not in self._known:

@@ -87,7 +87,7 @@ class PythonConditionWriter:
             found: py.Code = py.infix(value, "==" if truth else "!=", one)
         else:
             found = py.infix(value, "in" if truth else "not in", py.literal_list(test.branches))
-        if is_known or self._names.has_own_key(node):
+        if is_known or self._names.has_unique_key(node):
             return found
         return join_tests("and" if truth else "or", [*self._owners(test.address, known, truth=truth), found])
 
@@ -95,7 +95,7 @@ class PythonConditionWriter:
         if address in known:
             return ALWAYS if truth else NEVER
         variable = self._space.variables[address]
-        if self._names.has_own_key(variable.node):
+        if self._names.has_unique_key(variable.node):
             return py.infix(variable.key, "in" if truth else "not in", FOUND)
         several = self._owners(address, known, truth=truth)
         if variable.condition is not None:

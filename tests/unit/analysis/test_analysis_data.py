@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.analysis.diagnostic_collector import BindingError, check_bindings
 from spacelang.ir.domain import describe
 from spacelang.ir.membership import first_exclusion
@@ -16,7 +16,7 @@ EXAMPLE = "stage s = QuantileTransformer { n_quantiles : int[10, min(2000, n_sam
 
 
 def checked(text: str, **numbers: int) -> CheckResult:
-    return check(Source("data.space", text), CheckContext(numbers))
+    return check(Source("data.space", text), CheckSettings(numbers))
 
 
 def codes(text: str, **numbers: int) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from spelled import found, one, space
 
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.catalog.snapshot import load_catalogue
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.ir.task import Bound, BoundedMeasure, FidelitySchedule, Limits, ScorerGoal, Task
@@ -176,7 +176,7 @@ def test_a_scorer_is_not_judged_by_a_kind_that_is_unknown() -> None:
 
 
 def test_a_catalogue_without_scorers_leaves_it_to_the_library() -> None:
-    surroundings = CheckContext(catalogue=replace(load_catalogue(), scorers={}))
+    surroundings = CheckSettings(catalogue=replace(load_catalogue(), scorers={}))
     text = f"{CLASSIFIERS}task classification {{ maximize my_own_scorer }}"
     checked = check(Source("own.space", text), surroundings)
     assert checked.space is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from spacelang import api
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.ir.value import Value
 from spacelang.syntax.printer import format_text
 from spacelang.text import Source
@@ -13,7 +13,7 @@ SMALL = {"n_features": 30, "n_samples": 100}
 
 def checked(domain: str, bound: dict[str, int] | None = None) -> CheckResult:
     text = f"abstract net {{ x : {domain} }}\nstage e = net"
-    return check(Source("a.space", text), CheckContext(bound or {}))
+    return check(Source("a.space", text), CheckSettings(bound or {}))
 
 
 def default(domain: str, bound: dict[str, int] | None = None) -> Value:
@@ -75,11 +75,11 @@ def test_what_needs_the_data_waits_for_it() -> None:
 def test_a_default_that_the_data_moves_into_a_clause_moves_on() -> None:
     text = "abstract net {{ x : int[1, 20] = {}, forbid x > 12 }}\nstage e = net"
     source = Source("a.space", text.format("n_features"))
-    moved = check(source, CheckContext({"n_features": 15}))
+    moved = check(source, CheckSettings({"n_features": 15}))
     assert not moved.diagnostics
     assert moved.space is not None
     assert moved.space.hyperparameters[0].default <= 12  # type: ignore[operator]
-    fixed = check(Source("a.space", text.format("5 * 3")), CheckContext({}))
+    fixed = check(Source("a.space", text.format("5 * 3")), CheckSettings({}))
     assert [each.code for each in fixed.diagnostics] == ["SL507"]
 
 

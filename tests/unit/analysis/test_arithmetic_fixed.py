@@ -3,7 +3,7 @@
 import pytest
 
 from spacelang import api
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.ir.space import Operator
 from spacelang.ir.value import Value
 from spacelang.serialization.space_text import space_to_text
@@ -14,7 +14,7 @@ SMALL = {"n_features": 30, "n_samples": 100}
 
 
 def checked(body: str, bound: dict[str, int] | None = None) -> CheckResult:
-    return check(Source("a.space", f"abstract net {{ {body} }}\nstage e = net"), CheckContext(bound or {}))
+    return check(Source("a.space", f"abstract net {{ {body} }}\nstage e = net"), CheckSettings(bound or {}))
 
 
 def codes(body: str, bound: dict[str, int] | None = None) -> list[str]:
@@ -77,7 +77,7 @@ def test_a_constraint_that_names_what_the_data_decides_is_one_about_the_data() -
     assert codes(body.format("n_features"), SMALL) == []
     alternatives = "abstract net {{ x : int[5, 20], most = {}, forbid x > most }}\nstage e = net | GaussianNB"
     for written, code in (("4", "SL505"), ("n_features", "SL407")):
-        found = check(Source("a.space", alternatives.format(written)), CheckContext({"n_features": 4}))
+        found = check(Source("a.space", alternatives.format(written)), CheckSettings({"n_features": 4}))
         assert [each.code for each in found.diagnostics] == [code]
 
 
@@ -88,7 +88,7 @@ def test_what_is_fixed_under_a_condition_is_a_hyperparameter_with_that_value() -
     assert (x.domain.size, x.default) == (1, 7.5)
     # Other data could make it larger: an alternative that it excludes is no mistake.
     text = "abstract net { x = n_features / 4 when n_samples > 5, require x > 9 }\nstage e = net | GaussianNB"
-    excluded = check(Source("a.space", text), CheckContext(SMALL))
+    excluded = check(Source("a.space", text), CheckSettings(SMALL))
     assert [each.code for each in excluded.diagnostics] == ["SL407"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.diagnostics.terminal import render_diagnostics
 from spacelang.serialization.definition import VERSION, space_to_json
 from spacelang.serialization.json_documents import DefinitionError, is_compiled_space, parse_compiled_document
@@ -29,7 +29,7 @@ def compiled(text: str = TEXT, **more: Any) -> dict[str, Any]:
 
 
 def checked(document: object, **bindings: int) -> CheckResult:
-    return check(Source("file.json", json.dumps(document)), CheckContext(bindings))
+    return check(Source("file.json", json.dumps(document)), CheckSettings(bindings))
 
 
 def refused(document: object, *telling: str, **bindings: int) -> None:
@@ -50,7 +50,7 @@ def test_a_compiled_space_is_what_its_text_is() -> None:
     text, found = check(Source("text.space", TEXT)), checked(compiled(extra={"keys": "of a target"}))
     assert found.space == text.space
     assert found.diagnostics == text.diagnostics == ()
-    assert (found.symbols, found.vast) == ({}, ())
+    assert (found.symbols, found.permanently_unbound_symbols) == ({}, ())
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_version_is_needed() -> None:
 def test_symbols_that_were_bound_stay_bound() -> None:
     document = compiled(bound={"n_features": 30, "n_samples": None})
     found = checked(document, n_features=30, n_classes=2)
-    assert (found.symbols, found.vast) == ({"n_features": 30}, ("n_samples",))
+    assert (found.symbols, found.permanently_unbound_symbols) == ({"n_features": 30}, ("n_samples",))
     assert [problem.code for problem in found.diagnostics] == ["SL020"]
     refused(document, "SL019", "was compiled for `n_features` = 30", n_features=31)
     refused(document, "SL019", "without a number for `n_samples`", n_samples=99)

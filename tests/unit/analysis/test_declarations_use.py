@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from spacelang.analysis import declarations
-from spacelang.analysis.diagnostic_collector import CheckContext, DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import CheckSettings, DiagnosticCollector
 from spacelang.analysis.literal_values import OperatorFinder
 from spacelang.catalog import packages
 from spacelang.catalog.catalogue import FileCatalogues
@@ -29,7 +29,7 @@ def used(
 ) -> tuple[FileCatalogues, list[ast.CatalogueUse], DiagnosticCollector]:
     report = DiagnosticCollector()
     written = [item for item in items(text) if isinstance(item, ast.CatalogueUse)]
-    return declarations.read_catalogues(written, CheckContext(allowed=allowed), report), written, report
+    return declarations.read_catalogues(written, CheckSettings(allowed=allowed), report), written, report
 
 
 def told(report: DiagnosticCollector) -> list[str]:
@@ -96,7 +96,7 @@ def test_what_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
 def test_two_files_may_use_the_same() -> None:
     report = DiagnosticCollector()
     written = [parse(Source(name, "use xgboost")).file.items[0] for name in ("a.space", "b.space")]
-    catalogues = declarations.read_catalogues(written, CheckContext(allowed=ALL), report)  # type: ignore[arg-type]
+    catalogues = declarations.read_catalogues(written, CheckSettings(allowed=ALL), report)  # type: ignore[arg-type]
     assert (report.found, [*catalogues.used]) == ([], ["xgboost"])
 
 
@@ -224,7 +224,7 @@ def test_nothing_is_imported_without_permission_or_need() -> None:
         import sys
         from spacelang.analysis import declarations
         from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-        from spacelang.analysis.diagnostic_collector import CheckContext
+        from spacelang.analysis.diagnostic_collector import CheckSettings
         from spacelang.catalog import load_catalogue, packages
         from spacelang.syntax.parser import parse
         from spacelang.text import Source
@@ -237,7 +237,7 @@ def test_nothing_is_imported_without_permission_or_need() -> None:
         sys.addaudithook(lambda event, arguments: asked.add(arguments[0]) if event == "import" else None)
         report = DiagnosticCollector()
         items = parse(Source("x", text)).file.items
-        found = declarations.read_catalogues(items, CheckContext(allowed=frozenset(ALLOWED)), report)
+        found = declarations.read_catalogues(items, CheckSettings(allowed=frozenset(ALLOWED)), report)
         assert found.used.keys() - found.refused == set(ALLOWED), found.used
         roots = {name.partition(".")[0] for name in asked}
         assert not roots & {"xgboost", "lightgbm", "imblearn", "sklearn", "numpy", "antigravity"}, roots

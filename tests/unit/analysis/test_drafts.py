@@ -3,7 +3,7 @@
 import pytest
 from spelled import checked, constraints, decision, found, one, space
 
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.serialization.space_text import space_to_text
@@ -136,7 +136,7 @@ def test_a_condition_that_speaks_of_too_much_that_may_be_inactive() -> None:
 )
 def test_data_decides_a_condition_without_a_warning(rows: int | None, usual: str) -> None:
     text = f"stage estimator = BaggingClassifier {{ estimator : {TWO} when n_samples > 100 }}"
-    found = check(Source("data.space", text), CheckContext(bindings={} if rows is None else {"n_samples": rows}))
+    found = check(Source("data.space", text), CheckSettings(bindings={} if rows is None else {"n_samples": rows}))
     assert found.diagnostics == ()
     assert found.space is not None
     assert default_configuration(found.space)["estimator.estimator"] == usual

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spacelang import api
-from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.ir.expr import Compare, Reference
 from spacelang.serialization.definition import space_from_json, space_to_json
 from spacelang.serialization.difference import FactKind, list_differing_facts
@@ -39,7 +39,7 @@ PIPELINE = "StandardScaler -> PCA"
 
 
 def checked(text: str) -> CheckResult:
-    return check(Source("a.space", text), CheckContext({}))
+    return check(Source("a.space", text), CheckSettings({}))
 
 
 def test_names_in_backticks_go_where_words_go() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from comparisons import made, run
 
-from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, plots
+from spacelang.bench.comparison import ComparisonResults, IncumbentKind, RunKey, plots
 from spacelang.bench.comparison.ranks import RankingMethod
 
 FILES = {
@@ -58,13 +58,13 @@ def test_lines_are_the_medians_and_ranks(results: ComparisonResults) -> None:
     with plots._style():
         drawn = [
             (
-                plots._loss_figure(results, IncumbentCandidates.FULL),
-                results.quartiles[IncumbentCandidates.FULL][1],
+                plots._loss_figure(results, IncumbentKind.FULL),
+                results.quartiles[IncumbentKind.FULL][1],
                 "log",
             )
         ]
         for ranking, ranked in results.rank_estimates.items():
-            values = np.array([ranked[models].ranks.value for models in IncumbentCandidates])
+            values = np.array([ranked[models].ranks.value for models in IncumbentKind])
             drawn.append((plots._rank_figure(results, ranking), values, "linear"))
     for figure, expected, scale in drawn:
         for axes, values in zip(figure.axes, expected, strict=True):
@@ -78,7 +78,7 @@ def test_lines_are_the_medians_and_ranks(results: ComparisonResults) -> None:
 def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results: ComparisonResults) -> None:
     with plots._style():
         (axes, _), (bare, _) = (plots._rank_figure(some, RankingMethod.RUNS).axes for some in (results, made(seeds=2)))
-    ranks = results.rank_estimates[RankingMethod.RUNS][IncumbentCandidates.FULL].ranks
+    ranks = results.rank_estimates[RankingMethod.RUNS][IncumbentKind.FULL].ranks
     for band, low, high in zip(axes.collections, ranks.low, ranks.high, strict=True):
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == pytest.approx((low.min(), high.max()))
@@ -92,7 +92,7 @@ def test_a_loss_of_zero_is_drawn_at_the_lower_edge_and_negative_ones_on_a_linear
             "s", ("x",), ("a",), (0,), (run(RunKey("x", "a", 0), scores),), {"x": "loss"}, 60.0
         )
         with plots._style():
-            (axes,) = plots._loss_figure(one, IncumbentCandidates.ANY).axes
+            (axes,) = plots._loss_figure(one, IncumbentKind.ANY).axes
         assert axes.get_yscale() == scale
         assert min(axes.get_lines()[0].get_ydata()) == pytest.approx(lowest)
 
@@ -106,17 +106,17 @@ def test_more_optimizers_than_colours_differ_in_their_lines() -> None:
 def test_every_data_set_has_a_panel(number: int) -> None:
     some = made(data=tuple(f"d{place}" for place in range(number)), optimizers=("a", "b"), seeds=1, trials=10)
     with plots._style():
-        figure = plots._loss_figure(some, IncumbentCandidates.ANY)
+        figure = plots._loss_figure(some, IncumbentKind.ANY)
     assert [axes.get_title() for axes in figure.axes] == [*some.data]
 
 
 def test_scores_are_on_the_left_and_losses_on_the_right(results: ComparisonResults) -> None:
     """The better one is on top; a loss without a score is drawn as it is."""
-    axes = plots._loss_figure(results, IncumbentCandidates.FULL).axes[0]
+    axes = plots._loss_figure(results, IncumbentKind.FULL).axes[0]
     (losses,) = axes.child_axes
     assert (axes.get_ylabel(), losses.get_ylabel()) == ("roc_auc", "1 - roc_auc")
     assert axes.yaxis_inverted()
     assert axes.yaxis.get_major_formatter()(0.25, 0) == "0.75"
     plain = replace(results, formulas=dict.fromkeys(results.data, "log_loss"))
-    axes = plots._loss_figure(plain, IncumbentCandidates.FULL).axes[0]
+    axes = plots._loss_figure(plain, IncumbentKind.FULL).axes[0]
     assert (axes.get_ylabel(), [*axes.child_axes], axes.yaxis_inverted()) == ("log_loss", [], False)

@@ -15,8 +15,8 @@ from rich.console import Console
 from spacelang.bench import Comparison
 from spacelang.bench.comparison import (
     ComparisonResults,
-    IncumbentCandidates,
     IncumbentCurve,
+    IncumbentKind,
     RunKey,
     WinnerScore,
     incumbent_curve,
@@ -53,7 +53,7 @@ def comparisons(draw: st.DrawFn) -> ComparisonResults:
 @given(comparisons())
 def test_quartiles_are_those_of_the_step_functions(results: ComparisonResults) -> None:
     by_key = {each.key: each for each in results.runs}
-    for models in IncumbentCandidates:
+    for models in IncumbentKind:
         for place, data in enumerate(results.data):
             for row, optimizer in enumerate(results.optimizers):
                 curves = [by_key[RunKey(data, optimizer, seed)].curves[models] for seed in results.seeds]
@@ -67,12 +67,12 @@ def test_quartiles_are_those_of_the_step_functions(results: ComparisonResults) -
 @given(comparisons())
 def test_nothing_rises_and_ranks_average_to_the_middle(results: ComparisonResults) -> None:
     few = results.at_times(*results.seconds[::85])
-    for models in IncumbentCandidates:
+    for models in IncumbentKind:
         assert (np.diff(results.quartiles[models], axis=-1) <= 1e-12).all()
         for ranking in RankingMethod:
             ranks = few.rank_estimates[ranking][models].ranks.value
             assert np.allclose(ranks.mean(axis=0), (len(results.optimizers) + 1) / 2)
-    assert (results.losses[IncumbentCandidates.ANY] <= results.losses[IncumbentCandidates.FULL]).all(), (
+    assert (results.losses[IncumbentKind.ANY] <= results.losses[IncumbentKind.FULL]).all(), (
         "any trained model is at least as good"
     )
 
@@ -83,7 +83,7 @@ def test_permuting_optimizers_permutes_everything(results: ComparisonResults, ra
     random.shuffle(order)
     results = results.at_times(*results.seconds[::85])
     other = replace(results, optimizers=tuple(results.optimizers[place] for place in order))
-    for models in IncumbentCandidates:
+    for models in IncumbentKind:
         for ranking in RankingMethod:
             found, expected = other.rank_estimates[ranking][models].ranks, results.rank_estimates[ranking][models].ranks
             for name in ("value", "low", "high"):
@@ -99,13 +99,13 @@ def test_the_two_kinds_of_ranks_may_turn_an_order_round() -> None:
     ]
     results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0, 1, 2, 3, 4), tuple(runs), {"x": "loss"}, 60.0)
     ranks = {
-        ranking: results.rank_estimates[ranking][IncumbentCandidates.FULL].ranks.value[:, -1].tolist()
+        ranking: results.rank_estimates[ranking][IncumbentKind.FULL].ranks.value[:, -1].tolist()
         for ranking in RankingMethod
     }
     assert ranks == {RankingMethod.MEAN_LOSSES: [2.0, 1.0], RankingMethod.RUNS: [1.2, 1.8]}
-    assert results.leaders_by_rank(IncumbentCandidates.FULL)[-1].leaders == ("b",), "the papers' kind comes first"
-    assert results.leaders_by_rank(IncumbentCandidates.FULL, RankingMethod.RUNS)[-1].leaders == ("a",)
-    assert results.leaders_by_median("x", IncumbentCandidates.FULL)[-1].leaders == ("a",)
+    assert results.leaders_by_rank(IncumbentKind.FULL)[-1].leaders == ("b",), "the papers' kind comes first"
+    assert results.leaders_by_rank(IncumbentKind.FULL, RankingMethod.RUNS)[-1].leaders == ("a",)
+    assert results.leaders_by_median("x", IncumbentKind.FULL)[-1].leaders == ("a",)
     found = summary.comparison_document(results)
     assert [found["ranks"][ranking]["full"]["a"]["rank"][-1] for ranking in ("mean_losses", "runs")] == [2.0, 1.2]
     assert [found["ahead"]["full"][kind][-1]["optimizers"] for kind in ("mean_losses", "runs")] == [["b"], ["a"]]
@@ -117,56 +117,54 @@ def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() 
         run(RunKey("x", "b", 0), [], [], reason="everything failed"),
     ]
     results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0)
-    first, last = results.leaders_by_rank(IncumbentCandidates.FULL)
+    first, last = results.leaders_by_rank(IncumbentKind.FULL)
     assert (first.start, first.leaders, last.leaders, last.end) == (1.0, (), ("a",), 60.0)
     assert last.start == results.seconds[results.seconds >= 10.0][0]
-    assert [each.leaders for each in results.leaders_by_rank(IncumbentCandidates.ANY)] == [("a",)]
-    assert results.quartiles[IncumbentCandidates.FULL][:, 0, 1, -1].tolist() == [1.0, 1.0, 1.0]
+    assert [each.leaders for each in results.leaders_by_rank(IncumbentKind.ANY)] == [("a",)]
+    assert results.quartiles[IncumbentKind.FULL][:, 0, 1, -1].tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
     runs = tuple(run(RunKey("x", name, 0), [], reason="everything failed") for name in "ab")
     results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 60.0)
-    assert results.rank_estimates[RankingMethod.RUNS][IncumbentCandidates.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
-    assert [each.leaders for each in results.leaders_by_rank(IncumbentCandidates.ANY)] == [()]
+    assert results.rank_estimates[RankingMethod.RUNS][IncumbentKind.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
+    assert [each.leaders for each in results.leaders_by_rank(IncumbentKind.ANY)] == [()]
     assert json.dumps(summary.comparison_document(results), allow_nan=False)
 
 
 def test_the_end_may_be_no_time_at_all() -> None:
     runs = tuple(run(RunKey("x", name, 0), [(0.0, 0.5)], until=0.0) for name in "ab")
     results = ComparisonResults.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 0.0)
-    assert results.quartiles[IncumbentCandidates.FULL][1, 0, :, -1].tolist() == [0.5, 0.5]
+    assert results.quartiles[IncumbentKind.FULL][1, 0, :, -1].tolist() == [0.5, 0.5]
 
 
 def test_tables_say_what_the_arrays_say() -> None:
     results = made()
     curves, quartiles = Comparison(results).curves, Comparison(results).quartiles
     assert list(curves.columns[:5]) == ["data", "optimizer", "seed", "seconds", "loss"]
-    assert len(curves) == sum(
-        len(each.curves[models].losses) for each in results.runs for models in IncumbentCandidates
-    )
+    assert len(curves) == sum(len(each.curves[models].losses) for each in results.runs for models in IncumbentKind)
     assert len(quartiles) == 2 * 2 * 3 * 256
     last = quartiles[(quartiles["models"] == "any") & (quartiles["data"] == "second")].groupby("optimizer").last()
-    assert last.loc["beta", "median"] == results.quartiles[IncumbentCandidates.ANY][1, 1, 1, -1]
+    assert last.loc["beta", "median"] == results.quartiles[IncumbentKind.ANY][1, 1, 1, -1]
     found = Comparison(results).ranks
     for ranking in RankingMethod:
         one = found[(found["models"] == "full") & (found["optimizer"] == "gamma disc=2")]
         one, expected = (
             one[one["ranking"] == ranking.value],
-            results.rank_estimates[ranking][IncumbentCandidates.FULL].ranks,
+            results.rank_estimates[ranking][IncumbentKind.FULL].ranks,
         )
         for column, values in (("rank", expected.value), ("low", expected.low), ("high", expected.high)):
             assert one[column].tolist() == values[2].tolist()
     found = Comparison(results).differences.set_index(["models", "ranking", "optimizer", "other"])
     one, expected = (
         found.loc[("any", "runs", "alpha", "gamma disc=2")],
-        results.rank_estimates[RankingMethod.RUNS][IncumbentCandidates.ANY],
+        results.rank_estimates[RankingMethod.RUNS][IncumbentKind.ANY],
     )
     assert one["seconds"].tolist() == results.seconds.tolist()
     assert one["difference"].tolist() == expected.differences.value[1].tolist()
     assert one["within_noise"].tolist() == expected.differences.is_within_noise[1].tolist()
     assert Comparison(results).runs["loss_any"].tolist() == [
-        each.curves[IncumbentCandidates.ANY].losses[-1] for each in results.runs
+        each.curves[IncumbentKind.ANY].losses[-1] for each in results.runs
     ]
     assert set(Comparison(results).ahead["data"]) == {"", "first", "second"}
     assert set(Comparison(results).ahead["by"]) == {"mean_losses", "runs", "median"}
@@ -177,9 +175,9 @@ def test_the_document_is_json_with_the_same_numbers() -> None:
     found = json.loads(json.dumps(summary.comparison_document(results), allow_nan=False))
     assert found["seconds"] == pytest.approx([0.6, 6.0, 60.0])
     told = found["losses"]["full"]["first"]["beta"]
-    assert told["median"][-1] == results.quartiles[IncumbentCandidates.FULL][1, 0, 1, -1]
+    assert told["median"][-1] == results.quartiles[IncumbentKind.FULL][1, 0, 1, -1]
     for ranking in RankingMethod:
-        ranked = results.rank_estimates[ranking][IncumbentCandidates.ANY]
+        ranked = results.rank_estimates[ranking][IncumbentKind.ANY]
         told = found["ranks"][ranking]["any"]["alpha"]
         assert [told[name][-1] for name in ("rank", "low", "high")] == pytest.approx(
             [getattr(ranked.ranks, name)[0, -1] for name in ("value", "low", "high")]
@@ -237,7 +235,7 @@ def test_without_test_rows_there_is_no_verdict() -> None:
 
 def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
     results = judged_by_others()
-    assert results.leaders_by_rank(IncumbentCandidates.FULL)[-1].leaders == ("a",), "by what was reported"
+    assert results.leaders_by_rank(IncumbentKind.FULL)[-1].leaders == ("a",), "by what was reported"
     judged = winner_losses(results)
     assert judged is not None
     assert judged.losses.value == pytest.approx(np.array([[0.31, 0.21]] * 6))

@@ -8,7 +8,7 @@ import pytest
 from comparisons import made, run
 from rich.console import Console
 
-from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, IncumbentCurve, RunKey
+from spacelang.bench.comparison import ComparisonResults, IncumbentCurve, IncumbentKind, RunKey
 from spacelang.bench.comparison.text_report import MAX_SUMMARY_DATA, print_comparison
 from spacelang.bench.run_comparison import Comparison
 
@@ -87,7 +87,7 @@ def test_the_table_is_latex() -> None:
 def test_without_a_score_no_score_is_shown() -> None:
     """Ranks assume a loss of 1 for it, but nobody has measured that."""
     whole = ended({"a": [0.25, 0.25], "b": [0.5, 0.5]}, 1)
-    none = {IncumbentCandidates.FULL: IncumbentCurve()}
+    none = {IncumbentKind.FULL: IncumbentCurve()}
     runs = [replace(run, curves={**run.curves, **none}) if run.key.optimizer == "b" else run for run in whole.runs]
     found = Comparison(replace(whole, runs=tuple(runs)))
     table = found.to_frame()

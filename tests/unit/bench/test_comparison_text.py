@@ -6,7 +6,7 @@ import pytest
 from comparisons import made, run
 from rich.console import Console
 
-from spacelang.bench.comparison import ComparisonResults, IncumbentCandidates, RunKey, progress
+from spacelang.bench.comparison import ComparisonResults, IncumbentKind, RunKey, progress
 from spacelang.bench.comparison.progress import ComparisonProgress
 from spacelang.bench.comparison.ranks import LeadInterval, RankingMethod
 from spacelang.bench.comparison.text_report import MAX_INTERVALS, format_leaders, print_comparison
@@ -32,9 +32,9 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     )
     table = lines[at + 1 : at + 5]
     assert len({len(line) for line in table}) == 1
-    lower, median, upper = results.quartiles[IncumbentCandidates.FULL][:, 0, 0, -1]
+    lower, median, upper = results.quartiles[IncumbentKind.FULL][:, 0, 0, -1]
     assert table[1].endswith(f"{1 - median:.4f} [{1 - upper:.4f}, {1 - lower:.4f}]")
-    ranked = {ranking: found[IncumbentCandidates.ANY].ranks for ranking, found in results.rank_estimates.items()}
+    ranked = {ranking: found[IncumbentKind.ANY].ranks for ranking, found in results.rank_estimates.items()}
     at = lines.index(
         "ranks of mean losses, averaged over 2 data sets, losses that differ by at most 0.001 share a rank; "
         "all trained models"
@@ -54,7 +54,7 @@ def test_a_terminal_gets_colours_and_the_same_numbers() -> None:
     results = made()
     text = shown(results, terminal=True)
     assert "\x1b[" in text
-    assert f"{1 - results.quartiles[IncumbentCandidates.FULL][1, 0, 0, -1]:.4f} [" in text
+    assert f"{1 - results.quartiles[IncumbentKind.FULL][1, 0, 0, -1]:.4f} [" in text
 
 
 def test_names_that_are_markup_or_escape_sequences_are_shown_as_they_are() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
@@ -28,7 +28,7 @@ def first(space: Space, *initial: Configuration) -> Configuration:
 @pytest.mark.parametrize("name", ["admm_table_a2", "admm_table_a3"])
 def test_the_papers_first_pipeline_is_naive_bayes(name: str) -> None:
     text = (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8")
-    space = check(Source(name, text), CheckContext({})).space
+    space = check(Source(name, text), CheckSettings({})).space
     assert space is not None
     found = first(space)
     stages = {stage.key: found[stage.key] for stage in space.stages}

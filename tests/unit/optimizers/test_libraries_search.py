@@ -96,7 +96,7 @@ def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(optimizer: Optun
         before = [told.finished for told in heard.events[: stop - 8]]
         assert [told.finished for told in again.events[: stop - 8]] == before
         if workers == 1:
-            assert again.seconds_and_memos == heard.seconds_and_memos
+            assert again.allowed_seconds_and_memos == heard.allowed_seconds_and_memos
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None
     begun(journal.killed_after(30), again)
     assert [told.finished for told in again.events[:22]] == [told.finished for told in heard.events[:22]]
     if workers == 1:
-        assert again.seconds_and_memos == heard.seconds_and_memos
+        assert again.allowed_seconds_and_memos == heard.allowed_seconds_and_memos
 
 
 @pytest.mark.full

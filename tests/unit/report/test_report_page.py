@@ -129,7 +129,9 @@ def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path
     values = [each.value for record in told.successful_trials for each in record.trial.constraints]
     assert (bound.holding, bound.measured) == (values.count(3.0), len(values))
     assert bound.unknown == sum(not np.isfinite(each) for each in values)
-    assert (bound.keeping + bound.breaking).count("M") == bound.drawn == len(values) - bound.unknown
+    assert (
+        (bound.satisfying_svg_path + bound.violating_svg_path).count("M") == bound.drawn == len(values) - bound.unknown
+    )
     spent = sum(each.share for each in cost.rows if each.decision == "estimator")
     assert spent == pytest.approx(100)
 

@@ -13,7 +13,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.ir.value import Value
 from spacelang.optimizers.auto import Auto
 from spacelang.report.pipeline_lines import pipeline_lines
-from spacelang.report.run_facts import RunFacts, StartingPoints
+from spacelang.report.run_facts import RunFacts, StartingPointsAndBudget
 from spacelang.report.summary import MAX_STEPS, summary_lines
 from spacelang.runtime.budget import Budget, parse_duration, round_duration
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
@@ -90,7 +90,7 @@ def points(count: int) -> tuple[Configuration, ...]:
 def test_who_has_tried_little_beside_the_starting_points_is_told_what_helps(
     tried: int, further: int, budget: Budget, processors: int, advice: str
 ) -> None:
-    given_points = StartingPoints(points(7), budget, 1, processors)
+    given_points = StartingPointsAndBudget(points(7), budget, 1, processors)
     others = [Configuration({"e": "other", "e.x": place}) for place in range(further)]
     outcome = outcome_of(*points(tried), *others, ended=EndReason.BUDGET)
     assert given_points.budget_advice(outcome) == advice.replace("@", "starting points")

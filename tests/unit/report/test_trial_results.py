@@ -11,8 +11,8 @@ from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,
     describe_failure_counts,
-    merge_timeout_reasons,
     most_frequent_failure_reasons,
+    shown_reason_by_reason,
 )
 from spacelang.runtime.errors import timeout_failure
 from spacelang.runtime.history import TrialRecord
@@ -69,7 +69,7 @@ def test_what_only_looks_like_a_limit_is_left_alone() -> None:
     said = "the evaluation took longer than"
     strange = {(Status.TIMEOUT, f"{said} ever"), (Status.ERROR, f"{said} 3s")}
     limits = {(Status.TIMEOUT, f"{said} 3s"), (Status.TIMEOUT, "it took longer than 40ms")}  # as it was stored once
-    found = merge_timeout_reasons(strange | limits)
+    found = shown_reason_by_reason(strange | limits)
     assert {found[each] for each in strange} == strange
     assert {found[each] for each in limits} == {
         (Status.TIMEOUT, "the evaluation took longer than its limit, which was between 40ms and 3s")

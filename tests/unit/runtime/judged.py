@@ -11,7 +11,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
-from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
+from spacelang.runtime.evaluation.folds import EvaluationSettings, PreparedFold
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines.build import build_pipeline
 
@@ -51,7 +51,7 @@ def wish(estimator: str, scaler: str = "none", fidelity: int | None = None) -> R
     return Request(Configuration({"scaler": scaler, "estimator": estimator}), fidelity)
 
 
-def by_hand(objective: DataObjective, request: Request, fold: Fold):
+def by_hand(objective: DataObjective, request: Request, fold: PreparedFold):
     """The pipeline of a trial, fitted by hand on a fold."""
     pipeline = build_pipeline(objective._space, request.configuration, random_state=objective.random_state)
     with warnings.catch_warnings():

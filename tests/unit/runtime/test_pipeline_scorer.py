@@ -31,12 +31,17 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
-from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
+from spacelang.runtime.evaluation.folds import EvaluationSettings, PreparedFold
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.scoring.bound_measures import CachedPredictions
-from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, find_scorer, named_metric, positive_class_scorers
+from spacelang.runtime.scoring.metric import (
+    POSITIVE_CLASS_SCORERS,
+    find_scorer,
+    named_metric,
+    scorers_depending_on_positive_class,
+)
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold, PipelineScorer, prediction_array
 from spacelang.runtime.scoring.user_functions import Constraint
 from spacelang.runtime.search_loop import run
@@ -257,7 +262,7 @@ def test_rows_may_be_arrays_tables_or_sparse(form) -> None:
     features = form((rng.random((80, 3)) + target[:, None]) * (rng.random((80, 3)) < 0.8))
     part = (lambda rows: features.iloc[rows]) if isinstance(features, pd.DataFrame) else features.__getitem__
     groups = {"group": (np.arange(0, 15), np.arange(15, 30))}
-    fold = Fold(part(slice(0, 50)), target[:50], part(slice(50, 80)), target[50:], groups)
+    fold = PreparedFold(part(slice(0, 50)), target[:50], part(slice(50, 80)), target[50:], groups)
     model = make_pipeline(LogisticRegression()).fit(fold.training, fold.training_target)
     shapes = []
 
@@ -395,9 +400,9 @@ def is_of_numbers(name: str) -> bool:
 def test_it_is_known_of_which_class_a_score_is() -> None:
     features = pd.DataFrame({"x": range(8)})
     two = check_and_encode_labels(make_table(features, ["no", "yes"] * 4), "classification")
-    assert positive_class_scorers(("f1", "roc_auc", "f1_macro", "recall", "f1"), two) == ("f1", "recall")
+    assert scorers_depending_on_positive_class(("f1", "roc_auc", "f1_macro", "recall", "f1"), two) == ("f1", "recall")
     three = check_and_encode_labels(make_table(features[:6], ["a", "b", "c"] * 2), "classification")
-    assert positive_class_scorers(("f1",), three) == ()
+    assert scorers_depending_on_positive_class(("f1",), three) == ()
 
 
 @pytest.mark.parametrize(("labels", "last"), [(["+", "-"], "-"), (["no", "yes"], "yes"), ([1, 0], 1)])

@@ -35,9 +35,9 @@ from spacelang.runtime.evaluation.identities_and_copies import (
     NoIdentityError,
     arrays_of,
     copy_table,
+    copyable_table_bytes,
     identity_of,
     memory_footprint,
-    table_bytes,
 )
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import ENTRY_BYTES, OVERHEAD_SECONDS, FittedStep, PrefixCache
@@ -388,7 +388,7 @@ def test_generators_and_what_cannot_be_looked_into():
     ids=lambda table: type(table).__name__,
 )
 def test_copies_lie_in_memory_as_the_original_does(table):
-    size, made = table_bytes(table), copy_table(table)
+    size, made = copyable_table_bytes(table), copy_table(table)
     assert type(made) is type(table)
     assert size >= sum(array.size * array.itemsize for array in arrays_of(table))
     for before, after in zip(arrays_of(table), arrays_of(made), strict=True):
@@ -402,7 +402,7 @@ def test_sparse_copies_keep_the_order_of_their_indices():
     matrix = sparse.csr_matrix((np.array([1.0, 2.0]), np.array([2, 0]), np.array([0, 2])), (1, 3))
     made = copy_table(matrix)
     assert made.indices.tolist() == [2, 0]
-    assert table_bytes(matrix) == 16 + matrix.indices.nbytes + matrix.indptr.nbytes
+    assert copyable_table_bytes(matrix) == 16 + matrix.indices.nbytes + matrix.indptr.nbytes
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_sparse_copies_keep_the_order_of_their_indices():
 )
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_what_cannot_be_copied_to_the_letter_is_not_kept(table):
-    assert table_bytes(table) is None
+    assert copyable_table_bytes(table) is None
 
 
 # ---- what is the same

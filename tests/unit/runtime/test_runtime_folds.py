@@ -29,7 +29,7 @@ from spacelang.runtime.data.loading import Table
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import (
     COPY_PARAMETERS,
-    Fold,
+    PreparedFold,
     default_validation,
     make_folds,
     may_overwrite_input,
@@ -48,7 +48,7 @@ def dataset(labels, splits=(), kind="classification") -> Dataset:
     return check_and_encode_labels(Table("mine", features, pd.Series(labels, name="y"), tuple(splits), kind), kind)
 
 
-def folds_of(made: Dataset, seed: int = 0, validation=None) -> tuple[Fold, ...]:
+def folds_of(made: Dataset, seed: int = 0, validation=None) -> tuple[PreparedFold, ...]:
     return make_folds(made, validation or made.validation, seed, Preparation())
 
 
@@ -172,7 +172,7 @@ WRITERS = sorted(
 """Operators that can be told to write into what they are given, each with the parameter that tells them."""
 
 
-def shared_fold() -> Fold:
+def shared_fold() -> PreparedFold:
     rng = np.random.default_rng(0)
     features = pd.DataFrame(np.abs(rng.normal(size=(60, 5))) + 0.1)
     target = pd.Series((features[0] > 0.7).astype(int))
@@ -180,7 +180,7 @@ def shared_fold() -> Fold:
     return fold
 
 
-def used(pipeline, fold: Fold, fidelity=None) -> list[np.ndarray] | str:
+def used(pipeline, fold: PreparedFold, fidelity=None) -> list[np.ndarray] | str:
     """What a trial gets from a pipeline: all that it says twice about the held-out rows, or why it says nothing."""
     own = may_overwrite_input(pipeline)
     rows, target = fold.training_rows(fidelity, own=own)

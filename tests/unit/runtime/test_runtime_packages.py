@@ -48,8 +48,8 @@ from spacelang.runtime.pipelines.build import (
 )
 from spacelang.runtime.pipelines.catalogue_access import (
     load_catalogue,
-    parameters_settable_by_runtime,
     runtime_arguments,
+    undeprecated_parameters,
 )
 from spacelang.runtime.pipelines.columns import flatten_for_resampling, pipeline_class
 
@@ -89,7 +89,7 @@ def test_what_the_runtime_sets(operator: Operator, given: dict[str, Any]) -> Non
 
 
 def test_parameters_that_a_constructor_hands_on_can_be_set() -> None:
-    assert {"max_depth", "objective", "n_jobs"} <= parameters_settable_by_runtime("xgboost", "XGBClassifier")
+    assert {"max_depth", "objective", "n_jobs"} <= undeprecated_parameters("xgboost", "XGBClassifier")
 
 
 def test_a_package_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

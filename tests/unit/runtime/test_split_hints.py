@@ -79,7 +79,8 @@ def test_rows_in_the_order_of_their_dates_are_split_by_them(dates: Any) -> None:
         ).task.validation
     )  # type: ignore[union-attr]
     assert found.warnings == [
-        "`day` holds dates, and the rows are in the order of `day`: the space has `validate time(5, by=day)`"
+        "`day` holds dates, and the rows are in the order of `day`; "
+        "therefore the new space has `validate time(5, by=day)`"
     ]
     shuffled = profiled(NOISE, day=pd.Series(days).sample(frac=1, random_state=0).to_numpy(), a=ALIKE)
     assert "# validate time(5, by=day)\n" in starter_space_text(shuffled, "a.csv")

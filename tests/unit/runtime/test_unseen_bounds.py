@@ -18,7 +18,7 @@ from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import Request, UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
+from spacelang.runtime.evaluation.folds import EvaluationSettings, PreparedFold
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, split_off_test_rows
 from spacelang.runtime.final_fit import UnseenBoundsWork
@@ -51,11 +51,11 @@ class Saying(ClassifierMixin, BaseEstimator):
         return np.asarray(features)[:, 0].astype(int)
 
 
-def fold_of(said: Any, labels: Any, towns: Any) -> Fold:
+def fold_of(said: Any, labels: Any, towns: Any) -> PreparedFold:
     """Rows for which so much is said, of which the towns are groups."""
     places = tuple(np.flatnonzero(towns == town) for town in np.unique(towns))
     features = np.asarray(said, float)[:, None]
-    return Fold(features, np.array(labels), features, np.array(labels), {"town": places})
+    return PreparedFold(features, np.array(labels), features, np.array(labels), {"town": places})
 
 
 def judge(*bounds: Bound, constraints: tuple[Constraint, ...] = (), clock: Any = lambda: 0.0) -> PipelineScorer:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.files import resource_folder
 from spacelang.ir.domain import BOOLEANS, Domain, Grid
 from spacelang.ir.expr import BranchTest
@@ -28,7 +28,7 @@ from spacelang.syntax.printer import format_text
 from spacelang.text import Source
 
 BUNDLED = {path.stem: path for path in sorted(resource_folder("spaces").glob("*.space"))}
-DATA = CheckContext({"n_samples": 400, "n_features": 30, "n_classes": 2})
+DATA = CheckSettings({"n_samples": 400, "n_features": 30, "n_classes": 2})
 
 
 def read(text: str) -> Space:

@@ -254,19 +254,19 @@ def test_a_thousand_conditions_on_one_hyperparameter() -> None:
 )
 def test_what_cannot_be_decided_is_left_to_draws(atom: Expr) -> None:
     structures = Structures(one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(atom)]))
-    assert structures.tested_expressions == {atom}
-    assert structures.contains_tested_expression(atom)
+    assert structures.expressions_tested_on_draws == {atom}
+    assert structures.contains_expression_tested_on_draws(atom)
     assert (structures.count, structures.configuration_count) == (1, None)
 
 
 def test_what_ties_too_many_hyperparameters_is_left_to_draws() -> None:
     differing = [Compare("!=", x(i), x(j)) for i in range(8) for j in range(i)]
     structures = Structures(one(*[Grid(1, 8)] * 8, constraints=[*map(require, differing)]))
-    assert structures.tested_expressions == {*differing}
+    assert structures.expressions_tested_on_draws == {*differing}
     few = Structures(
         one(*[Grid(1, 5)] * 5, constraints=[require(Compare("!=", x(i), x(j))) for i in range(5) for j in range(i)])
     )
-    assert (few.tested_expressions, few.configuration_count) == (frozenset(), 120)
+    assert (few.expressions_tested_on_draws, few.configuration_count) == (frozenset(), 120)
 
 
 def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:

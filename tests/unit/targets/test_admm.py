@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
@@ -38,14 +38,14 @@ stage estimator =
 
 
 def read(text: str, **bindings: int) -> Space:
-    found = check(Source("read.space", text), CheckContext(bindings or {"n_samples": 400, "n_features": 30}))
+    found = check(Source("read.space", text), CheckSettings(bindings or {"n_samples": 400, "n_features": 30}))
     assert found.space is not None, found.diagnostics
     return found.space
 
 
 def bundled(name: str) -> Space:
     found = check(
-        Source(name, (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8")), CheckContext({})
+        Source(name, (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8")), CheckSettings({})
     )
     assert found.space is not None
     return found.space
@@ -379,13 +379,13 @@ def test_orders_are_t_by_t() -> None:
     assert (order.size, len(order.branches)) == (3, 6)
     point = form.encode(Configuration({order.stage: "Normalizer, PCA, StandardScaler"}))
     # Step i (a row) stands at position k (a column).
-    assert point.order is not None
-    assert point.order.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert point.first_order_matrix is not None
+    assert point.first_order_matrix.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     assert form.decode(point) == Configuration({order.stage: "Normalizer, PCA, StandardScaler"})
     assert form.to_json()["order"] == [
         {"name": order.stage, "owner": None, "steps": ["PCA", "StandardScaler", "Normalizer"], "size": 3}
     ]
-    near = AdmmPoint(point.z, point.theta_c, point.theta_d, (point.order * 0.6 + 0.2,))
+    near = AdmmPoint(point.z, point.theta_c, point.theta_d, (point.first_order_matrix * 0.6 + 0.2,))
     assert form.project(near) == point
     twice = np.array([[1, 0, 0], [1, 0, 0], [0, 0, 1]])
     assert not form.accepts(AdmmPoint(point.z, point.theta_c, point.theta_d, (twice,)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spacelang
-from spacelang.analysis import CheckContext, check
+from spacelang.analysis import CheckSettings, check
 from spacelang.files import resource_folder
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.plugins import OptionError
@@ -19,7 +19,7 @@ from spacelang.targets._boasf import describe_piece, split_into_pieces
 from spacelang.targets.boasf import ArmSpaces, Boasf
 from spacelang.text import Source
 
-DATA = CheckContext({"n_samples": 400, "n_features": 30, "n_classes": 2})
+DATA = CheckSettings({"n_samples": 400, "n_features": 30, "n_classes": 2})
 
 
 def structures_of(text: str) -> Structures:

@@ -26,7 +26,7 @@ def kill_tree(process: psutil.Process) -> None:
                 member.kill()
 
 
-def has_children() -> bool:
+def reap_and_check_for_children() -> bool:
     """Return True if this process has a running child; reap those that have ended."""
     try:
         while os.waitpid(-1, os.WNOHANG) != (0, 0):

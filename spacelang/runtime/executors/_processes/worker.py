@@ -26,7 +26,11 @@ from spacelang.runtime.errors import Failure, InputError, describe_exception, ex
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import communication, operating_system
 from spacelang.runtime.executors._processes.communication import Answer, Channel
-from spacelang.runtime.executors._processes.process_tree import has_children, kill_children, resident_bytes
+from spacelang.runtime.executors._processes.process_tree import (
+    kill_children,
+    reap_and_check_for_children,
+    resident_bytes,
+)
 
 TRIM_DIVISOR: Final = 16
 """A worker trims its memory if it holds more than 1 / `TRIM_DIVISOR` of a trial's memory beyond its caches."""
@@ -149,7 +153,7 @@ class Worker:
         if os.getpid() != self._process.pid:
             os._exit(0)  # a fork made by the evaluation, which has returned here as well
         # A library whose helper processes were killed fails at its next call, so this worker takes no other job.
-        leaves_processes = has_children()
+        leaves_processes = reap_and_check_for_children()
         if leaves_processes:
             kill_children()
         is_changed = leaves_processes or self._state is None or self._state.first_change() is not None

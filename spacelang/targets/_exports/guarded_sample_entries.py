@@ -15,7 +15,7 @@ from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.python_conditions import ALWAYS, NEVER, PythonConditionWriter
 
 
-class ConditionalEntries:
+class GuardedSampleEntries:
     """The entries that a sample has for hyperparameters inside guards, even where the condition is false."""
 
     def __init__(self, questions: Questions) -> None:
@@ -26,7 +26,7 @@ class ConditionalEntries:
         """The name of the entry of each hyperparameter inside a guard, by its address."""
 
     def _entry_name(self, node: Hyperparameter) -> str:
-        return node.key if self._questions.names.has_own_key(node) else f"{node.address} (if active)"
+        return node.key if self._questions.names.has_unique_key(node) else f"{node.address} (if active)"
 
     def active_values(self, drawn: Mapping[str, Value]) -> Configuration:
         """Return the configuration of a flat sample, without the hyperparameters whose condition is false in it."""

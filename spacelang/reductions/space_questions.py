@@ -222,18 +222,24 @@ class Questions:
         """Return the answers that lead to a configuration; raise LookupError if the space does not have it.
 
         If a reduction has dropped members, the answers lead to the nearest values that are left. With `with_guarded`,
-        they also lead to the defaults of hyperparameters inside guards whose condition is false.
+        they also lead to the defaults of hyperparameters inside guards whose condition is false, unless a name is shared
+        with an active one.
         """
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}
+        inactive: list[IndependentHyperparameter] = []
         for part, place in case_splits.parts_on_path(self.parts, lookup):
             if isinstance(part, CaseSplit) and id(part) in self.forks:
                 found[self.forks[id(part)]] = place
             elif isinstance(part, IndependentHyperparameter):
                 found |= self.draws[id(part)].encode(lookup(part.node.address))  # type: ignore[arg-type]
             elif isinstance(part, GuardedParts) and with_guarded and not place:
-                for free in _guarded(part):
-                    found |= self.draws[id(free)].encode(free.node.default)
+                inactive += _guarded(part)
+        for free in inactive:
+            answers = self.draws[id(free)].encode(free.node.default)
+            # The same use of a chain may be active under the same names, in a chain with another number of uses.
+            if found.keys().isdisjoint(answers):
+                found |= answers
         return found
 
     def ask_values(self, answer: Answer, *, with_guarded: bool = False) -> dict[str, Value]:

@@ -57,7 +57,11 @@ def test_a_text_is_exported_as_it_means(name: str, text: Drawn, seed: int) -> No
     assert compiled.form.to_text()
     for encoding in compiled.sample(3, np.random.default_rng(seed)):
         assert compiled.accepts(encoding)
-        assert brute.accepts(plain, dict(compiled.decode(encoding)))
+        configuration = compiled.decode(encoding)
+        assert brute.accepts(plain, dict(configuration))
+        again = compiled.encode(configuration)
+        assert compiled.accepts(again)
+        assert compiled.decode(again) == configuration
     count = found.structures.configuration_count
     if count is not None and count <= MOST:
         assert said(name, compiled) == brute.configurations(plain)

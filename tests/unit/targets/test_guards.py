@@ -31,9 +31,16 @@ stage e = M { a : int[0, 2] = 1, b : float[-1, 0.5] step 0.5 = 0.5
   c : int[1, 7] step 3 = 1, t : bool = true when a >= b
   u : int[1, 2] = 1 when not (c == a or b < a) } | GaussianNB
 """
+CHAIN = """space s
+abstract M
+stage step = M { k : {none} | int[1, 2] = none when e is M } | StandardScaler
+stage e = M { a : bool = true when step == 2 } | GaussianNB
+pipeline = repeat(step, 0, 2) -> e
+"""
+TEXTS = {"constraint": BY_CONSTRAINT, "condition": BY_CONDITION, "steps": STEPS, "chain": CHAIN}
 
 
-@pytest.mark.parametrize("text", [BY_CONSTRAINT, BY_CONDITION, STEPS], ids=["constraint", "condition", "steps"])
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("target", ["hyperopt", "irace", "optuna", "ray"])
 def test_conditions_hold_for_exactly_the_members(target: str, text: str) -> None:
     found = sl.parse(text).verify(target, count=120, draws=0)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.experiment import EvaluationData, Experiment
 from spacelang.api.several_objectives import function_goals
@@ -28,11 +28,17 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
 
 
-def first_and_further_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal]]:
-    """Return the first goal (None: not given) and the further goals of a task, for a search on data.
+Goals: TypeAlias = tuple[ScorerGoal | None, Sequence[PipelineGoal]]
+"""The first goal, None if it is not given, and the further goals."""
+
+
+def first_and_further_goals(task: Task | None) -> Goals:
+    """Return the goals of a task, for a search on data.
 
     Raises InputError if a goal is a number that the user's own function returns.
     """
+    if task is None:
+        return None, ()
     goal, further = task.goal, [each for each in task.further_goals if not isinstance(each, FunctionGoal)]
     if task.function_goals or isinstance(goal, FunctionGoal):
         first = task.function_goals[0]
@@ -145,6 +151,7 @@ class TabularData(EvaluationData):
         from spacelang.runtime.scoring.metric import check_metric_on_splits
 
         space, seed = experiment.space, experiment.seed
+        goals = first_and_further_goals(space.task)
         check_no_abstract_operators(space.checked.root)
         kind = task_kind(space.checked.root)
         if isinstance(self.table.target, pd.DataFrame):
@@ -164,7 +171,7 @@ class TabularData(EvaluationData):
             check_related_test_rows(self.table, others, validation)
             others = attach_groups_to_test_rows(others, validation)
         tested = None if others is None else make_test_dataset(others, table, dataset)
-        settings = _evaluation_settings(experiment, validation)
+        settings = _evaluation_settings(experiment, goals, validation)
         objective = DataObjective(space.checked, dataset, settings, tested=tested)
         if self.splitter is not None or (dataset.relations and not table.splits):
             check_metric_on_splits(
@@ -173,13 +180,12 @@ class TabularData(EvaluationData):
         return objective
 
 
-def _evaluation_settings(experiment: Experiment, validation: Validation) -> "EvaluationSettings":
+def _evaluation_settings(experiment: Experiment, goals: Goals, validation: Validation) -> "EvaluationSettings":
     """Return what trials measure and record: the goals of the task, or the metric of the experiment instead of them."""
     from spacelang.runtime.evaluation.folds import EvaluationSettings
 
     task, metric = experiment.space.task, experiment.metric
-    goal, further_goals = (None, ()) if task is None else first_and_further_goals(task)
-    goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
+    goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goals[0]
     recorded = replace(
         experiment.recorded,
         training_score=experiment.recorded.training_score or needs_training_loss(experiment.optimizer),
@@ -191,7 +197,7 @@ def _evaluation_settings(experiment: Experiment, validation: Validation) -> "Eva
         () if task is None else task.bounds,
         experiment.seed,
         scorer=None if isinstance(metric, str) else metric,
-        further_goals=tuple(further_goals) if metric is None else (),
+        further_goals=tuple(goals[1]) if metric is None else (),
         **{each.name: getattr(recorded, each.name) for each in fields(recorded)},
     )
 

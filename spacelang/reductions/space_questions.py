@@ -222,8 +222,8 @@ class Questions:
         """Return the answers that lead to a configuration; raise LookupError if the space does not have it.
 
         If a reduction has dropped members, the answers lead to the nearest values that are left. With `with_guarded`,
-        they also lead to the defaults of hyperparameters inside guards whose condition is false, unless a name is shared
-        with an active one.
+        they also lead to the defaults of hyperparameters inside guards whose condition is false, unless an active one
+        has the same name.
         """
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}

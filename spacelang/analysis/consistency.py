@@ -23,7 +23,7 @@ from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
 from spacelang.ir.membership import is_violated
 from spacelang.ir.repeated_stages import address_shared_by_uses, use_number_in_name
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple, name_in_expressions
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
@@ -212,10 +212,10 @@ class _TruthChecks:
             if isinstance(node, Choice):
                 said.append(f"`{node.name}` is " + " or ".join(f"`{branch.name}`" for branch in node.branches[:6]))
             elif self._is_never_active(address):
-                said.append(f"`{node.name}` is never active")
+                said.append(f"`{self._name(address)}` is never active")
             else:
                 verb = "is one of" if isinstance(node.domain, Categorical) else "lies in"
-                said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
+                said.append(f"`{self._name(address)}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
         return "; ".join(said) or "the expression contains only constants, so its value never changes"
@@ -228,7 +228,7 @@ class _TruthChecks:
         fixings = dict.fromkeys(self._fixings[n.span] for n in nodes(statement.expression) if n.span in self._fixings)
         return (
             *(
-                RelatedPlace(node.condition.span, f"the condition of `{node.name}`")
+                RelatedPlace(node.condition.span, f"the condition of `{self._name(node.address)}`")
                 for node in named
                 if isinstance(node, Hyperparameter) and node.condition is not None
             ),
@@ -240,7 +240,7 @@ class _TruthChecks:
         return address in self._activity and not self._activity[address][0]
 
     def _name(self, address: str) -> str:
-        return self._space.variables[address].node.name
+        return name_in_expressions(self._space.variables[address].node.name)
 
 
 def _check_alternatives(structures: Structures, draft: SpaceDraft, report: DiagnosticCollector) -> Iterator[Constraint]:

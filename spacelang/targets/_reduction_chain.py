@@ -155,7 +155,8 @@ def uneven_choice_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
     if found := _uneven_forks(chain):
         fork, distance = max(found, key=lambda each: each[1])
         name = chain.forks[id(fork)]
-        message = f"{EVENLY.reason}: a share of `{name}` differs by {distance:.2f} from the law of the space"
+        differ = f"a share of `{name}` differs by {distance:.2f} from the distribution of the space's random draws"
+        message = f"{EVENLY.reason}: {differ}"
         yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
 
 

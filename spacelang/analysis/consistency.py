@@ -1,7 +1,7 @@
 """Consistency of the checked space: what never holds, occurs or changes, and whether the default is admissible."""
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import count as numbers
 from typing import Final
 
@@ -160,7 +160,7 @@ class _TruthChecks:
     def _check_equation(self, constraint: Constraint) -> None:
         """Report each equation of continuous ranges that the constraint demands, as no random draw satisfies it."""
         for equation, continuous in equations_with_continuous_members(self._space.variables, constraint):
-            names = " and ".join(f"`{self._name(address)}`" for address in continuous)
+            names = self._names(continuous)
             reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
             shares = names_of_simplex_shares(self._space.variables, equation)
             self._report.add(problems.EquationOfContinuousRanges(equation.span, reason=reason, shares=shares))
@@ -188,13 +188,13 @@ class _TruthChecks:
         dead = [address for address in statement.active if self._is_never_active(address)]
         if dead:
             return f"`{self._name(dead[0])}` is never active"
-        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        names = self._names(statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         where = [f" where `{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         return f"{names} {verb} never active{where[0]}" if where else "never active together"
 
     def _exclusion_note(self, statement: ExpressionInContext) -> str:
-        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        names = self._names(statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         case = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
@@ -241,6 +241,10 @@ class _TruthChecks:
 
     def _name(self, address: str) -> str:
         return name_in_expressions(self._space.variables[address].node.name)
+
+    def _names(self, addresses: Sequence[str]) -> str:
+        *first, last = [f"`{self._name(address)}`" for address in addresses] or [""]
+        return f"{', '.join(first)} and {last}" if first else last
 
 
 def _check_alternatives(structures: Structures, draft: SpaceDraft, report: DiagnosticCollector) -> Iterator[Constraint]:

@@ -33,7 +33,7 @@ from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
-from spacelang.targets._random_draws import DeviationReason, keys_of_decisions
+from spacelang.targets._random_draws import DeviationReason, keys_connected_with_decisions
 from spacelang.text import count_with_noun
 
 L = TypeVar("L")
@@ -175,7 +175,7 @@ def _uneven_forks(chain: Questions) -> list[tuple[CaseSplit, float]]:
 
 def _keys_of_uneven_decisions(chain: Questions) -> Iterator[str]:
     addresses = (fork.node.address for fork, _ in _uneven_forks(chain) if fork.node is not None)
-    return keys_of_decisions(chain.structures, addresses)
+    return keys_connected_with_decisions(chain.structures, addresses)
 
 
 def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:

@@ -13,6 +13,7 @@ value is drawn from a uniform range instead. Both are reported as approximated w
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from spacelang.deprecation import warn_renamed
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
@@ -104,14 +105,19 @@ def build_questions(
     *,
     sharing: NameSharing = "none",
     can_vary: Callable[[VaryingRange], bool] | None = None,
+    varying_bounds: bool | None = None,
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
     Ranges that `accepts` allows in no form are cut to grids of `points` values. `unfolded` returns the parts of the
     space, and `sharing` says which questions share a name. If `can_vary` is given, previous answers limit the related
-    ranges for which it is true. Raises RefusedError for numbers that floats cannot hold, and for
-    spaces that nested choices cannot express, for which `keeps` must have a verdict.
+    ranges for which it is true. `varying_bounds` is the old keyword for `sharing="ranges"`. Raises RefusedError for
+    numbers that floats cannot hold, and for spaces that nested choices cannot express, for which `keeps` must have a
+    verdict.
     """
+    if varying_bounds is not None:
+        warn_renamed("build_questions(varying_bounds=...)", 'sharing="ranges"')
+        sharing = "ranges" if varying_bounds else sharing
     space = structures.space
     _lowering.refuse_oversized_integers(space, keeps)
     refusal = next((v for v in keeps.get(Construct.CONDITIONS, ()) if v.status is _lowering.Preservation.REFUSED), None)

@@ -17,8 +17,7 @@ from spacelang.api.experiment import (
     experiment_fields_from_options,
     run_time_limit,
 )
-from spacelang.api.experiment_run import check_success, run_experiment
-from spacelang.api.leakage_warnings import leakage_warnings
+from spacelang.api.experiment_run import check_success, leakage_warnings, run_experiment
 from spacelang.api.option_checks_and_signatures import (
     PATH,
     accept_options,

@@ -10,6 +10,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
+from spacelang.deprecation import make_module_getattr
 from spacelang.frozen import CachedPropertyMixin, frozen
 
 FORBIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -156,3 +157,6 @@ def _escape(character: str) -> str:
     # Undecodable bytes of file names are represented by these surrogates.
     errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
     return "".join(f"\\x{byte:02x}" for byte in character.encode(errors=errors))
+
+
+__getattr__ = make_module_getattr(__name__, {"Origin": "SourceFileLocation"})

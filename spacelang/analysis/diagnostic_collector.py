@@ -9,6 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.catalog.catalogue import Catalogue
+from spacelang.deprecation import make_module_getattr
 from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace, Severity
 from spacelang.diagnostics.domains import UnboundDataSymbol
 from spacelang.errors import UserError
@@ -279,3 +280,6 @@ def _number(name: str, value: Any) -> int:
         remedy = "give a whole number greater than 0" if least else "give a whole number of at least 0"
         raise BindingError(f"`{name}` cannot be `{value}`", remedy)
     return number
+
+
+__getattr__ = make_module_getattr(__name__, {"CheckContext": "CheckSettings"})

@@ -67,9 +67,9 @@ def resolve_draft(space: Space, draft: space_drafts.SpaceDraft, report: Diagnost
             written = expansion.expand_addresses(written, lambda each, _, __: each)
             computed_checks.check_computed_parameters(found, written, report)
         if draft.ranges:
-            from spacelang.analysis import bound_activity_checks
+            from spacelang.analysis import ranges_with_named_bounds
 
-            bound_activity_checks.check_bound_activity(found, report)
+            ranges_with_named_bounds.check_bound_activity(found, report)
         _check_unused(found, draft, reader, report)
         found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:

@@ -17,10 +17,10 @@ from spacelang.api.search_data import (
     constraint_bounds,
     fidelities_if_several,
     fidelity_grid,
-    function_goals,
     make_loss_scale,
     validate_fidelities,
 )
+from spacelang.api.several_objectives import function_goals
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import FidelitySchedule

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -152,7 +152,6 @@ def verify(
     from spacelang.sampling.sampler import Sampler
     from spacelang.solver.defaults import default_configuration
     from spacelang.solver.numbering import ConfigurationNumbers
-    from spacelang.targets._relations import A_FLOAT_QUANTILE
 
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
@@ -162,6 +161,24 @@ def verify(
     else:
         members = [default_configuration(space), *Sampler(structures).configurations(count - 1, rng)]
     drawn = form.sample(count, rng)
+    laws = [*_check_members(form, space, members), *_check_encodings(form, space, drawn)]
+    distances = None
+    if draws and all(law.holds for law in laws):
+        distances, of_draws = _check_random_draws(form, structures, draws, rng)
+        laws += of_draws
+    number_drawn = _count_structures(form, space, drawn)
+    kept: dict[str, tuple[str, ...]] = {}
+    for entry in form.report:
+        kept[entry.status.value] = (*kept.get(entry.status.value, ()), f"{entry.construct}{entry.lines_text}")
+    return Verification(tuple(laws), is_all, (number_drawn, structures.count), kept, distances)
+
+
+def _check_members(
+    form: "LoweringResult[Any, Any]", space: "Space", members: Sequence[Configuration]
+) -> Iterator[LawCheck]:
+    """Yield the checks that members keep their meaning when they are encoded."""
+    from spacelang.targets._relations import A_FLOAT_QUANTILE
+
     is_rounded = any(entry.message == A_FLOAT_QUANTILE.message for entry in form.report)
 
     def roundtrip(member: Configuration) -> str:
@@ -172,34 +189,28 @@ def verify(
             else f"{_case_text(member)} is decoded as {_case_text(found)}"
         )
 
+    yield _check_law("encoding and decoding a configuration returns the same configuration", members, roundtrip)
+    yield _check_law(
+        "the compiled space accepts the encoding of each configuration",
+        members,
+        lambda each: "" if form.accepts(form.encode(each)) else _case_text(each),
+    )
+
+
+def _check_encodings(form: "LoweringResult[Any, Any]", space: "Space", drawn: Sequence[Any]) -> Iterator[LawCheck]:
+    """Yield the checks that encodings which the compiled space draws are those of members."""
+
     def membership(encoding: Any) -> str:
         found = form.decode(encoding)
         why = first_exclusion(space, found)
         return "" if why is None else f"{_case_text(found)}: {why.reason}"
 
-    laws = [
-        _check_law("encoding and decoding a configuration returns the same configuration", members, roundtrip),
-        _check_law(
-            "the compiled space accepts the encoding of each configuration",
-            members,
-            lambda each: "" if form.accepts(form.encode(each)) else _case_text(each),
-        ),
-        _check_law("each configuration that the compiled space draws is a member of the space", drawn, membership),
-        _check_law(
-            "the compiled space accepts each encoding that it draws",
-            drawn,
-            lambda each: "" if form.accepts(each) else _case_text(each),
-        ),
-    ]
-    distances = None
-    if draws and all(law.holds for law in laws):
-        distances, of_draws = _check_random_draws(form, structures, draws, rng)
-        laws += of_draws
-    number_drawn = _count_structures(form, space, drawn)
-    kept: dict[str, tuple[str, ...]] = {}
-    for entry in form.report:
-        kept[entry.status.value] = (*kept.get(entry.status.value, ()), f"{entry.construct}{entry.lines_text}")
-    return Verification(tuple(laws), is_all, (number_drawn, structures.count), kept, distances)
+    yield _check_law("each configuration that the compiled space draws is a member of the space", drawn, membership)
+    yield _check_law(
+        "the compiled space accepts each encoding that it draws",
+        drawn,
+        lambda each: "" if form.accepts(each) else _case_text(each),
+    )
 
 
 def _are_nearly_equal(found: Configuration, member: Configuration, space: "Space") -> bool:
@@ -234,7 +245,7 @@ def _check_random_draws(
     if found.large_distances and not undeclared:
         return found, []
     apart = ", ".join(f"the shares of {key} differ by {by:.3f}" for key, by in undeclared.items())
-    return found, [LawCheck("random draws follow the law of the space", draws, apart)]
+    return found, [LawCheck("draws of the library follow the distribution of the space's random draws", draws, apart)]
 
 
 def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encodings: Iterable[Any]) -> int:

@@ -17,8 +17,7 @@ from spacelang.api.experiment import (
     experiment_fields_from_options,
     run_time_limit,
 )
-from spacelang.api.experiment_run import check_success, run_experiment
-from spacelang.api.leakage_warnings import leakage_warnings
+from spacelang.api.experiment_run import check_success, leakage_warnings, run_experiment
 from spacelang.api.option_checks_and_signatures import (
     PATH,
     accept_options,
@@ -42,11 +41,11 @@ from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget, parse_duration
 from spacelang.runtime.objective import positive_class_of
 from spacelang.runtime.storage.store_errors import StoreError
+from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import LossName
     from spacelang.runtime.archives.archive import ArchiveSuggestions
-    from spacelang.runtime.data.loading import Table
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.pipelines import PipelineInput
@@ -104,7 +103,10 @@ def search(
     if objective is None:
         measured = _check_constraints(constraints)
         _refuse_arguments({name: options[name] for name in ("fidelities", "scale", "objectives")}, "data")
-        data: EvaluationData = make_tabular_data(features, target, select_read_options(options), options)
+        read = select_read_options(options)
+        if features is not None:
+            _check_dropped_columns(features, read.drop_columns, options["test"])
+        data: EvaluationData = make_tabular_data(features, target, read, options)
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in run_options_by_name(RunOptions).items() if each.scope in REFUSED}
@@ -242,12 +244,15 @@ def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: 
     """
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.row_relations import attach_groups, with_row_numbers_as_times
-    from spacelang.runtime.data.tables import check_weights
+    from spacelang.runtime.data.tables import check_weights, without_columns
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
     validate, groups = options["validate"], options["groups"]
-    table, name = _without_dropped_columns(replace(make_table(features, target), reading=read)), None
+    used = without_columns(features, read.drop_columns)
+    if read.drop_columns and 0 in getattr(used, "shape", ())[1:]:
+        raise ValueError("`drop_columns` names all columns of the features: drop fewer columns")
+    table, name = replace(make_table(used, target), reading=read), None
     if (weights := options["sample_weight"]) is not None:
         table = replace(table, weights=check_weights(weights, len(table.target)))
     if groups is not None:
@@ -259,14 +264,18 @@ def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: 
     return TabularData(with_row_numbers_as_times(table, validate), splitter=validate, group_name=name)
 
 
-def _without_dropped_columns(table: "Table") -> "Table":
-    """Return the table without the columns of `drop_columns` that it has; others may be in a file of test rows."""
-    from spacelang.runtime.data.row_relations import drop_columns
+def _check_dropped_columns(features: Any, dropped: tuple[str, ...], test: Any) -> None:
+    """Raise ValueError for columns to drop that the features do not have, unless a file of test rows may have them."""
+    from spacelang.runtime.evaluation.unseen_rows import format_names, test_share_or_none
 
-    dropped = table.reading.drop_columns
-    if {*getattr(table.features, "columns", [None])} <= {*dropped}:  # arrays have no names
-        raise ValueError("`drop_columns` names all columns of the features: drop fewer columns")
-    return drop_columns(table, dropped)
+    known = [*map(str, getattr(features, "columns", ()))]
+    unknown = [name for name in dropped if name not in known]
+    if not unknown or (isinstance(test, str | PathLike) and test_share_or_none(test) is None):
+        return
+    if not known:
+        raise ValueError("`drop_columns` needs a DataFrame: the columns of these features have no names")
+    remedy = format_suggestion(unknown[0], known) or f"the columns are {format_names(known)}"
+    raise ValueError(f"the features have no column `{unknown[0]}`, which `drop_columns` names: {remedy}")
 
 
 def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput | None":

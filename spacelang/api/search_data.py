@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.experiment import EvaluationData, Experiment
+from spacelang.api.several_objectives import function_goals
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.task import RESERVED_NAMES, FidelitySchedule, FunctionGoal, PipelineGoal, ScorerGoal, Task
+from spacelang.ir.task import FidelitySchedule, FunctionGoal, PipelineGoal, ScorerGoal, Task
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation, time_column
 from spacelang.plugins import NestedPlugin
@@ -23,38 +24,21 @@ if TYPE_CHECKING:
     from spacelang.ir.data_binding import DataColumn
     from spacelang.ir.task import AnyBound
     from spacelang.runtime.data.loading import Table
+    from spacelang.runtime.evaluation.folds import EvaluationSettings
     from spacelang.runtime.evaluation.objective import DataObjective
 
 
-def function_goals(space: Space, objectives: tuple[str, ...] = ()) -> tuple[FunctionGoal, ...]:
-    """Return the names in `objectives` as goals to minimize; without names, the goals in quotes of the task.
-
-    Raises ValueError unless `objectives` are different names and at least two, or none.
-    """
-    named = tuple(FunctionGoal("minimize", name) for name in check_objective_names(objectives))
-    return named or (() if space.task is None else space.task.function_goals)
+Goals: TypeAlias = tuple[ScorerGoal | None, Sequence[PipelineGoal]]
+"""The first goal, None if it is not given, and the further goals."""
 
 
-def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of several objectives; raises ValueError unless they are different and at least two, or none."""
-    if not names:
-        return ()
-    if len(names) == 1:
-        raise ValueError(f"`objectives` has the single name `{names[0]}`: leave `objectives` out, and return the loss")
-    if len(set(names)) < len(names) or not all(each.strip() for each in names):
-        raise ValueError(f"`objectives` must be different names, such as `('error', 'seconds')`, not {names}")
-    if reserved := [name for name in names if name in RESERVED_NAMES]:
-        raise ValueError(
-            f"`objectives` contains `{reserved[0]}`, a reserved key of the result of a function: choose another name"
-        )
-    return names
-
-
-def first_and_further_goals(task: Task) -> tuple[ScorerGoal | None, Sequence[PipelineGoal]]:
-    """Return the first goal (None: not given) and the further goals of a task, for a search on data.
+def first_and_further_goals(task: Task | None) -> Goals:
+    """Return the goals of a task, for a search on data.
 
     Raises InputError if a goal is a number that the user's own function returns.
     """
+    if task is None:
+        return None, ()
     goal, further = task.goal, [each for each in task.further_goals if not isinstance(each, FunctionGoal)]
     if task.function_goals or isinstance(goal, FunctionGoal):
         first = task.function_goals[0]
@@ -151,7 +135,7 @@ class TabularData(EvaluationData):
             attach_splits_of_splitter,
             check_related_test_rows,
         )
-        from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
+        from spacelang.runtime.evaluation.folds import default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import (
             make_test_dataset,
@@ -167,8 +151,7 @@ class TabularData(EvaluationData):
         from spacelang.runtime.scoring.metric import check_metric_on_splits
 
         space, seed = experiment.space, experiment.seed
-        task = space.task
-        goal, further_goals = (None, ()) if task is None else first_and_further_goals(task)
+        goals = first_and_further_goals(space.task)
         check_no_abstract_operators(space.checked.root)
         kind = task_kind(space.checked.root)
         if isinstance(self.table.target, pd.DataFrame):
@@ -179,8 +162,6 @@ class TabularData(EvaluationData):
         related, validation = self.table_with_row_relations(experiment)
         test = read_test_rows(experiment.test, self.table)
         table, others = split_off_test_rows(related, test, kind, seed, time_column(validation))
-        metric = experiment.metric
-        goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
             dataset = attach_splits_of_splitter(self.splitter, dataset, seed)
@@ -190,21 +171,35 @@ class TabularData(EvaluationData):
             check_related_test_rows(self.table, others, validation)
             others = attach_groups_to_test_rows(others, validation)
         tested = None if others is None else make_test_dataset(others, table, dataset)
-        recorded = replace(
-            experiment.recorded,
-            training_score=experiment.recorded.training_score or needs_training_loss(experiment.optimizer),
-            predictions=experiment.recorded.predictions or experiment.ensemble is not None,
-        )
-        recorded_settings: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
-        recorded_settings["scorer"] = None if isinstance(metric, str) else metric
-        recorded_settings["further_goals"] = tuple(further_goals) if metric is None else ()
-        settings = EvaluationSettings(goal, validation, () if task is None else task.bounds, seed, **recorded_settings)
+        settings = _evaluation_settings(experiment, goals, validation)
         objective = DataObjective(space.checked, dataset, settings, tested=tested)
         if self.splitter is not None or (dataset.relations and not table.splits):
             check_metric_on_splits(
                 objective.metric, dataset, [held for _, held in split_rows(dataset, validation, seed)]
             )
         return objective
+
+
+def _evaluation_settings(experiment: Experiment, goals: Goals, validation: Validation) -> "EvaluationSettings":
+    """Return what trials measure and record: the goals of the task, or the metric of the experiment instead of them."""
+    from spacelang.runtime.evaluation.folds import EvaluationSettings
+
+    task, metric = experiment.space.task, experiment.metric
+    goal = ScorerGoal("maximize", metric) if isinstance(metric, str) else goals[0]
+    recorded = replace(
+        experiment.recorded,
+        training_score=experiment.recorded.training_score or needs_training_loss(experiment.optimizer),
+        predictions=experiment.recorded.predictions or experiment.ensemble is not None,
+    )
+    return EvaluationSettings(
+        goal,
+        validation,
+        () if task is None else task.bounds,
+        experiment.seed,
+        scorer=None if isinstance(metric, str) else metric,
+        further_goals=tuple(goals[1]) if metric is None else (),
+        **{each.name: getattr(recorded, each.name) for each in fields(recorded)},
+    )
 
 
 def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> Space:

@@ -1,14 +1,16 @@
-"""Runs with several objectives: what they cannot be combined with, and the Pareto front of their results."""
+"""Runs with several objectives: their names, what they cannot be combined with, and the Pareto front of a run."""
 
 from typing import TYPE_CHECKING
 
 from spacelang.errors import PicklableError
+from spacelang.ir.task import RESERVED_NAMES, FunctionGoal
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import pareto_front
 from spacelang.runtime.objective import ObjectiveInfo, objective_names
 
 if TYPE_CHECKING:
     from spacelang.api.experiment import PreparedExperiment
+    from spacelang.api.space import Space
     from spacelang.runtime.history import Outcome, TrialRecord
 
 
@@ -22,6 +24,30 @@ class SeveralObjectivesError(PicklableError):
             " table of the trials that no other trial dominates, and `result.pipeline_of(trial)` fits one of them"
         )
         self.names = names
+
+
+def function_goals(space: "Space", objectives: tuple[str, ...] = ()) -> tuple[FunctionGoal, ...]:
+    """Return the names in `objectives` as goals to minimize; without names, the goals in quotes of the task.
+
+    Raises ValueError unless `objectives` are different names and at least two, or none.
+    """
+    named = tuple(FunctionGoal("minimize", name) for name in check_objective_names(objectives))
+    return named or (() if space.task is None else space.task.function_goals)
+
+
+def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of several objectives; raises ValueError unless they are different and at least two, or none."""
+    if not names:
+        return ()
+    if len(names) == 1:
+        raise ValueError(f"`objectives` has the single name `{names[0]}`: leave `objectives` out, and return the loss")
+    if len(set(names)) < len(names) or not all(each.strip() for each in names):
+        raise ValueError(f"`objectives` must be different names, such as `('error', 'seconds')`, not {names}")
+    if reserved := [name for name in names if name in RESERVED_NAMES]:
+        raise ValueError(
+            f"`objectives` contains `{reserved[0]}`, a reserved key of the result of a function: choose another name"
+        )
+    return names
 
 
 def check_single_objective(objective: ObjectiveInfo) -> None:

@@ -112,30 +112,17 @@ def compare(
     """
     from spacelang.bench.comparison import ComparisonResults
     from spacelang.bench.comparison.progress import SILENT
-    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, select_read_options
 
     check_argument_types(data=data, optimizers=optimizers, space=space)
-    if options["metric"] is not None:
-        check_argument("metric", options["metric"], (TEXT, "takes the name of one of scikit-learn's scorers"))
-    repeats, seed, folder, listener = options["repeats"], options["seed"], options["folder"], options["listener"]
-    if repeats < 1:
-        raise ValueError(f"`repeats` is {repeats}, but must be at least 1")
-    if not isinstance(options["validate"], str | None):
-        raise TypeError("`validate` takes a text here, such as `cv(5)`: each seed has splits of its own")
+    _check_options(options)
+    seed, listener = options["seed"], options["listener"]
     entered = parse_optimizers(optimizers)
     loaded = load_or_bind_space(space, options["allow"], options["bind"])
-    # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
-    budget = make_budget(loaded, options["time"], options["trials"]).with_merged_time_limits()
-    workers = worker_settings(loaded, options)
-    make_experiment = partial(
-        Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields_from_options(options)
-    )
-    seeds = tuple(range(seed, seed + repeats))
-    read, target_column = select_read_options(options), target_column_or_columns(options["target_column"])
-    datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
+    seeds = tuple(range(seed, seed + options["repeats"]))
+    datasets = _read_data(loaded, data, options)
     common = datasets[0].experiment
     judged = _check_data(datasets, seeds[0], entered)
-    place = None if folder is None else Path(folder)
+    place = None if options["folder"] is None else Path(options["folder"])
     runs = (
         None
         if place is None
@@ -154,6 +141,28 @@ def compare(
     if place is None:
         return comparison
     return replace(comparison, notes=(*remarks, *write_results_and_list_problems(results, comparison.curves, place)))
+
+
+def _check_options(options: CompareOptions) -> None:
+    """Raise TypeError or ValueError for an option that makes no sense in a comparison."""
+    if options["metric"] is not None:
+        check_argument("metric", options["metric"], (TEXT, "takes the name of one of scikit-learn's scorers"))
+    if options["repeats"] < 1:
+        raise ValueError(f"`repeats` is {options['repeats']}, but must be at least 1")
+    if not isinstance(options["validate"], str | None):
+        raise TypeError("`validate` takes a text here, such as `cv(5)`: each seed has splits of its own")
+
+
+def _read_data(space: Space, data: Mapping[str, Any], options: CompareOptions) -> tuple[ComparisonDataset, ...]:
+    """Return the data sets with the settings of their runs; raises ComparisonDataError with all mistakes."""
+    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, select_read_options
+
+    # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
+    budget = make_budget(space, options["time"], options["trials"]).with_merged_time_limits()
+    workers, fields = worker_settings(space, options), experiment_fields_from_options(options)
+    make_experiment = partial(Experiment, space=space, budget=budget, workers=workers, **fields)
+    read, target_column = select_read_options(options), target_column_or_columns(options["target_column"])
+    return read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
 
 
 @dataclass(frozen=True, eq=False)

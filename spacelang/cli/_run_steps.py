@@ -80,7 +80,7 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 def prepare_experiment(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.experiment import check_rungs_available
-    from spacelang.api.leakage_warnings import leakage_warnings
+    from spacelang.api.experiment_run import leakage_warnings
     from spacelang.api.several_objectives import check_supports_several_objectives
     from spacelang.runtime.objective import positive_class_of
 

@@ -104,11 +104,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         return
     _print(found, loaded, space, output, metric)
     if taken is not None:
-        kept = f"{len(taken.unchanged)} migrated trials, whose pipelines are unchanged, are in the new run `{store}`"
-        typer.echo(replace_unprintable(kept))
-        if again := len(taken.to_evaluate):
-            typer.echo(f"{again} migrated trials will run again: their pipelines changed or were trained on fewer rows")
-        typer.echo(replace_unprintable(f"to continue the new run: `spacelang resume {store}`"))
+        _print_new_run(taken, store)
 
 
 def _print(found: "Migration", loaded: "Space", space: str, output: Path | None, metric: "LossName") -> None:
@@ -131,6 +127,14 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None,
         typer.echo(
             replace_unprintable(f"to evaluate these configurations first: `spacelang run {space} --initial {output} …`")
         )
+
+
+def _print_new_run(taken: "MigratedRun", store: Path | None) -> None:
+    kept = f"{len(taken.unchanged)} migrated trials, whose pipelines are unchanged, are in the new run `{store}`"
+    typer.echo(replace_unprintable(kept))
+    if again := len(taken.to_evaluate):
+        typer.echo(f"{again} migrated trials will run again: their pipelines changed or were trained on fewer rows")
+    typer.echo(replace_unprintable(f"to continue the new run: `spacelang resume {store}`"))
 
 
 def _filled_text(found: "Migration", decisions: set[str]) -> str:

@@ -13,6 +13,7 @@ value is drawn from a uniform range instead. Both are reported as approximated w
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from spacelang.deprecation import warn_renamed
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
@@ -33,7 +34,7 @@ from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
-from spacelang.targets._random_draws import DeviationReason, keys_of_decisions
+from spacelang.targets._random_draws import DeviationReason, keys_connected_with_decisions
 from spacelang.text import count_with_noun
 
 L = TypeVar("L")
@@ -104,14 +105,19 @@ def build_questions(
     *,
     sharing: NameSharing = "none",
     can_vary: Callable[[VaryingRange], bool] | None = None,
+    varying_bounds: bool | None = None,
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
     Ranges that `accepts` allows in no form are cut to grids of `points` values. `unfolded` returns the parts of the
     space, and `sharing` says which questions share a name. If `can_vary` is given, previous answers limit the related
-    ranges for which it is true. Raises RefusedError for numbers that floats cannot hold, and for
-    spaces that nested choices cannot express, for which `keeps` must have a verdict.
+    ranges for which it is true. `varying_bounds` is the old keyword for `sharing="ranges"`. Raises RefusedError for
+    numbers that floats cannot hold, and for spaces that nested choices cannot express, for which `keeps` must have a
+    verdict.
     """
+    if varying_bounds is not None:
+        warn_renamed("build_questions(varying_bounds=...)", 'sharing="ranges"')
+        sharing = "ranges" if varying_bounds else sharing
     space = structures.space
     _lowering.refuse_oversized_integers(space, keeps)
     refusal = next((v for v in keeps.get(Construct.CONDITIONS, ()) if v.status is _lowering.Preservation.REFUSED), None)
@@ -155,7 +161,8 @@ def uneven_choice_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
     if found := _uneven_forks(chain):
         fork, distance = max(found, key=lambda each: each[1])
         name = chain.forks[id(fork)]
-        message = f"{EVENLY.reason}: a share of `{name}` differs by {distance:.2f} from the law of the space"
+        differ = f"a share of `{name}` differs by {distance:.2f} from the distribution of the space's random draws"
+        message = f"{EVENLY.reason}: {differ}"
         yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
 
 
@@ -174,7 +181,7 @@ def _uneven_forks(chain: Questions) -> list[tuple[CaseSplit, float]]:
 
 def _keys_of_uneven_decisions(chain: Questions) -> Iterator[str]:
     addresses = (fork.node.address for fork, _ in _uneven_forks(chain) if fork.node is not None)
-    return keys_of_decisions(chain.structures, addresses)
+    return keys_connected_with_decisions(chain.structures, addresses)
 
 
 def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:

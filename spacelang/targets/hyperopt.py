@@ -25,8 +25,7 @@ from spacelang.reductions.space_questions import DrawnPiece, Questions
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_expression_tree as py
-from spacelang.targets._exports.guarded_sample_entries import GuardedSampleEntries
-from spacelang.targets._exports.hyperopt_switches import SwitchIndexWriter
+from spacelang.targets._exports.hyperopt_samples import GuardedSampleEntries, SwitchIndexWriter
 from spacelang.targets._exports.library_function_forms import (
     FLATTEN_SOURCE,
     LibraryFunctionForm,

@@ -43,7 +43,7 @@ _HOMES = {
 _WITH_ASSERTIONS = (*_HOMES.values(), "driving", "search_tests")
 _OLD_NAMES = {
     "crews": "simulated_workers", "draw_functions": "small_spaces", "drawing": "small_spaces",
-    "journals": "memory_storage", "misbehaving": "faults",
+    "hypothesis_draws": "small_spaces", "journals": "memory_storage", "misbehaving": "faults",
 }  # fmt: skip
 
 for _old, _new in _OLD_NAMES.items():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from spacelang.deprecation import make_module_getattr, renamed_attributes
+from spacelang.deprecation import make_module_getattr, warn_renamed
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
@@ -35,7 +35,6 @@ def check_plugin_class(kind: Any) -> None:
     assert kind.__doc__
 
 
-@renamed_attributes(check_law="check_property")
 class ConformanceSuite:
     """Base class of test suites that the tests of another package inherit."""
 
@@ -50,6 +49,11 @@ class ConformanceSuite:
         suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much]
         tried = settings(max_examples=math.ceil(self.examples * share), deadline=None, suppress_health_check=suppressed)
         tried(given(**drawn)(check_case))()
+
+    def check_law(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
+        """Call `check_property`: a method, because pytest reads all attributes of a suite, and an alias would warn."""
+        warn_renamed("check_law", "check_property")
+        self.check_property(law, share, **drawn)
 
 
 SIZE = 500  # The number of training rows
@@ -126,11 +130,16 @@ def run_search(
     heard: EventLog | None = None,
     scale: LossScale | None = UNIT_SCALE,
     prefix_key: PrefixKeyFunction | None = None,
+    route: PrefixKeyFunction | None = None,
 ) -> Outcome:
     """Run a search on an executor and return its outcome.
 
     The `journal` stores the trials, `heard` logs the events, and `prefix_key` returns the prefix key of a request.
+    `route` is the old name of `prefix_key`.
     """
+    if route is not None:
+        warn_renamed("run_search(route=...)", "prefix_key")
+        prefix_key = route
     return run(
         search if heard is None else heard.log_search(search),
         executor,

@@ -12,7 +12,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from spacelang.deprecation import make_module_getattr, plugin_attribute
+from spacelang.deprecation import make_module_getattr, plugin_attribute, warn_renamed
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.membership import first_exclusion
@@ -76,6 +76,16 @@ class TargetConformance(ConformanceSuite):
     def space_strategy(self) -> SearchStrategy[Space]:
         """Return the Hypothesis strategy that draws the finite spaces of the tests."""
         return spaces()
+
+    def lowered(self, space: Space) -> LoweringResult[Any, Any]:
+        """Call `lower_or_skip`: this is its old name."""
+        warn_renamed("TargetConformance.lowered", "lower_or_skip")
+        return self.lower_or_skip(space)
+
+    def drawn(self) -> SearchStrategy[Space]:
+        """Call `space_strategy`: this is its old name."""
+        warn_renamed("TargetConformance.drawn", "space_strategy")
+        return self.space_strategy()
 
     def members(self, space: Space) -> list[Configuration]:
         """Return the members of a finite space by brute force, without the target."""

@@ -32,12 +32,35 @@ def table(rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     return numbers, np.arange(rows) % 3
 
 
-def test_columns_of_a_dataframe_are_dropped() -> None:
-    space, (features, labels) = sl.parse("space s\nstage estimator = GaussianNB\n"), table(60)
-    found = sl.search(space, features, labels, optimizer="random", trials=1, drop_columns=["c", "only in test rows"])
-    assert [*found.best_pipeline.feature_names_in_] == ["a", "b"]
-    with pytest.raises(ValueError, match="all columns"):
-        sl.search(space, features[["c"]], labels, optimizer="random", trials=1, drop_columns=["c"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_columns_of_a_dataframe_are_dropped(is_sparse: bool, tmp_path: Path) -> None:
+    space, (features, labels) = sl.parse("space s\nstage estimator = LogisticRegression\n"), table(60)
+    if is_sparse:  # as a sparse array, the table has no names any more
+        features = features.assign(c=1.0).astype(pd.SparseDtype(float, 0.0))
+    others = features.assign(a=features["a"].to_numpy() + 1)
+    others.assign(target=labels, more=1).to_csv(tmp_path / "test.csv", index=False)
+    tests = [(["c"], (others, labels)), (["c", "more"], str(tmp_path / "test.csv"))]
+    for drop, test in tests[:1] if is_sparse else tests:
+        options = {"optimizer": "random", "trials": 1, "workers": 0, "drop_columns": drop}
+        found = sl.search(space, features, labels, test=test, **options)
+        assert found.test_score is not None
+        assert found.objective.dataset.features.shape[1] == 2
+        assert is_sparse or [*found.best_pipeline.feature_names_in_] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "drop", "expected"),
+    [
+        (["c"], ["c"], "all columns"),
+        (["a", "b", "c"], ["bb"], "no column `bb`, which `drop_columns` names: the columns are `a`, `b`, `c`"),
+        (None, ["x0"], "needs a DataFrame"),
+    ],
+)
+def test_wrong_columns_to_drop_are_refused(columns: list[str] | None, drop: list[str], expected: str) -> None:
+    features, labels = table(60)
+    given = features["a"].to_frame().to_numpy() if columns is None else features[columns]
+    with pytest.raises(ValueError, match=expected):
+        sl.search("stage e = GaussianNB", given, labels, optimizer="random", trials=1, drop_columns=drop)
 
 
 def test_bind() -> None:

@@ -1,12 +1,14 @@
 """Old names of the public Python interface work for one version, each with a warning that names the new one."""
 
 import pickle
+import warnings
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import spacelang as sl
 from spacelang import contracts
@@ -20,7 +22,8 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.listeners import SilentListener, accept_old_methods
 from spacelang.runtime.objective import identifying_settings, prefix_key_function, recorded_columns
 from spacelang.runtime.storage.run_header import DataFacts
-from spacelang.testing import driving, faults
+from spacelang.targets.random import Random
+from spacelang.testing import TargetConformance, driving, faults
 
 REQUEST = Request(Configuration({"a": 1}))
 
@@ -119,6 +122,8 @@ def test_attributes_of_plug_ins_are_found_under_both_names(plugin: Any) -> None:
         ("spacelang.runtime.pipelines.columns", "Strings", "StringColumnSelector"),
         ("spacelang.runtime.pipelines.configured", "Configured", "ConfigurationEstimator"),
         ("spacelang.ir.task", "Goal", "ScorerGoal"),
+        ("spacelang.text", "Origin", "SourceFileLocation"),
+        ("spacelang.analysis.diagnostic_collector", "CheckContext", "CheckSettings"),
         ("spacelang.testing.optimizers", "quantized_loss_function", "stepped_loss_with_failures"),
         ("spacelang.testing.draw_functions", "draw_one", "draw_one"),
         ("spacelang.testing", "BoundingConformance", "ExecutorLimitsConformance"),
@@ -174,3 +179,42 @@ def test_an_objective_may_name_its_columns_and_prefix_keys_as_before() -> None:
         found = prefix_key_function(old)
     assert found is not None
     assert found(REQUEST) == (None,)
+
+
+def test_build_questions_accepts_its_old_keyword() -> None:
+    space = sl.parse(
+        "space s\nabstract F { lo : int[1, 4], hi : int[1, 4] }\nstage f = F\nrequire f.lo <= f.hi\n"
+    ).checked
+    preserves = contracts.preserved_by_reductions(accepts_numbers)
+    arguments = (contracts.Structures(space), accepts_numbers, preserves)
+    with pytest.warns(DeprecationWarning, match=r'renamed to `sharing="ranges"`'):
+        old = contracts.build_questions(*arguments, varying_bounds=True)
+    new = contracts.build_questions(*arguments, sharing="ranges")
+    assert list(old.by_name) == list(new.by_name) != list(contracts.build_questions(*arguments).by_name)
+
+
+def accepts_numbers(domain: contracts.SimpleDomain) -> bool:
+    """Return True for all domains but floats."""
+    return not isinstance(domain, Real)
+
+
+def test_old_methods_of_the_suites_are_called() -> None:
+    class Suite(TargetConformance):
+        target = Random
+
+    space, suite = sl.parse("space s\nstage model = GaussianNB | LinearSVC\n").checked, Suite()
+    with pytest.warns(DeprecationWarning, match="`lower_or_skip`"):
+        assert suite.lowered(space).form.to_json() == suite.lower_or_skip(space).form.to_json()
+    with pytest.warns(DeprecationWarning, match="`space_strategy`"):
+        assert suite.drawn() is not None
+    numbers: set[int] = set()
+
+    def check_case(number: int) -> None:
+        numbers.add(number)
+
+    with pytest.warns(DeprecationWarning, match="`check_property`"):
+        suite.check_law(check_case, number=st.just(3))
+    assert numbers == {3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # pytest reads every attribute of a class that it collects
+        assert all(getattr(Suite, name) is not None for name in dir(Suite) if not name.startswith("_"))

@@ -246,6 +246,9 @@ def _is_text(labels: pd.Series) -> bool:
     return pd.api.types.is_object_dtype(labels) or isinstance(labels.dtype, pd.StringDtype | pd.CategoricalDtype)
 
 
+FEW_ROWS: Final = 200  # The rows of a column that are compared with the labels before all rows are
+
+
 def label_column_warnings(dataset: Dataset) -> list[str]:
     """Return a warning for each column of features that holds the labels, as numbers or as other names of the classes.
 
@@ -254,10 +257,14 @@ def label_column_warnings(dataset: Dataset) -> list[str]:
     features = dataset.features
     if not isinstance(features, pd.DataFrame):
         return []
-    found = []
+    found, is_regression = [], dataset.kind == "regression"
+    few = slice(None, None, max(1, len(features) // FEW_ROWS))  # tell most other columns apart, which is fast
     for labels in target_series(dataset.target):
+        if labels.nunique() < 2:
+            continue  # equal labels tell nothing
         for name in features.columns:
-            if _holds_labels(features[name], labels, is_regression=dataset.kind == "regression"):
+            pairs = ((features[name].iloc[rows], labels.iloc[rows]) for rows in (few, slice(None)))
+            if all(_holds_labels(*pair, is_regression=is_regression) for pair in pairs):
                 what = f"the column `{name}` holds the labels, which makes every score too good"
                 found.append(f"{what}: drop it from the features")
     return found
@@ -267,6 +274,4 @@ def _holds_labels(column: "pd.Series[Any]", labels: "pd.Series[Any]", *, is_regr
     if is_regression:
         is_numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         return is_numeric and np.array_equal(column.to_numpy(dtype=np.float64, na_value=np.nan), labels.to_numpy())
-    if column.nunique(dropna=False) != labels.nunique():
-        return False
     return np.array_equal(pd.factorize(column, use_na_sentinel=False)[0], pd.factorize(labels)[0])

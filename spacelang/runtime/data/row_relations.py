@@ -156,7 +156,7 @@ def _column(table: Table, name: str, option: str) -> "pd.Series[Any]":
         raise DataError(what, "pass a DataFrame, or `groups` in Python")
     if name not in features.columns:
         if name in table.reading.drop_columns:
-            remedy = f"remove `{name}` from `--drop-columns`: a column of groups is no feature anyway"
+            remedy = f"remove `{name}` from `--drop-columns`: columns of groups and times are no features anyway"
             raise DataError(f"the column `{name}` of `{option}={name}` is dropped", remedy)
         known = [str(column) for column in features.columns]
         shown = ", ".join(f"`{column}`" for column in known[:12]) + (", ..." if len(known) > 12 else "")

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import nan
@@ -220,6 +220,13 @@ def _numbers(values: npt.NDArray[Any]) -> bytes:
 
 def _bytes(values: npt.NDArray[Any], kind: npt.DTypeLike) -> bytes:
     return np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()
+
+
+def without_columns(features: Any, names: Collection[str]) -> Any:
+    """Return a DataFrame without the columns of these names; features without names of columns stay as they are."""
+    if not names or not isinstance(features, pd.DataFrame):
+        return features
+    return features.loc[:, [str(name) not in names for name in features.columns]]
 
 
 def check_weights(given: Any, rows: int) -> Weights:

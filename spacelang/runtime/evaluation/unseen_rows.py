@@ -20,7 +20,7 @@ from spacelang.runtime.data.labels import (
     target_names,
 )
 from spacelang.runtime.data.loading import Table, TargetColumns, load_dataset, make_table
-from spacelang.runtime.data.tables import Features
+from spacelang.runtime.data.tables import Features, without_columns
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.splits import (
     Rows,
@@ -46,7 +46,7 @@ def read_test_rows(given: Any, table: Table) -> TestRows | None:
         case None | Table():
             return given
         case (features, target):
-            return make_table(features, target, "the test rows")
+            return make_table(without_columns(features, table.reading.drop_columns), target, "the test rows")
         case _ if (share := test_share_or_none(given)) is not None:
             if not 0 < share < 1:
                 raise DataError(f"the share of test rows must be between 0 and 1, not {share:g}")
@@ -75,8 +75,7 @@ def _load_test_rows(reference: str, table: Table) -> Table:
     reading, label = table.reading, target_names(table.target)
     found = load_dataset(reference, label, replace(reading, drop_columns=()))
     if isinstance(found.features, pd.DataFrame):
-        kept = [name for name in found.features.columns if name not in reading.drop_columns]
-        return replace(found, features=found.features[kept])
+        return replace(found, features=without_columns(found.features, reading.drop_columns))
     return load_dataset(reference, label, reading)
 
 

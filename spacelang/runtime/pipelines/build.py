@@ -379,7 +379,7 @@ def _wrap_in_votes(value: Any, names: frozenset[str]) -> Any:
     if _takes_codes_only(value, names):
         from sklearn.ensemble import VotingClassifier
 
-        return VotingClassifier([(_name(value), value)], voting="soft")
+        return VotingClassifier([(_name(value), value)], voting="soft" if hasattr(value, "predict_proba") else "hard")
     held = value.get_params(deep=False)
     wrapped = {name: _wrap_in_votes(part, names) for name, part in held.items()}
     changed = {name: part for name, part in wrapped.items() if part is not held[name]}

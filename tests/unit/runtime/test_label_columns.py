@@ -1,10 +1,13 @@
 """Columns of features that hold the labels, which make every score too good, are named before the search."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import spacelang as sl
 from spacelang.ir.task import Kind
@@ -36,10 +39,21 @@ def warned(column: Any, labels: Any, kind: Kind) -> bool:
         (NUMBERS + 1, NUMBERS, "regression", False),
         (np.where(np.arange(ROWS) == 5, np.nan, NUMBERS), NUMBERS, "regression", False),
         (NUMBERS.astype(str), NUMBERS, "regression", False),
+        (np.ones(ROWS), np.ones(ROWS), "regression", False),
     ],
 )
 def test_a_column_that_holds_the_labels_is_named(column: Any, labels: Any, kind: Kind, expected: bool) -> None:
     assert warned(column, labels, kind) == expected
+
+
+@given(row=st.integers(0, 999))
+def test_a_column_that_differs_from_the_labels_in_one_row_does_not_hold_them(row: int) -> None:
+    """Most columns are told apart by few rows; the others have to be compared in all rows."""
+    labels = np.arange(1000) // 500
+    dataset = check_and_encode_labels(make_table(pd.DataFrame({"a": labels}), labels), "classification")
+    assert label_column_warnings(dataset)
+    changed = np.where(np.arange(1000) == row, 1 - labels, labels)
+    assert not label_column_warnings(replace(dataset, features=pd.DataFrame({"a": changed})))
 
 
 def test_a_search_warns_of_labels_among_its_features() -> None:

@@ -37,7 +37,7 @@ class HitAndRunRegion:
         self._points = rng.random((POINTS, tied.dimension))
         excess = tied.inequality_excess(tied.numbers_from_shares(self._points))
         self._sizes = np.maximum(np.abs(excess).mean(axis=0), np.finfo(float).tiny)
-        self._limits = tied.linear_inequalities_of_shares
+        self._limits = _SparseInequalities.of_shares(tied)
         self._steps = STEPS_PER_RANGE * tied.dimension
         self.mass = 1.0
         self._split(rng)
@@ -51,8 +51,7 @@ class HitAndRunRegion:
         """Return True for the points whose violation is at most `level`."""
         if self._limits is None:
             return self._violations(shares) <= level
-        factors, constants = self._limits
-        found: Array = (shares @ factors.T + constants <= level * self._sizes).all(axis=1)
+        found: Array = (self._limits.excess(shares) <= level * self._sizes).all(axis=1)
         return found
 
     def _split(self, rng: Generator) -> None:
@@ -95,9 +94,8 @@ class HitAndRunRegion:
         """Move each point along a line through it to a uniform position in the region; `points` is modified."""
         lower, upper = _chord_of_cube(points, directions)
         if self._limits is not None:
-            factors, constants = self._limits
-            rest = level * self._sizes - (points @ factors.T + constants)
-            first, last = _chord(directions @ factors.T, rest)
+            rest = level * self._sizes - self._limits.excess(points)
+            first, last = _chord(self._limits.products(directions), rest)
             lower, upper = np.maximum(lower, first), np.minimum(upper, last)
         waiting = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))
         for _ in range(MAX_SHRINKINGS):
@@ -111,6 +109,38 @@ class HitAndRunRegion:
             is_below = places < 0
             lower[waiting] = np.where(is_below, places, lower[waiting])
             upper[waiting] = np.where(is_below, upper[waiting], places)
+
+
+class _SparseInequalities:
+    """Linear inequalities of shares, each of which usually names a few of many ranges.
+
+    Products with a full matrix would take most of the time. They would also use all cores, which is slow if other
+    processes need them.
+    """
+
+    def __init__(self, factors: Array, constants: Array) -> None:
+        """Store the factors other than 0 of each row, with zeros after them in rows that have fewer than others."""
+        length = int((factors != 0).sum(axis=1).max())
+        self._places = np.argsort(factors == 0, axis=1, kind="stable")[:, :length].T
+        self._factors = np.take_along_axis(factors.T, self._places, axis=0)
+        self._constants = constants
+
+    @classmethod
+    def of_shares(cls, tied: ComparedCells) -> "_SparseInequalities | None":
+        """Return the inequalities of cells, or None if they are not linear in shares."""
+        found = tied.linear_inequalities_of_shares
+        return None if found is None else cls(*found)
+
+    def products(self, shares: Array) -> Array:
+        """Return the sums of factors times shares, shape (points, inequalities)."""
+        found = np.zeros((len(shares), self._places.shape[1]))
+        for places, factors in zip(self._places, self._factors, strict=True):
+            found += shares[:, places] * factors
+        return found
+
+    def excess(self, shares: Array) -> Array:
+        """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
+        return self.products(shares) + self._constants
 
 
 def _chord_of_cube(points: Array, directions: Array) -> tuple[Array, Array]:

@@ -54,6 +54,10 @@ class Module:
         """Return the innermost function around a node."""
         return next((each for each in self.around(node) if isinstance(each, FUNCTIONS)), None)
 
+    def class_around(self, node: ast.AST) -> ast.ClassDef | None:
+        """Return the innermost class around a node."""
+        return next((each for each in self.around(node) if isinstance(each, ast.ClassDef)), None)
+
     def is_shown(self, node: ast.AST) -> bool:
         """Return True unless the text is a docstring, an annotation, an argument that nobody sees, or an assertion."""
         inner, is_for_plugins = node, self.path.startswith("testing/")
@@ -284,20 +288,19 @@ class Messages:
         """The templates with a hole, by the key of what fills it."""
         found = defaultdict(list)
         for module, node in self._nodes:
-            holes: list[tuple[str, str]] = []
-            if isinstance(node, ast.JoinedStr):
-                holes = [*self._holes(module, node)]
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "{" in node.value:
-                owner = next((each for each in module.around(node) if isinstance(each, ast.ClassDef)), None)
-                if owner is not None and _is_diagnostic(owner) and module.is_shown(node):
-                    place = f"{module.path}:{owner.lineno}"
-                    holes = [(f"{place}:{each[1:-1]}", each) for each in HOLE.findall(node.value)]
-            for key, _ in holes:
-                found[key].append(Template(node, module, tuple(holes)))  # type: ignore[arg-type]
+            if isinstance(node, ast.JoinedStr | ast.Constant):
+                holes = tuple(self._holes(module, node))
+                for key, _ in holes:
+                    found[key].append(Template(node, module, holes))
         return found
 
     @staticmethod
-    def _holes(module: Module, node: ast.JoinedStr) -> Iterator[tuple[str, str]]:
+    def _holes(module: Module, node: ast.JoinedStr | ast.Constant) -> Iterator[tuple[str, str]]:
+        owner = module.class_around(node)
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and owner is not None and _is_diagnostic(owner) and module.is_shown(node):
+                yield from ((f"{module.path}:{owner.lineno}:{each[1:-1]}", each) for each in HOLE.findall(node.value))
+            return
         for part in node.values:
             if not isinstance(part, ast.FormattedValue):
                 continue
@@ -307,11 +310,9 @@ class Messages:
                 yield _variable(module, node, part.value.id), shown
             elif isinstance(part.value, ast.Call):
                 yield f"result of {_name(part.value.func)}", shown
-            elif isinstance(part.value, ast.Attribute) and _name(part.value.value) == "self":
-                owner = next((each for each in module.around(node) if isinstance(each, ast.ClassDef)), None)
-                if owner is not None:
-                    initializer = _initializer(owner)
-                    yield f"{module.path}:{initializer.lineno}:{_parameter_of(initializer, part.value.attr)}", shown
+            elif isinstance(part.value, ast.Attribute) and _name(part.value.value) == "self" and owner is not None:
+                initializer = _initializer(owner)
+                yield f"{module.path}:{initializer.lineno}:{_parameter_of(initializer, part.value.attr)}", shown
 
 
 def _heading(module: Module, node: ast.expr) -> str:

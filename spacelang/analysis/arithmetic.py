@@ -7,15 +7,14 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import InvalidRangeBound
-from spacelang.diagnostics.names import UnknownFunction, UnknownName
+from spacelang.diagnostics.names import UnknownFunction, UnknownName, WrongArgumentCount
 from spacelang.ir import expr
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, data_size_for_array_shape
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
-from spacelang.text import Span
+from spacelang.text import Span, count_with_noun
 
 Number: TypeAlias = Fraction | float
 """A float is an infinity, or nan if the value is undefined. All other numbers are exact decimals, as written."""
@@ -86,14 +85,11 @@ def read_call(
         near = None if hint else nearest_name(name, (*NUMERIC_FUNCTIONS, "sum", "count", "length"))
         report.add(UnknownFunction(call.function.span, name=name, near=near, hint=hint))
         return None
-    fits = len(arguments) >= 2 if name in expr.VARIADIC_FUNCTIONS else len(arguments) == 1
-    if not fits:
-        expected = "expected two arguments or more" if name in expr.VARIADIC_FUNCTIONS else "expected one argument"
-        report.add(
-            InvalidRangeBound(
-                call.span, bound=call.span.text, domain="a range or a term of an expression", expected=expected
-            )
-        )
+    is_variadic, number = name in expr.VARIADIC_FUNCTIONS, len(arguments)
+    if number < 2 if is_variadic else number != 1:
+        expected, given = "at least 2 arguments" if is_variadic else "1 argument", count_with_noun(number, "argument")
+        remedy = "write only one of the arguments" if number > 1 else "add an argument"
+        report.add(WrongArgumentCount(call.span, name=name, expected=expected, given=given, remedy=remedy))
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return expr.Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]

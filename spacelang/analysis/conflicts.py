@@ -32,6 +32,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Constraint, Hyperparameter, Product, ProductKind, Space
+from spacelang.ir.tuple_parameters import name_in_expressions
 from spacelang.ir.value import Value, are_same_value, is_number
 from spacelang.ir.walk import rebuild_tree, with_dependencies
 from spacelang.solver.satisfiability import is_unsatisfiable
@@ -170,12 +171,12 @@ def _relaxations(
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
         if node.condition is not None:
             free = replace(node, condition=Reference(_activity_flag_name(node.address)))
-            yield node, free, RelatedPlace(node.condition.span, f"the condition of `{node.name}`")
+            yield node, free, RelatedPlace(node.condition.span, f"the condition of `{name_in_expressions(node.name)}`")
         written = symbols.data_dependent_domain(node.span)
         wide = None if written is None else widest_domain(written)
         if written is not None and wide is not None and wide != node.domain:
             for_bindings = symbols.bindings_phrase(symbols.symbols_mentioned_in(written.span)).rstrip()
-            message = f"the domain of `{node.name}` {for_bindings}"
+            message = f"the domain of `{name_in_expressions(node.name)}` {for_bindings}"
             yield node, replace(node, domain=wide, default=wide.representative), RelatedPlace(written.span, message)
 
 

@@ -1,7 +1,7 @@
 """Consistency of the checked space: what never holds, occurs or changes, and whether the default is admissible."""
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import count as numbers
 from typing import Final
 
@@ -23,7 +23,7 @@ from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
 from spacelang.ir.membership import is_violated
 from spacelang.ir.repeated_stages import address_shared_by_uses, use_number_in_name
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple, name_in_expressions
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
@@ -160,7 +160,7 @@ class _TruthChecks:
     def _check_equation(self, constraint: Constraint) -> None:
         """Report each equation of continuous ranges that the constraint demands, as no random draw satisfies it."""
         for equation, continuous in equations_with_continuous_members(self._space.variables, constraint):
-            names = " and ".join(f"`{self._name(address)}`" for address in continuous)
+            names = self._names(continuous)
             reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
             shares = names_of_simplex_shares(self._space.variables, equation)
             self._report.add(problems.EquationOfContinuousRanges(equation.span, reason=reason, shares=shares))
@@ -188,13 +188,13 @@ class _TruthChecks:
         dead = [address for address in statement.active if self._is_never_active(address)]
         if dead:
             return f"`{self._name(dead[0])}` is never active"
-        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        names = self._names(statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         where = [f" where `{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         return f"{names} {verb} never active{where[0]}" if where else "never active together"
 
     def _exclusion_note(self, statement: ExpressionInContext) -> str:
-        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        names = self._names(statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         case = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
@@ -212,10 +212,10 @@ class _TruthChecks:
             if isinstance(node, Choice):
                 said.append(f"`{node.name}` is " + " or ".join(f"`{branch.name}`" for branch in node.branches[:6]))
             elif self._is_never_active(address):
-                said.append(f"`{node.name}` is never active")
+                said.append(f"`{self._name(address)}` is never active")
             else:
                 verb = "is one of" if isinstance(node.domain, Categorical) else "lies in"
-                said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
+                said.append(f"`{self._name(address)}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
         return "; ".join(said) or "the expression contains only constants, so its value never changes"
@@ -228,7 +228,7 @@ class _TruthChecks:
         fixings = dict.fromkeys(self._fixings[n.span] for n in nodes(statement.expression) if n.span in self._fixings)
         return (
             *(
-                RelatedPlace(node.condition.span, f"the condition of `{node.name}`")
+                RelatedPlace(node.condition.span, f"the condition of `{self._name(node.address)}`")
                 for node in named
                 if isinstance(node, Hyperparameter) and node.condition is not None
             ),
@@ -240,7 +240,11 @@ class _TruthChecks:
         return address in self._activity and not self._activity[address][0]
 
     def _name(self, address: str) -> str:
-        return self._space.variables[address].node.name
+        return name_in_expressions(self._space.variables[address].node.name)
+
+    def _names(self, addresses: Sequence[str]) -> str:
+        *first, last = [f"`{self._name(address)}`" for address in addresses] or [""]
+        return f"{', '.join(first)} and {last}" if first else last
 
 
 def _check_alternatives(structures: Structures, draft: SpaceDraft, report: DiagnosticCollector) -> Iterator[Constraint]:

@@ -4,8 +4,7 @@ import math
 from dataclasses import replace
 from typing import Final, assert_never
 
-from spacelang.analysis.arithmetic import FIXED_VALUE_REASON, evaluate, read_arithmetic
-from spacelang.analysis.arithmetic import to_number as plain_number_code
+from spacelang.analysis.arithmetic import FIXED_VALUE_REASON, evaluate, read_arithmetic, to_number
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_data_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
 from spacelang.analysis.literal_values import NO_VALUE, InvalidValue, literal_value, suggest_value
@@ -253,7 +252,7 @@ def _read_arithmetic(written: ast.Expression, report: DiagnosticCollector, what:
     if isinstance(number, float) and math.isnan(number) and report.symbols.unbound_symbols_in(written.span):
         report.report_unbound_symbol(written.span)
         return NO_VALUE
-    return ast.Number(plain_number_code(number), written.span)
+    return ast.Number(to_number(number), written.span)
 
 
 def _report_no_value(written: ast.Expression, report: DiagnosticCollector, what: str) -> InvalidValue:

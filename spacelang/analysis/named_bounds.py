@@ -35,6 +35,7 @@ from spacelang.ir import expr
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import Categorical, Domain, describe, literal, parts
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.tuple_parameters import name_in_expressions
 from spacelang.ir.value import is_number, to_number
 from spacelang.ir.walk import rebuild_tree
 from spacelang.spelling_suggestions import nearest_name
@@ -313,7 +314,7 @@ class NamedBoundReader:
             if address not in seen:
                 seen.add(address)
                 node = self._variables[address].hyperparameter
-                yield RelatedPlace(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
+                yield RelatedPlace(node.span, f"`{name_in_expressions(node.name)}` lies in `{describe(node.domain)}`")
                 waiting += sorted(self._ranges[address].needs) if address in self._ranges else []
 
     # ---- constraints

@@ -13,6 +13,7 @@ from spacelang.diagnostics.conditions import (
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.space import Space
+from spacelang.ir.tuple_parameters import name_in_expressions
 from spacelang.ir.walk import Structure
 from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES, group_connected_comparisons
@@ -172,7 +173,7 @@ def _start(statement: _Statement) -> int:
 
 
 def _names(space: Space, addresses: Sequence[str]) -> str:
-    names = [f"`{space.variables[address].node.name}`" for address in addresses]
+    names = [f"`{name_in_expressions(space.variables[address].node.name)}`" for address in addresses]
     return ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} others" if names[MAX_NAMES:] else "")
 
 

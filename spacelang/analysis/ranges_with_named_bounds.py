@@ -13,7 +13,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.ir.domain_properties import subgrid
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable
-from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple
+from spacelang.ir.tuple_parameters import is_condition_implied_by_tuple, name_in_expressions
 from spacelang.ir.value import Value, is_number, to_fraction
 from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
@@ -104,7 +104,7 @@ def check_bound_activity(space: Space, report: DiagnosticCollector) -> None:
             reason = None if address == owner else _inactive_reason(space, space.variables[owner], address)
             if reason is not None:
                 seen.add(constraint.span)
-                name, parameter = space.variables[address].node.name, space.variables[owner].node.name
+                name, parameter = (name_in_expressions(space.variables[each].node.name) for each in (address, owner))
                 report.add(BoundMayBeInactive(constraint.span, name=name, parameter=parameter, reason=reason))
                 break
 
@@ -144,13 +144,13 @@ def _clip_interval(part: Real, number: Fraction, is_lower: bool, is_open: bool) 
 def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None:
     """Return why `address` can be inactive while the hyperparameter `ranged` is active, or None if it cannot."""
     named = space.variables[address]
-    taken = dict(ranged.owners)
+    name, taken = name_in_expressions(named.node.name), dict(ranged.owners)
     for owner, branch in named.owners:
         decision = space.variables[owner].choice
         if taken.get(owner, branch) != branch:
-            return f"`{named.node.name}` and `{ranged.node.name}` belong to different alternatives of `{decision.name}`"
+            return f"`{name}` and `{ranged.node.name}` belong to different alternatives of `{decision.name}`"
         if owner not in taken and len(decision.branches) > 1:
-            return f"`{named.node.name}` belongs to the alternative `{branch}` of `{decision.name}`"
+            return f"`{name}` belongs to the alternative `{branch}` of `{decision.name}`"
     if named.condition is None or named.condition == ranged.condition:
         return None
     statement = ExpressionInContext(expr.ActivityTest(address), ranged.owners, (ranged.address,))
@@ -166,10 +166,10 @@ def _activity(space: Space, named: Variable, condition: expr.Expr) -> str:
 
     It quotes the condition as written. The added condition of a length or element of a tuple is put in words instead.
     """
+    name = name_in_expressions(named.node.name)
     if not is_condition_implied_by_tuple(named.address, condition, space):
-        return f"`{named.node.name}` is active only `when {' '.join(condition.span.text.split())}`"
+        return f"`{name}` is active only `when {' '.join(condition.span.text.split())}`"
     parameter = space.tuples[named.address]
     if parameter.length in expr.references(condition):
-        return f"`{named.node.name}` is active only where `{parameter.name}` has enough elements to contain this one"
-    part = f"length({parameter.name})" if named.address == parameter.length else named.node.name
-    return f"`{part}` is active only where `{parameter.name}` is a tuple"
+        return f"`{name}` is active only where `{parameter.name}` has enough elements to contain this one"
+    return f"`{name}` is active only where `{parameter.name}` is a tuple"

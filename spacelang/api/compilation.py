@@ -245,7 +245,7 @@ def _check_random_draws(
     if found.large_distances and not undeclared:
         return found, []
     apart = ", ".join(f"the shares of {key} differ by {by:.3f}" for key, by in undeclared.items())
-    return found, [LawCheck("random draws follow the law of the space", draws, apart)]
+    return found, [LawCheck("draws of the library follow the distribution of the space's random draws", draws, apart)]
 
 
 def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encodings: Iterable[Any]) -> int:

@@ -49,7 +49,10 @@ def is_iterable(value: object) -> bool:
 
 
 def is_iterable_of_strings(value: object) -> bool:
-    """Return True if the value is an iterable of strings; a single string is not, although it is an iterable."""
+    """Return True if the value can be an iterable of strings, other than a single string.
+
+    The elements of lists, tuples and sets are checked. Those of other iterables are not, since that may exhaust them.
+    """
     if isinstance(value, (list, tuple, set, frozenset)):
         return all(isinstance(each, str) for each in value)
     return is_iterable(value)

@@ -238,6 +238,7 @@ class FinishedSearch:
         if votes is None or finale is None or finale.record is None or status:
             return None, (), status
         assert self.found.store is not None
+        by_default = self.found.experiment.has_default_ensemble
         try:
             with Store.read(self.found.store) as kept:
                 choice = select_members(outcome, objective, kept.predictions, votes, self.answer_time)
@@ -249,13 +250,14 @@ class FinishedSearch:
         except KeyboardInterrupt:
             return None, ("interrupted: the ensemble was not fitted on all rows",), INTERRUPTED
         except InputError as error:
-            by_default = self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError)
-            if by_default or isinstance(error, NoEligibleTrialError):
+            if (by_default and isinstance(error, EnsembleError)) or isinstance(error, NoEligibleTrialError):
                 return None, (error.message,), status  # the best pipeline is an answer without it
             print_error(error.message, error.help)
             return None, (), BAD_INPUT
         if ensemble.left_out and not ensemble.members:
             what = "none of the members of the ensemble can be fitted on all rows"
+            if by_default:
+                return ensemble, (what,), status
             print_error(what, "use the best single pipeline, which was fitted")
             return ensemble, (), NOTHING_SUCCEEDED
         return ensemble, (), 0

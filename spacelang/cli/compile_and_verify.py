@@ -148,7 +148,8 @@ def _print(found: "Verification") -> None:
             typer.echo(f"        {replace_unprintable(law.broken_by)}")
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
-        typer.echo(f"        {found.distances.library}: shares differ by up to {distance:.3f} from the law ({key})")
+        differ = f"shares differ by up to {distance:.3f} from the space's random draws ({key})"
+        typer.echo(f"        {found.distances.library}: {differ}")
         for reason in dict.fromkeys(found.distances.declared_reasons.values()):
             typer.echo(f"        declared: {reason}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))

@@ -114,6 +114,25 @@ class UnknownFunction(Diagnostic):
     hint: str | None = None
 
 
+class WrongArgumentCount(Diagnostic):
+    """A call of a function has too few or too many arguments.
+
+    `min` and `max` take two arguments or more, `ceil`, `floor`, `sqrt` and `log2` take one:
+
+        max_features : int[1, ceil(sqrt(n_features))]
+    """
+
+    code = "SL228"
+    MESSAGE = "`{name}` takes {expected}"
+    LABEL = "this call has {given}"
+    HELPS = ("{remedy}",)
+
+    name: str
+    expected: str
+    given: str
+    remedy: str
+
+
 class ComparedValueNotInDomain(Diagnostic):
     """A comparison asks for a value that the hyperparameter can never have.
 

@@ -211,7 +211,10 @@ class ConstraintWriter:
         return _ClauseTable({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
 
     def _is_implied_active(self, constant: str, names: list[str]) -> bool:
-        """Return True if a constant is active whenever one of `names` is, so that a clause need not mention it."""
+        """Return True if the parameter `constant`, which has one value, is active whenever one of `names` is.
+
+        A clause that mentions the name need not mention the constant.
+        """
         paths = self._tree.paths
         return any(paths[constant] == paths[name] for name in names if name not in self._tree.decisions)
 

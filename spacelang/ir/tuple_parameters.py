@@ -208,3 +208,9 @@ def length_name(tuple_name: str) -> str:
 def element_name(tuple_name: str, number: int) -> str:
     """Return the name of the hyperparameter for an element of a tuple, counted from 1."""
     return f"{tuple_name}[{number}]"
+
+
+def name_in_expressions(name: str) -> str:
+    """Return the name of a hyperparameter as expressions write it: `length(sizes)` for `sizes.length`."""
+    tuple_name = name.removesuffix(length_name(""))
+    return name if tuple_name == name else f"length({tuple_name})"

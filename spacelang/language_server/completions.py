@@ -324,7 +324,7 @@ class _Completer:
         for name in self._catalogues.scorers:
             shown = name.removeprefix(ir_task.NEGATED_PREFIX)
             yield _item(shown, types.CompletionItemKind.Constant, "metric")
-        yield from (_item(name, types.CompletionItemKind.Constant, "measure of a pipeline") for name in MEASURES)
+        yield from (_item(name, types.CompletionItemKind.Constant, "measure of a fitted pipeline") for name in MEASURES)
 
 
 def _member_names(body: ast.Body | None, home: Module) -> Iterator[str]:

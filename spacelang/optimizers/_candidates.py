@@ -281,7 +281,8 @@ class ConcurrentBrackets(Generic[K]):
     def _known_sort_key(self, candidate: K, rows: int) -> SortKey | None:
         """Return the sort key of a training whose trial this or an earlier selector call received, else None.
 
-        A known training on all rows counts as one more repeated draw.
+        A training on all rows whose trial this call received counts as one more repeated draw. A trial of an earlier
+        call is new to this one and sets the number of repeated draws to 0, as a finished training does.
         """
         if order := self._results.get((candidate, rows)):
             self._repeated_count += rows == self._size

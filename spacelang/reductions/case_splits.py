@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
 
-from spacelang.deprecation import make_module_getattr
 from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
@@ -432,6 +431,3 @@ def raise_recursion_limit(levels: int) -> None:
     needed = min(1_000 + FRAMES_PER_LEVEL * levels, HIGHEST_LIMIT)
     if needed > sys.getrecursionlimit():
         sys.setrecursionlimit(needed)
-
-
-__getattr__ = make_module_getattr(__name__, {"FreeHyperparameter": "IndependentHyperparameter"})

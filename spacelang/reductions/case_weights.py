@@ -36,7 +36,7 @@ class CaseWeights:
         self._alternatives = DeclaredAlternativeWeights(with_annotations=with_annotations)
         if space.chains:
             solver = WeightedModelSolver(structures.structure_model, self._alternatives)
-            self._alternatives = self._alternatives.with_even_chains(solver, space.chains)
+            self._alternatives = self._alternatives.with_even_repetition_counts(solver, space.chains)
         self._structures: dict[int, tuple[Count, ...]] = {}
         self._probabilities: dict[int, tuple[float, ...]] = {}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from spacelang.deprecation import make_module_getattr, renamed_attributes
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
 from spacelang.ir.domain_properties import index_of_containing_domain
@@ -411,6 +411,3 @@ class VariableNames:
         name = unique_name(wanted, self.used, "#")
         self.used.add(name)
         return name
-
-
-__getattr__ = make_module_getattr(__name__, {"FreeHyperparameterDraw": "IndependentHyperparameterDraw"})

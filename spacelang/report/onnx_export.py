@@ -154,7 +154,7 @@ def _parts(estimator: Any) -> Iterable[Any]:
 
 
 def _round_down(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Convert numbers to 32-bit floats, each rounded down."""
+    """Return the largest numbers that 32-bit floats can represent and that are at most `numbers`, as 64-bit floats."""
     near = numbers.astype(np.float32)
     lower = np.where(near.astype(np.float64) > numbers, np.nextafter(near, np.float32(-np.inf)), near)
     return lower.astype(np.float64)

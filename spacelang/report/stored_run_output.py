@@ -39,6 +39,7 @@ from spacelang.text import count_with_noun, pad_table_columns
 if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
     from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.storage.run_header import RunHeader
     from spacelang.runtime.storage.stored_run import StoredRun
 
 
@@ -156,6 +157,15 @@ def stored_run_text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
+def _scoring_text(header: "RunHeader") -> str:
+    """Return the score of a run with its validation and training rows; a function or a formula has neither."""
+    metric = LossName.of_formula(header.metric)
+    name = metric.score_name if metric.is_loss_the_score else f"{metric.score_name} (loss {metric.formula})"
+    if header.validation != "none":
+        return f"{name}, {header.validation}, at most {header.training_size:,} training rows"
+    return name if header.training_size == 1 else f"{name}, fidelity up to {header.training_size:,}"
+
+
 def run_setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str]]:
     """Yield the settings of a run, each as a label and a text."""
     header = run.header
@@ -164,9 +174,7 @@ def run_setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str,
     yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
     if header.equal_seeds:
         yield "seed", header.equal_seeds
-    metric = LossName.of_formula(header.metric)
-    name = metric.score_name if metric.is_loss_the_score else f"{metric.score_name} (loss {metric.formula})"
-    yield "scored by", f"{name}, {header.validation}, at most {header.training_size:,} training rows"
+    yield "scored by", _scoring_text(header)
     if names := stored_objective_names(header):
         yield "objectives", f"minimize {', '.join(each.formula for each in names)}"
     yield from (("subject to", each) for each in header.bounds)

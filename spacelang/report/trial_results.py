@@ -97,7 +97,8 @@ def document_of_test_score(score: "TestScore") -> dict[str, object]:
     """Return a score on the test set as `run --json` and `runs --json` print it.
 
     `constraints` maps the name of each bound to its value with its interval (`low`, `high`), the `bound`, and whether
-    it `holds`. `feasible` is True if all hold, and None if nothing was measured. Infinite numbers become None.
+    it `holds`. `feasible` is True if all hold, and None if nothing was measured. In `constraints`, infinite numbers
+    become None.
     """
     return {
         **{name: getattr(score, name) for name in ("loss", "low", "high", "rows", "reason")},

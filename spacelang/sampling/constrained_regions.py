@@ -7,7 +7,7 @@ at least one draw in five:
 - For two to four ranges, boxes cover the region and are halved until one draw in five is accepted. If possible, the
   last range is not covered, but drawn from its conditional distribution given the others. Draws are exact, because
   those outside of the region are rejected.
-- For more ranges, hit-and-run is used, which is approximate.
+- For more ranges, hit-and-run is used, which is approximate (`hit_and_run.py`).
 """
 
 import math
@@ -18,6 +18,7 @@ from numpy.random import Generator
 
 from spacelang.ir.domain import Real
 from spacelang.sampling.compared_cells import ROUNDING_MARGIN, ComparedCells
+from spacelang.sampling.hit_and_run import HitAndRunRegion
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES
@@ -180,106 +181,6 @@ class BoxRegion:
         self.lower = np.concatenate((self.lower[rest], lower[inside]))
         self.upper = np.concatenate((self.upper[rest], upper[inside]))
         self.masses = np.concatenate((self.masses[rest], masses[inside]))
-
-
-STEPS_PER_RANGE: Final = 25
-"""The number of hit-and-run steps of each draw, per tied range."""
-POINTS: Final = 512
-"""The number of points of multilevel splitting. Draws start at these points."""
-STEPS_PER_LEVEL: Final = 12
-MAX_LEVELS: Final = 200
-"""The maximum number of levels; each halves the probability."""
-MAX_SHRINKINGS: Final = 40
-"""The maximum number of times that an interval of a line is shrunk before the point stays where it is."""
-
-
-class HitAndRunRegion:
-    """A region of many ranges that comparisons connect; `mass` is an estimate, and draws are approximate."""
-
-    is_approximate = True
-
-    def __init__(self, tied: ComparedCells) -> None:
-        """Find points in the region; `mass` is 0 if there are none."""
-        self._tied = tied
-        rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
-        self._points = rng.random((POINTS, tied.dimension))
-        excess = tied.inequality_excess(tied.numbers_from_shares(self._points))
-        self._sizes = np.maximum(np.abs(excess).mean(axis=0), np.finfo(float).tiny)
-        self._limits = tied.linear_inequalities_of_shares
-        self._steps = STEPS_PER_RANGE * tied.dimension
-        self.mass = 1.0
-        self._split(rng)
-
-    def _violations(self, shares: Array) -> Array:
-        """Return the largest violation of a comparison by each point; 0 or less in the region."""
-        found: Array = (self._tied.inequality_excess(self._tied.numbers_from_shares(shares)) / self._sizes).max(axis=1)
-        return found
-
-    def _split(self, rng: Generator) -> None:
-        for _ in range(MAX_LEVELS):
-            violations = self._violations(self._points)
-            level = max(float(np.median(violations)), 0.0)
-            kept = violations <= level
-            if level > 0 and kept.all():  # all points are the same: the region has no volume
-                break
-            self.mass *= float(kept.mean())
-            self._points = self._points[kept][rng.integers(kept.sum(), size=POINTS)]
-            self._points = self._hit_and_run(self._points, level, STEPS_PER_LEVEL, rng)
-            if level == 0:
-                self._points = self._hit_and_run(self._points, level, self._steps, rng)
-                return
-        self.mass = 0.0
-
-    def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
-        """Return shares of shape (count, dimension), and True for those in the region."""
-        starts = self._points[rng.integers(POINTS, size=count)]
-        if not self.mass:
-            return starts, np.zeros(count, bool)
-        shares = self._hit_and_run(starts, 0.0, self._steps, rng)
-        return shares, self._tied.satisfy_comparisons(self._tied.codes_from_shares(shares), count)
-
-    def _hit_and_run(self, points: Array, level: float, steps: int, rng: Generator) -> Array:
-        """Return points after hit-and-run steps within the points whose violation is at most `level`."""
-        points, count = points.copy(), len(points)
-        spread = self._points.std(axis=0) + 1e-12
-        for step in range(steps):
-            if step % 2:
-                directions = rng.standard_normal(points.shape) * spread
-            else:  # the difference of two points follows the shape of the region
-                pairs = rng.integers(POINTS, size=(2, count))
-                directions = self._points[pairs[0]] - self._points[pairs[1]]
-            self._move_along(points, directions, level, rng)
-        return points
-
-    def _move_along(self, points: Array, directions: Array, level: float, rng: Generator) -> None:
-        """Move each point along a line through it to a uniform position in the region; `points` is modified."""
-        speeds, limits = [directions, -directions], [1 - points, points]
-        if self._limits is not None:
-            factors, constants = self._limits
-            speeds.append(directions @ factors.T)
-            limits.append(level * self._sizes - (points @ factors.T + constants))
-        lower, upper = _chord(np.concatenate(speeds, axis=1), np.concatenate(limits, axis=1))
-        waiting = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))
-        for _ in range(MAX_SHRINKINGS):
-            if not len(waiting):
-                break
-            places = lower[waiting] + (upper[waiting] - lower[waiting]) * rng.random(len(waiting))
-            tried = np.clip(points[waiting] + places[:, None] * directions[waiting], 0, 1)
-            good = self._violations(tried) <= level
-            points[waiting[good]] = tried[good]
-            waiting, places = waiting[~good], places[~good]
-            is_below = places < 0
-            lower[waiting] = np.where(is_below, places, lower[waiting])
-            upper[waiting] = np.where(is_below, upper[waiting], places)
-
-
-def _chord(speeds: Array, limits: Array) -> tuple[Array, Array]:
-    """Return the least and greatest t with `speeds * t <= limits` in all columns, each of shape (points,)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = limits / speeds
-    lower: Array = np.where(speeds < 0, times, -np.inf).max(axis=1)
-    upper: Array = np.where(speeds > 0, times, np.inf).min(axis=1)
-    return lower, upper
 
 
 TARGET_OF_TWO_RANGES: Final = 0.9

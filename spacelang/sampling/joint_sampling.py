@@ -76,6 +76,10 @@ def _exact_sampler(
             return None
 
 
+FEW_DRAWS: Final = 32
+"""The number of draws that tell whether approximate draws are possible, if nothing else is tested."""
+
+
 class JointSampler:
     """A sampler of the hyperparameters of one network that contains no decision.
 
@@ -132,7 +136,9 @@ class JointSampler:
             return AcceptanceRate(0, MEASURED_DRAWS)
         rng, kept, drawn = np.random.default_rng(0), 0, 0
         # Approximate draws take long, and either many are kept or none.
-        size, enough = (PILOT_DRAWS, 1) if self.approximately_sampled_addresses else (FIRST_DRAWS, ENOUGH_KEPT)
+        size, enough = FIRST_DRAWS, ENOUGH_KEPT
+        if self.approximately_sampled_addresses:
+            size, enough = PILOT_DRAWS if self.tests_draws else FEW_DRAWS, 1
         while drawn < MEASURED_DRAWS and kept < enough:
             states, codes, accepted = self._draw_once(size, rng)
             kept += int((accepted & self._test.passes(states, codes, size)).sum())

@@ -148,8 +148,8 @@ def _draw_numbers(cell: Real | Grid, part: Real | Grid, prior: Prior, count: int
 def member_log_weights(grid: Grid, prior: Prior | None) -> Array:
     """Return the logarithm of the probability of each member, up to a constant.
 
-    Members have equal probabilities, those of the intervals of half a step around them under `log`, or those of the
-    prior.
+    With a prior, the probabilities are those of the prior. Without one they are equal, or under `log` those of the
+    interval of half a step around each member.
     """
     if prior is not None:
         return log_masses_of_members(grid, prior)

@@ -81,7 +81,9 @@ class Sampler:
             declared = DeclaredAlternativeWeights()
             self._solver = WeightedModelSolver(model, declared)
             if self.space.chains:
-                self._solver = WeightedModelSolver(model, declared.with_even_chains(self._solver, self.space.chains))
+                self._solver = WeightedModelSolver(
+                    model, declared.with_even_repetition_counts(self._solver, self.space.chains)
+                )
         self._value_samplers = {
             node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))
             for node in self.space.hyperparameters

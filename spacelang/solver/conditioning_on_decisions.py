@@ -24,8 +24,7 @@ from spacelang.ir.expr import (
     nodes,
     references,
 )
-from spacelang.ir.partial_evaluation import UNKNOWN, Unknown
-from spacelang.ir.partial_evaluation import partially_evaluate as left_of
+from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
 from spacelang.ir.walk import Structure, expressions_of
 from spacelang.solver.bucket_elimination import group_variables
 from spacelang.solver.model import SolverModel
@@ -215,7 +214,7 @@ class _ConditionedParts:
             return None
         if node.condition is None:
             return node
-        condition = left_of(node.condition, self._known_value)
+        condition = partially_evaluate(node.condition, self._known_value)
         if condition == Constant(False):
             return None
         return replace(node, condition=None if condition == Constant(True) else condition)
@@ -225,7 +224,7 @@ class _ConditionedParts:
         found = [self.residual_hyperparameter(address) for address in constraint.scope]
         if any(node is None for node in found):
             return None
-        truth = left_of(constraint.expression, self._known_value)
+        truth = partially_evaluate(constraint.expression, self._known_value)
         if truth == Constant(not constraint.forbidden):
             return None
         named = set(references(truth))

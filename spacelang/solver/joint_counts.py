@@ -7,7 +7,7 @@ the joint state, and the elimination does the rest. With `lo : int[1, 1000]` and
     hi is none            1,000 values of `lo`
     lo <= hi is true    500,500 pairs
 
-The joint values of one state are counted by sums along the ranges (`range_forest_of.py`), by the totals of one sum
+The joint values of one state are counted by sums along the ranges (`range_forest.py`), by the totals of one sum
 (`summed_ranges.py`), or else by partial sums: for each combination of the sums that the remaining ranges still need to
 know, the number of values of the ranges before them.
 """
@@ -36,8 +36,7 @@ from spacelang.solver.bucket_elimination import (
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.constraint_network_compiler import group_connected_comparisons
 from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality, tightest_rows
-from spacelang.solver.range_forest import make_range_forest
-from spacelang.solver.summed_ranges import make_summed_ranges
+from spacelang.solver.summed_ranges import relations_of_ranges
 
 MAX_STEPS: Final = 5_000_000
 """The maximum number of values of ranges, and of totals of their sums, for the counts of one network; takes seconds."""
@@ -151,7 +150,7 @@ def _count_connected(grids: Mapping[str, Grid], rows: list[Inequality], steps: _
     if not rows:
         return prod(grid.size for grid in grids.values())
     cells: dict[str, tuple[SimpleDomain, ...]] = {name: (grid,) for name, grid in grids.items()}
-    relations = make_range_forest(grids, rows, cells) or make_summed_ranges(grids, rows, cells)
+    relations = relations_of_ranges(grids, rows, cells)
     if relations is not None:
         steps.take(relations.size)
         return relations.count()

@@ -175,7 +175,9 @@ class DeclaredAlternativeWeights(SolverWeights):
         """
         self._factors, self._with_annotations = factors or {}, with_annotations
 
-    def with_even_chains(self, solver: "WeightedModelSolver", chains: Collection[str]) -> "DeclaredAlternativeWeights":
+    def with_even_repetition_counts(
+        self, solver: "WeightedModelSolver", chains: Collection[str]
+    ) -> "DeclaredAlternativeWeights":
         """Return weights that make all numbers of uses of a chain equally likely, if no constraint relates chains.
 
         The total weight of each chain remains the same.

@@ -6,7 +6,6 @@ and no table of pairs. A chain `x1 <= x2 <= x3` is summed from one end: the sums
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate
 from math import lcm
 from typing import Final, TypeAlias
@@ -118,19 +117,6 @@ class RangeForest:
             start, last = (each.grid.index_of(cell.value_at(place)) for place in (0, (cell.size or 1) - 1))
             found[start : last + 1] = [1] * (last + 1 - start)
         return found
-
-
-@lru_cache(maxsize=256)
-def range_forest_of(network: ConstraintNetwork) -> RangeForest | None:
-    """Return the ranges of a network if comparisons of two ranges each connect them like trees; else None."""
-    grids = {
-        member.address: grid for member in network.members if (grid := always_active_grid(member.node)) is not None
-    }
-    if set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
-        return None
-    rows = required_inequalities(network)
-    cells = allowed_cells(network)
-    return None if rows is None or cells is None else make_range_forest(grids, rows, cells)
 
 
 def make_range_forest(

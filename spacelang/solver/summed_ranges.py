@@ -22,7 +22,7 @@ from spacelang.solver.range_forest import (
     RangeForest,
     allowed_cells,
     always_active_grid,
-    range_forest_of,
+    make_range_forest,
     required_inequalities,
 )
 
@@ -98,7 +98,7 @@ class SummedRanges:
     @property
     def size(self) -> int:
         """The number of totals in all tables. The time of `count` is proportional to it."""
-        return len(self.ranges) * (self.greatest + 1)
+        return len(self.ranges) * max(self.greatest + 1, 0)
 
     @property
     def can_be_drawn(self) -> bool:
@@ -162,19 +162,6 @@ def _ways_with(ways: list[int], each: SummedRange) -> list[int]:
         for place in range(unit * end, count):
             found[place] -= sums[place - unit * end]
     return found
-
-
-@lru_cache(maxsize=256)
-def summed_ranges(network: ConstraintNetwork) -> SummedRanges | None:
-    """Return the ranges of a network that only limits on one sum relate; None for other networks and long sums."""
-    grids = {
-        member.address: grid for member in network.members if (grid := always_active_grid(member.node)) is not None
-    }
-    if set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
-        return None
-    rows = required_inequalities(network)
-    cells = allowed_cells(network)
-    return None if rows is None or cells is None else make_summed_ranges(grids, rows, cells)
 
 
 def make_summed_ranges(
@@ -261,9 +248,23 @@ def _runs(grid: Grid, cells: Iterable[SimpleDomain]) -> Runs:
 CountableRelations: TypeAlias = RangeForest | SummedRanges
 
 
+@lru_cache(maxsize=256)
 def countable_relations(network: ConstraintNetwork) -> CountableRelations | None:
     """Return the `RangeForest` or the `SummedRanges` of a network, or None if it has other relations or none."""
-    return (range_forest_of(network) or summed_ranges(network)) if network.ranges else None
+    grids = {
+        member.address: grid for member in network.members if (grid := always_active_grid(member.node)) is not None
+    }
+    if not network.ranges or {*network.truths} != {*network.ranges} or len(grids) < len(network.members):
+        return None
+    rows, cells = required_inequalities(network), allowed_cells(network)
+    return None if rows is None or cells is None else relations_of_ranges(grids, rows, cells)
+
+
+def relations_of_ranges(
+    grids: Mapping[str, Grid], rows: list[Inequality], cells: Mapping[str, tuple[SimpleDomain, ...]]
+) -> CountableRelations | None:
+    """Return what the inequalities make of ranges with values in the given cells; None if they cannot be counted."""
+    return make_range_forest(grids, rows, cells) or make_summed_ranges(grids, rows, cells)
 
 
 def exactly_drawable_relations(network: ConstraintNetwork) -> CountableRelations | None:

@@ -27,10 +27,10 @@ from spacelang.syntax.pretty_printing import (
     SpaceRun,
     is_broken,
     lexemes,
+    make_group,
     normalise_line_ends,
     render_lines,
 )
-from spacelang.syntax.pretty_printing import make_group as grouped
 from spacelang.text import Source
 
 MAX_STAGE_LINE: Final = 80  # The longest line on which the alternatives of a stage are written side by side
@@ -131,7 +131,7 @@ class _Layout(LexemeCursor):
         if structure.sign != "|" or isinstance(item, ast.Pipeline):
             self.keep_comments_of(bar)
             inside = self._joined(structure)
-            return [grouped([*head, IndentedParts((LineBreak(), *inside))], broken=is_broken(inside))]
+            return [make_group([*head, IndentedParts((LineBreak(), *inside))], broken=is_broken(inside))]
         first = self.lexemes[self.place]
         if bar is None:
             bar, first.leading, first.after_blank_line = Lexeme("|", first.start, first.leading), [], False
@@ -139,7 +139,7 @@ class _Layout(LexemeCursor):
         for part in structure.parts[1:]:
             inside += [LineBreak(keeps_blank=True), self.take(), SpaceRun(), IndentedParts((*self._structure(part),))]
         return [
-            grouped(
+            make_group(
                 [*head, IndentedParts((LineBreak(), *inside))], broken=long or is_broken(inside), width=MAX_STAGE_LINE
             )
         ]
@@ -189,7 +189,7 @@ class _Layout(LexemeCursor):
                 return [*inside, *self.take_until_offset(structure.span.end)]
             case ast.JoinedStructures():
                 inside = self._joined(structure)
-                return [grouped(inside, broken=is_broken(inside))]
+                return [make_group(inside, broken=is_broken(inside))]
             case ast.OptionalStructure(part=part):
                 return [*self._structure(part), *self.take_until_offset(structure.span.end)]
             case ast.Parenthesised(part=part):
@@ -236,7 +236,7 @@ class _Layout(LexemeCursor):
             self.skip_comma()
         end = self.take()
         inside += _take_closing_comments(end, inside)
-        whole = grouped([*head, IndentedParts((*inside,)), LineBreak(""), end], broken=is_broken(inside))
+        whole = make_group([*head, IndentedParts((*inside,)), LineBreak(""), end], broken=is_broken(inside))
         return [whole, *self.take_until_offset(structure.span.end)]
 
     # ---- bodies
@@ -264,7 +264,7 @@ class _Layout(LexemeCursor):
         inside = [*inside, *_take_closing_comments(end, inside)]
         space = " " if inside else ""
         parts = [*head, IndentedParts((*inside,)), LineBreak(space), end]
-        return [grouped(parts, broken=(long and bool(inside)) or is_broken(inside))]
+        return [make_group(parts, broken=(long and bool(inside)) or is_broken(inside))]
 
     def _name_widths(self, body: ast.Body) -> list[int]:
         """Return, for each member, the width of its name column, in characters. A blank line starts a new column."""
@@ -320,7 +320,7 @@ class _Layout(LexemeCursor):
         when = self.index_at(condition.span.start) - 1
         before = [*inside, *self.take_until_offset(self.lexemes[when].start)]
         behind = [LineBreak(), self.take(), SpaceRun(), *self._expression(condition)]
-        return [grouped([*before, IndentedParts((IndentedParts((*behind,)),))])]
+        return [make_group([*before, IndentedParts((IndentedParts((*behind,)),))])]
 
     def _domain(self, domain: ast.Domain) -> list[Document]:
         match domain:
@@ -328,7 +328,7 @@ class _Layout(LexemeCursor):
                 inside = self._domain(parts[0])
                 for part in parts[1:]:
                     inside += [IndentedParts((LineBreak(), self.take(), SpaceRun(), *self._domain(part)))]
-                return [grouped(inside, broken=is_broken(inside))]
+                return [make_group(inside, broken=is_broken(inside))]
             case ast.TupleDomain(least=least, greatest=greatest, element=element):
                 ends = [*self.take_until_offset(least.span.start), *self._expression(least)]
                 ends += [*self.take_until_offset(greatest.span.start), *self._expression(greatest)]
@@ -404,7 +404,7 @@ class _Layout(LexemeCursor):
             inside += [Lexeme(",", 0)] if only or place < len(values) - 1 else []
         end = self.take()
         inside += _take_closing_comments(end, inside)
-        return [grouped([start, IndentedParts((*inside,)), LineBreak(""), end], broken=is_broken(inside))]
+        return [make_group([start, IndentedParts((*inside,)), LineBreak(""), end], broken=is_broken(inside))]
 
     def _expression(self, expression: ast.Expression) -> list[Document]:
         """Return an expression, with the parentheses that the author wrote around it."""
@@ -414,7 +414,7 @@ class _Layout(LexemeCursor):
                 inside = [*self.take_until_offset(terms[0].span.start), *self._expression(terms[0])]
                 for term in terms[1:]:
                     inside += [IndentedParts((LineBreak(), self.take(), SpaceRun(), *self._expression(term)))]
-                inside = [grouped(inside)]
+                inside = [make_group(inside)]
             case ast.UnaryOperation(term=term):
                 inside = [*self.take_until_offset(term.span.start), *self._expression(term)]
             case ast.BinaryOperation(left=left, right=right):

@@ -21,7 +21,7 @@ from spacelang.targets._random_draws import RandomDrawDeclaration
 Array: TypeAlias = NDArray[Any]
 MAX_DISTANCE: Final = 0.05  # The largest distance for which a target need not declare a reason
 _NOTHING: Final[Array] = np.empty(0)
-LAW_DRAWS: Final = 30_000  # The number of draws of the sampler that represent the law
+LAW_DRAWS: Final = 30_000  # The number of draws of the sampler that represent its distribution
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,10 @@ text. Parameters, conditions and forbidden combinations were tested with irace 3
 
 The result of `compile` is pickled as the space and its target, and compiled again when it is unpickled.
 
-`spacelang verify` compares random draws of the library with the law of the space: the advised law, without the priors
-and weights that the form ignores. It fails if a share differs by more than .05, unless a reason that the target
-declares (`random_draws`) concerns the variable in this space: values that no constraint connects must follow the law.
+`spacelang verify` compares random draws of the library with the distribution of the space's random draws
+([REFERENCE](../../grammars/REFERENCE.md#random-draws), the advised one), without the priors and weights that the form
+ignores. It fails if a share differs by more than .05, unless a reason that the target declares (`random_draws`)
+concerns the variable in this space: values that no constraint connects must be distributed like those of the space.
 
 ## Relations
 
@@ -79,11 +80,11 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
 - `native`: by means of the tool. In Optuna, later ranges have bounds that depend on earlier values, like
   `trial.suggest_int("hi", lo, 100)`; this is possible for comparisons of floats, differences of integers such as
   `lo <= hi - 2`, and limits on one sum of ranges.
-- `quantiles`: each related range is a number in [0, 1], the quantile of its value in the law given the ranges before it
-  (Rosenblatt, 1952). Independent uniform numbers follow the law of the space without its priors; where conditions
-  decide which ranges are active, the law given these. Possible for comparisons of two ranges that connect ranges like a
-  tree, and for limits on one sum. `decode` turns the numbers into values; rounding changes floats by a
-  tiny part of their range.
+- `quantiles`: each related range is a number in [0, 1], the quantile of its value in the conditional distribution given
+  the ranges before it (Rosenblatt, 1952). `decode` turns independent uniform numbers into values with the distribution
+  of the space's random draws, without priors; where conditions decide which ranges are active, into values with the
+  conditional distribution given the active ranges. Rounding changes floats by a tiny part of their range. Possible for
+  comparisons of two ranges that connect ranges like a tree, and for limits on one sum.
 - `rejection`: all values are drawn from static ranges, and a trial that violates a constraint is pruned before it is
   trained. `form.ask(study)` asks for trials until one is a member. Optuna 5 gets the amounts of violations by
   `set_constraint`; in Optuna 4 they are the user attribute `constraints`. Possible for comparisons of sums, and of
@@ -103,9 +104,9 @@ limit on a sum. `--set relations=…` chooses how a target expresses it, and the
 | `sklearn` | no | yes, decoded by `decode` | no | yes | `cases` |
 
 With `native` and `cases`, values that constraints connect are drawn one after the other, so that the draws of Optuna
-and hyperopt do not follow the law of the space. With `quantiles` they do, unless conditions decide which of the related
-ranges are active, and each hyperparameter has one name. A constraint that the chosen lowering cannot express is
-refused.
+and hyperopt do not follow the distribution of the space's random draws. With `quantiles` they do, unless conditions
+decide which of the related ranges are active, and each hyperparameter has one name. A constraint that the chosen
+lowering cannot express is refused.
 
 ## Compared with forms written by hand
 
@@ -172,8 +173,9 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
             yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
         if (draws := getattr(target, "random_draws", None)) is not None:
             reasons = "; ".join(each.reason for each in draws.deviations)
-            differ = f"may differ from the law of the space: {reasons}" if reasons else "follow the law"
-            yield f"- random draws of {draws.library} {differ}"
+            follow = "may not follow" if reasons else "follow"
+            because = f": {reasons}" if reasons else ""
+            yield f"- draws of {draws.library} {follow} the distribution of the space's random draws{because}"
         yield ""
 
 

@@ -55,7 +55,7 @@ def keys_of_constrained_variables(structures: Structures) -> Iterator[str]:
         yield from (key for each in (network, *owners) for key in _keys(each))
 
 
-def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Iterator[str]:
+def keys_connected_with_decisions(structures: Structures, addresses: Iterable[str]) -> Iterator[str]:
     """Yield the keys of the given decisions and of all variables that conditions or constraints connect with them."""
     for address in addresses:
         yield from _keys(structures.model.network_by_address[address])

@@ -34,7 +34,7 @@ from spacelang.solver.constraint_network import TooManyConnectedVariablesError
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
-from spacelang.targets._random_draws import DeviationReason, keys_of_decisions
+from spacelang.targets._random_draws import DeviationReason, keys_connected_with_decisions
 from spacelang.text import count_with_noun
 
 L = TypeVar("L")
@@ -161,7 +161,8 @@ def uneven_choice_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
     if found := _uneven_forks(chain):
         fork, distance = max(found, key=lambda each: each[1])
         name = chain.forks[id(fork)]
-        message = f"{EVENLY.reason}: a share of `{name}` differs by {distance:.2f} from the law of the space"
+        differ = f"a share of `{name}` differs by {distance:.2f} from the distribution of the space's random draws"
+        message = f"{EVENLY.reason}: {differ}"
         yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
 
 
@@ -180,7 +181,7 @@ def _uneven_forks(chain: Questions) -> list[tuple[CaseSplit, float]]:
 
 def _keys_of_uneven_decisions(chain: Questions) -> Iterator[str]:
     addresses = (fork.node.address for fork, _ in _uneven_forks(chain) if fork.node is not None)
-    return keys_of_decisions(chain.structures, addresses)
+    return keys_connected_with_decisions(chain.structures, addresses)
 
 
 def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:

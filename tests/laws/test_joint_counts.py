@@ -1,5 +1,6 @@
 """Laws of counts where comparisons of large ranges are a part of a network: closed forms and brute force."""
 
+from fractions import Fraction
 from math import comb
 from unittest.mock import patch
 
@@ -7,9 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 
 import spacelang as sl
+from spacelang.ir.domain import Grid
 from spacelang.ir.space import Space
 from spacelang.solver import constraint_network_compiler, counting
 from spacelang.solver.counting import Structures
+from spacelang.solver.linear_inequalities import Inequality
+from spacelang.solver.summed_ranges import make_summed_ranges
 
 from . import brute
 from .settings import EXAMPLES, LAW
@@ -70,3 +74,12 @@ def test_random_spaces_agree_with_brute_force(space: Space) -> None:
         count = structures.configuration_count
         assert count is None or count == len(brute.configurations(space))
         assert count is not None or structures.expressions_tested_on_draws
+
+
+def test_a_sum_that_cannot_be_reached_takes_no_steps() -> None:
+    """A negative number of steps would raise the limit for the rest of the network."""
+    grids = {name: Grid(0, 9) for name in "abc"}
+    row = Inequality(dict.fromkeys(grids, Fraction(-1)), Fraction(10_000))
+    found = make_summed_ranges(grids, [row], {name: (grid,) for name, grid in grids.items()})
+    assert found is not None
+    assert (found.size, found.count()) == (0, 0)

@@ -164,7 +164,7 @@ def sleep(seconds: float) -> Fault:
 FAULTS: Final[dict[str, Callable[["Run"], Fault]]] = {
     "kill -9 of the command": kill_command,
     "kill -9 of a worker": kill_worker,
-    "kill -9 of a worker family": kill_family,
+    "kill -9 of a worker and its parents": kill_family,
     "full disk": fill_disk,
     "10 % misbehaving trials": misbehave,
     "two runs on one store": begin_second_run,
@@ -175,7 +175,7 @@ FAULTS: Final[dict[str, Callable[["Run"], Fault]]] = {
     "network pause": pause_network,
 }
 """All faults by name."""
-REPEATED: Final = frozenset({"kill -9 of the command", "kill -9 of a worker", "kill -9 of a worker family"})
+REPEATED: Final = frozenset({"kill -9 of the command", "kill -9 of a worker", "kill -9 of a worker and its parents"})
 """Faults that strike as often as is wanted; all others strike once, or at all misbehaving trials."""
 CLUSTER_FAULTS: Final = frozenset({"dask worker stopped", "scheduler killed", "network pause"})
 

@@ -17,8 +17,8 @@ from torture import COLUMNS, RESULTS, describe, read_rows
     ("fault", "kills", "trials"),
     [
         ("kill -9 of the command", 2, 8),
-        ("kill -9 of a worker family", 5, 25),
-        pytest.param("kill -9 of a worker family", 12, 60, marks=pytest.mark.full),
+        ("kill -9 of a worker and its parents", 5, 25),
+        pytest.param("kill -9 of a worker and its parents", 12, 60, marks=pytest.mark.full),
         pytest.param("kill -9 of a worker", 12, 60, marks=pytest.mark.full),
     ],
 )

@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 import spacelang as sl
 from spacelang.api.result import Result
+from spacelang.cli._process import NOTHING_SUCCEEDED
+from spacelang.cli._search import FinishedSearch
 from spacelang.runtime.listeners import SilentListener
 
 
@@ -40,6 +43,20 @@ def test_a_winner_that_dies_on_all_rows_is_passed_over() -> None:
     assert "the fitted pipeline cannot be read by this process: ImportError: no such thing" in said[2][1]
     assert result.best_configuration is not None
     assert result.best_configuration["e.deed"] == "segfault"
+
+
+@pytest.mark.parametrize(("wanted", "status"), [(3, NOTHING_SUCCEEDED), (None, 0)])
+def test_without_a_member_only_a_wanted_ensemble_is_an_error(tmp_path: Path, wanted: int | None, status: int) -> None:
+    """The best pipeline is the answer of a run whose ensemble is only the default."""
+    found = searched(["raise_an_error", "well"], workers=0, ensemble=3, store=tmp_path / "run.db")
+    found = replace(found, experiment=replace(found.experiment, options={"ensemble": wanted}))
+    with found.final_fits.new_executor() as executor:
+        search = FinishedSearch("rows.csv", found, executor)
+        finale, before = search._final_fit()
+        ensemble, notes, after = search._fit_ensemble(finale, before)
+    assert ensemble is not None
+    assert (before, after, len(ensemble.left_out), ensemble.members) == (0, status, 1, ())
+    assert notes == (("none of the members of the ensemble can be fitted on all rows",) if wanted is None else ())
 
 
 def test_where_none_can_be_fitted_the_error_says_why() -> None:

@@ -72,7 +72,7 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
             self._bar.stop()
 
     def data_checked(self, formulas: Mapping[str, str]) -> None:
-        """Remember the names of the scores."""
+        """Remember the formula of the loss on each data set, from which the name of its score is derived."""
         self._formulas = formulas
 
     def runs_planned(self, runs: int, done: int) -> None:

@@ -160,6 +160,7 @@ def _bounds(task: Task | None, table: LossTable) -> tuple[AnyBound, ...]:
 
 RowLookup: TypeAlias = Callable[[Configuration], int | None]
 """A function that returns the row of a configuration in a table, or None if the table does not have it."""
+OTHER_STRUCTURE_REMEDY: Final = "choose a space with the stages of the table, or make a table by `spacelang tabulate`"
 MAX_LISTED: Final = 3  # The largest number of differences in a message
 
 
@@ -238,12 +239,13 @@ def _check_stages(table: LossTable, axes: StageProduct, space: Space) -> None:
     if len(space.decisions) > len(stages):
         inner = next(each for each in space.decisions if each.key not in stages)
         message = f"the table `{table.name}` has no decisions inside alternatives, but the space has `{inner.key}`"
-        raise DataError(message)
+        raise DataError(message, OTHER_STRUCTURE_REMEDY)
     if len(axes.alternatives) != len(stages) or set(keys) != set(stages):
         named = f" ({_join_names(axes.stages)})" if axes.stages else ""
         raise DataError(
             f"the table `{table.name}` has {len(axes.alternatives)} stages{named}, "
-            f"but the space `{space.name}` has {len(stages)} ({_join_names(stages)})"
+            f"but the space `{space.name}` has {len(stages)} ({_join_names(stages)})",
+            OTHER_STRUCTURE_REMEDY,
         )
     lacking: list[str] = []
     for key, names in zip(keys, axes.alternatives, strict=True):

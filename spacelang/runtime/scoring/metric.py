@@ -173,7 +173,7 @@ def _auroc_loss(pipeline: Any, features: Any, target: Any) -> float:
 
 
 def auroc_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return 1 - AUROC of each of m models, from m x n x 2 probabilities; nan if only one class is present."""
+    """Return m losses, 1 - AUROC of each model, from m x n x 2 probabilities; nan if only one class is present."""
     from scipy.stats import rankdata
 
     is_second = target == 1

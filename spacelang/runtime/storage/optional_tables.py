@@ -178,7 +178,7 @@ def _replace_tables(path: Path, tables: Mapping[OptionalTable, Sequence[Row]]) -
         for table, rows in tables.items():
             table.replace_all(connection, *rows)
         connection.execute("COMMIT")
-        store_file.merge_wal(connection)
+        store_file.merge_and_remove_wal(connection)
         connection.close()
 
 

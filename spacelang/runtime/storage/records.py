@@ -167,7 +167,7 @@ def record_to_row(record: TrialRecord) -> Row:
     trial, request = record.trial, record.trial.request
     numbers = (trial.cost, trial.seconds_without_sharing, record.started, record.finished, trial.loss or 0.0)
     if not all(map(isfinite, numbers)):
-        raise ValueError(f"trial {record.index} has a loss or a time that is not finite")
+        raise ValueError(f"trial {record.index} cannot be stored: its loss or one of its times is not finite")
     asked = (record.proposal, as_sqlite_real(request.seconds), _memo_json(record.index, request.memo))
     return (*(each.sql_value(record) for each in TRIAL_COLUMNS), *asked)
 

@@ -211,7 +211,7 @@ class Store(StoredRun):
                 self._connection.execute(statement, values)
                 self._connection.execute("COMMIT")
             with store_errors.convert_store_errors(self.path):
-                store_file.merge_wal(self._connection)
+                store_file.merge_and_remove_wal(self._connection)
         except BaseException:
             self.close()
             raise

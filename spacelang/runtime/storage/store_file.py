@@ -253,7 +253,7 @@ def _last_ending(path: Path) -> tuple[str | None] | None:
         return found
 
 
-def merge_wal(connection: sqlite3.Connection) -> None:
+def merge_and_remove_wal(connection: sqlite3.Connection) -> None:
     """Merge the log into the file and remove it, unless another process is reading."""
     connection.execute("PRAGMA busy_timeout=1000")
     with suppress(sqlite3.OperationalError):

@@ -101,7 +101,7 @@ def test_defaults_of_decisions() -> None:
         ("max_depth : int[2, 1 / 0]", "SL405 1 / 0"),
         ("max_depth : int[2, n_samples]", "SL406 n_samples"),
         ("max_depth : int[2, n_sample]", "SL203 n_sample"),
-        ("max_depth : int[2, sqrt(1, 2)]", "SL405 sqrt(1, 2)"),
+        ("max_depth : int[2, sqrt(1, 2)]", "SL228 sqrt(1, 2)"),
         ("max_depth : {1, 1.0}", "SL212 1.0"),
         ("max_depth : int[0, 9]", "SL303 int[0, 9]"),
         ("bootstrap : bool = 1", "SL401 1"),

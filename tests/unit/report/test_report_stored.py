@@ -421,6 +421,22 @@ def test_data_that_has_moved_is_named_as_the_user_did(tmp_path: Path) -> None:
     assert f"spacelang resume {tmp_path / 'run.db'} {on} --time" in lines[-1]
 
 
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"validation": None, "training_size": 1}, "roc_auc (loss 1 - roc_auc)"),
+        ({"validation": None, "training_size": 81}, "roc_auc (loss 1 - roc_auc), fidelity up to 81"),
+        (
+            {"validation": CrossValidation(5), "training_size": 81},
+            "roc_auc (loss 1 - roc_auc), cv(5), at most 81 training rows",
+        ),
+    ],
+)
+def test_a_function_is_not_scored_on_rows(tmp_path: Path, options: dict[str, Any], shown: str) -> None:
+    stored(tmp_path / "run.db", **options)
+    assert f"  scored by    {shown}" in told(tmp_path / "run.db")[0].splitlines()
+
+
 def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     """And rows that a program held have no file that their name leads to."""
     none = {"rows": 0, "columns": 0}

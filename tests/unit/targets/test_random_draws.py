@@ -1,4 +1,4 @@
-"""Random draws of the libraries compared with the law of the space."""
+"""Random draws of the libraries compared with the distribution of the space's random draws."""
 
 from dataclasses import replace
 from typing import Any

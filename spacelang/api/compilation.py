@@ -236,11 +236,9 @@ def _check_random_draws(
     """
     from spacelang.targets._draw_distances import measure_draw_distances
 
-    declared = getattr(type(form.origin[0]), "random_draws", None) if form.origin else None
-    if declared is None:
+    found = measure_draw_distances(form, structures, draws, rng)
+    if found is None:
         return None, []
-    members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
-    found = measure_draw_distances(declared, members, structures, form, rng)
     undeclared = found.undeclared_distances
     if found.large_distances and not undeclared:
         return found, []

@@ -1,7 +1,7 @@
 """The interface of targets: `Target`, the compiled space `LoweringResult`, and the report on every construct."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -22,6 +22,8 @@ from spacelang.text import NO_SPAN, Span
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+    from spacelang.targets._draw_distances import DrawDistances
 
 
 class Construct(StrEnum):
@@ -331,6 +333,20 @@ class LoweringResult(Generic[F_co, E]):
     report: tuple[ReportEntry, ...]
     origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
 
+    def measure_draw_distances(self, draws: int = 3_000, *, seed: int = 0) -> "DrawDistances | None":
+        """Compare random draws of the library with the distribution of the space's random draws, as `verify` does.
+
+        Return None if no library draws at random for the target. Raises SamplingFailedError as a sampler does, and
+        ValueError for a number of draws below 1.
+        """
+        from numpy.random import default_rng
+
+        from spacelang.targets._draw_distances import measure_draw_distances
+
+        if draws < 1:
+            raise ValueError(f"cannot compare {draws} draws: give at least 1")
+        return None if self.origin is None else measure_draw_distances(self, self.origin[1], draws, default_rng(seed))
+
     def __repr__(self) -> str:
         name = "" if self.origin is None else f"{type(self.origin[0]).__name__.lower()}: "
         return f"<compiled space, {name}{first_line_of_text(self.form)}>"
@@ -356,11 +372,14 @@ def _html(text: str) -> str:
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
     """Compile structures and return a result that can be pickled, and whose `decode` explains its errors.
 
-    Raise the errors of `Target.lower`.
+    Its report also says whether random draws of the library follow the distribution of the space. Raise the errors of
+    `Target.lower`.
     """
     found = target.lower(structures)
     decode = checked_decoder(found.encode, found.decode, structures)
-    return replace(found, decode=decode, origin=(target, structures))
+    draws = getattr(type(target), "random_draws", None)
+    report = found.report if draws is None else (*found.report, *draws.report_entries(found.form))
+    return replace(found, decode=decode, report=report, origin=(target, structures))
 
 
 class Target(Protocol):
@@ -384,16 +403,19 @@ def compiled_document(
     lowered: LoweringResult[Any, Any],
     options: Mapping[str, object] | None = None,
     bound: Mapping[str, int | None] | None = None,
+    distances: "DrawDistances | None" = None,
 ) -> dict[str, object]:
     """Return the document that `compile --format json` prints (see `grammars/compiled.schema.json`).
 
     It contains the form, the report, and the definition of the space, from which the space can be loaded again. `bound`
-    has the number of each symbol of the data that the text mentions, None if it is not bound.
+    has the number of each symbol of the data that the text mentions, None if it is not bound, and `distances` those of
+    random draws of the library, if they were measured.
     """
     head = {"target": target, "space": space.name, "version": VERSION, "options": dict(options or {})}
     symbols = {"bound": dict(bound)} if bound else {}
-    report = [entry.to_json() for entry in lowered.report]
-    return {**head, **symbols, **lowered.form.to_json(), "report": report, "definition": space_to_json(space)}
+    measured = {} if distances is None else {"random_draws": asdict(distances)}
+    report = {"report": [entry.to_json() for entry in lowered.report], **measured}
+    return {**head, **symbols, **lowered.form.to_json(), **report, "definition": space_to_json(space)}
 
 
 def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:

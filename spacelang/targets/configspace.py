@@ -192,7 +192,7 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         lookup, values = Assignment.from_configuration(self.space, configuration), dict[str, cs.FlatValue]()
         for write in self.plan.writers:
             write(lookup, values)
-        return values
+        return {name: value for name, value in values.items() if name not in self.plan.constants}
 
     def decode(self, encoding: Encoding) -> Configuration:
         """Return the configuration of values; raise ValueError for names and values that ConfigSpace does not have."""
@@ -203,7 +203,7 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         unknown = next((name for name in values if name not in self.plan.parameters), None)
         if unknown is not None:
             raise ValueError(f"unknown hyperparameter `{unknown}`")
-        found: dict[str, Value] = {}
+        found: dict[str, Value] = {**self.plan.fixed}
         for name, value in values.items():
             if name in self.plan.readers:
                 try:
@@ -238,12 +238,14 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
 
     def to_json(self) -> Document:
         """Return the document of ConfigSpace, and which hyperparameters encode a variable in another way."""
-        codes = [entry for node, coded in self.plan.coded for entry in _codes(node, coded)]
+        constants = self.plan.constants
+        codes = [entry for node, coded in self.plan.coded for entry in _codes(node, coded, constants)]
         return {"configuration_space": self.configuration_space_document, "codes": codes}
 
     def to_text(self) -> str:
         """Return a listing of the hyperparameters with their conditions, and of the forbidden clauses."""
-        return documents.text_listing(self.configuration_space_document)
+        fixed = [f"  {key} = {domains.literal(value)}, which is not a choice" for key, value in self.plan.fixed.items()]
+        return "\n".join([documents.text_listing(self.configuration_space_document), *fixed])
 
     def to_dot(self) -> str:
         """Return a graph of the dependencies between hyperparameters, in the DOT language."""
@@ -276,15 +278,24 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         return {**found, **self._encode_reduced(member_nearest_to_default(self.structures)[1])}
 
 
-def _codes(node: Choice | Hyperparameter, coded: cs.EncodedDomain | cs.FlatHyperparameter) -> Iterator[Document]:
-    """Yield an entry for a variable unless one ConfigSpace hyperparameter has its key and its values."""
-    if isinstance(coded, cs.FlatHyperparameter):
-        if coded.name != node.key:
-            yield {"names": [coded.name], "key": node.key}
-        return
-    names = [parameter.name for parameter in coded.parameters]
-    if names != [node.key] or not _is_unchanged(coded):
-        yield {"names": names, "key": node.key, "domain": domains.describe(coded.domain)}
+def _codes(
+    node: Choice | Hyperparameter,
+    coded: cs.EncodedDomain | cs.FlatHyperparameter,
+    constants: Mapping[str, cs.FlatValue],
+) -> Iterator[Document]:
+    """Yield an entry for a variable unless one ConfigSpace hyperparameter has its key and its values.
+
+    The entry of one that no hyperparameter encodes, because it has one value only, has no names.
+    """
+    parameters = (coded,) if isinstance(coded, cs.FlatHyperparameter) else coded.parameters
+    names = [each.name for each in parameters if each.name not in constants]
+    if isinstance(coded, cs.EncodedDomain):
+        if names != [node.key] or not _is_unchanged(coded):
+            yield {"names": names, "key": node.key, "domain": domains.describe(coded.domain)}
+    elif not names:
+        yield {"names": names, "key": node.key, "domain": f"{{{coded.choices[0]}}}"}
+    elif names != [node.key]:
+        yield {"names": names, "key": node.key}
 
 
 def _is_unchanged(coded: cs.EncodedDomain) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Final, Literal
 
 from spacelang.ir import expr
@@ -42,6 +43,10 @@ class ConfigSpacePlan:
     `parameters` has the hyperparameters by name, owners first. `conditions` has the conditions of hyperparameters that
     are not always active. A reader returns the key and the value that a hyperparameter encodes; if several encode one
     value, only the first has a reader. A writer adds the encoded values of some variables of a configuration.
+
+    `constants` has the only value of each hyperparameter that is left out because it is always the same: tools such as
+    SMAC evaluate more initial configurations for more hyperparameters. `fixed` has the values in configurations that
+    they encode, by key. Nothing is left out if it would be everything, or if names are those of auto-sklearn.
     """
 
     parameters: dict[str, cs.FlatHyperparameter]
@@ -51,6 +56,8 @@ class ConfigSpacePlan:
     writers: tuple[Writer, ...]
     coded: tuple[tuple[Choice | Hyperparameter, cs.EncodedDomain | cs.FlatHyperparameter], ...]
     unfolded: tuple[ConstraintNetwork, ...]
+    constants: Mapping[str, cs.FlatValue]
+    fixed: Mapping[str, Value]
 
     @cached_property
     def index_by_name(self) -> Mapping[str, int]:
@@ -100,7 +107,14 @@ class PlanBuilder:
         needed = {name: ways for name, ways in conditions.items() if ways != ALWAYS}
         kept = tuple(way for way in clauses if dnf.tested_names(way) <= conditions.keys())
         lists = (tuple(self.writers), tuple(self.coded), tuple(self.unfolded))
-        return ConfigSpacePlan(parameters, needed, kept, self.readers, *lists)
+        tested = {name for way in (*kept, *chain(*needed.values())) for name in dnf.tested_names(way)}
+        always = {name: each for name, each in parameters.items() if name not in needed and name not in tested}
+        constants = {name: each.choices[0] for name, each in always.items() if each.kind == "constant"}
+        if self.suffix or len(constants) == len(parameters):
+            constants = {}
+        read = (self.readers[name](constants) for name in constants if name in self.readers)
+        chosen = {name: each for name, each in parameters.items() if name not in constants}
+        return ConfigSpacePlan(chosen, needed, kept, self.readers, *lists, constants, dict(filter(None, read)))
 
     def context_reached_condition(self, context: Context) -> NormalForm:
         """Return the condition that the last branch of a context is taken."""

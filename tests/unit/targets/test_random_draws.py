@@ -30,6 +30,12 @@ require e.M.a + e.M.b <= 10
 )
 
 
+def draw_entries(space: sl.Space, target: str) -> list[tuple[str, str]]:
+    """Return the status and the message of each entry about random draws in the report of a compiled space."""
+    report = space.compile(target).report
+    return [(entry.status.value, entry.message) for entry in report if entry.construct == "random draws"]
+
+
 def test_weights_are_numbers_of_structures() -> None:
     forks = {
         part.node.key: part
@@ -69,6 +75,31 @@ def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
     assert "`e` differs by 0.25" in entry.message
 
 
+def test_the_report_names_what_may_deviate_and_why() -> None:
+    (entry,) = draw_entries(CONNECTED, "optuna")
+    assert entry == (
+        "rewritten",
+        "draws of `RandomSampler` may not follow the distribution of the space's random draws for `e.a`, `e.b`: values "
+        "that constraints connect are drawn one after the other",
+    )
+    assert [status for status, _ in draw_entries(CONNECTED, "hyperopt")] == ["exact"]
+    assert [status for status, _ in draw_entries(UNEVEN, "configspace")] == ["rewritten"]
+    assert not draw_entries(UNEVEN, "blds")
+
+
+def test_measured_distances_replace_what_the_target_declares() -> None:
+    form = UNEVEN.compile("optuna")
+    found = form.measure_draw_distances(400, seed=1)
+    assert found is not None
+    assert (found.draw_count, found.large_distances.keys()) == (400, {"e", "scaler"})
+    (entry,) = (each for each in found.added_to(form.report) if each.construct == "random draws")
+    assert entry.status == "rewritten"
+    assert entry.message.startswith(f"400 draws of `RandomSampler` differ by up to {found.distances['e']:.3f} from ")
+    assert UNEVEN.compile("blds").measure_draw_distances() is None
+    with pytest.raises(ValueError, match="give at least 1"):
+        form.measure_draw_distances(0)
+
+
 def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sklearn, "random_draws", replace(Sklearn.random_draws, deviations=()))
     found = UNEVEN.verify("sklearn", count=20)
@@ -93,7 +124,9 @@ def test_a_reason_is_declared_only_for_the_variables_that_it_concerns(target: st
 
 def test_the_numbers_of_a_chain_are_even_and_therefore_not_reported() -> None:
     chain = sl.parse("stage step = PCA | StandardScaler\nstage e = GaussianNB\npipeline = repeat(step, 0, 2) -> e")
-    assert "random draws" not in {entry.construct for entry in chain.compile("optuna").report}
+    assert draw_entries(chain, "optuna") == [
+        ("exact", "draws of `RandomSampler` follow the distribution of the space's random draws")
+    ]
     assert not chain.verify("optuna", count=20).distances.large_distances
 
 

@@ -188,14 +188,14 @@ def with_imports_on_top(source: str, further: Iterable[str] = ()) -> str:
     The module must begin with a docstring, and `further` are statements of one line each.
     """
     lines, body = source.split("\n"), ast.parse(source).body
-    imports = [*further]
+    imports = [each for each in further if each]
     left = [*lines]
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             place = slice(node.lineno - 1, node.end_lineno)
             imports.append("\n".join(lines[place]))
             left[place] = [""] * len(lines[place])
-    if not any(imports):
+    if not imports:
         return source
     end = body[0].end_lineno or 0
     rest = MANY_BLANK_LINES.sub("\n\n\n", "\n".join(left[end:])).strip("\n")
@@ -205,10 +205,22 @@ def with_imports_on_top(source: str, further: Iterable[str] = ()) -> str:
 
 
 def _sorted_imports(statements: Iterable[str]) -> str:
-    """Return import statements in two groups: those of the standard library, and others."""
+    """Return import statements in two groups: those of the standard library, and others.
+
+    Statements about one module are joined, except those with a comment.
+    """
+    names: dict[tuple[str, str], set[str]] = {}
+    for text in statements:
+        (node,) = ast.parse(text).body
+        start, _, comment = text.partition("  #")
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else start.removeprefix("import ")
+        own = {ast.unparse(each) for each in node.names} if isinstance(node, ast.ImportFrom) else set()
+        names.setdefault((module, comment), set()).update(own)
     found: tuple[list[str], list[str]] = [], []
-    for each in sorted(dict.fromkeys(statements), key=lambda text: (text.startswith("from"), text.split()[1].lower())):
-        found[each.split()[1].partition(".")[0] not in sys.stdlib_module_names].append(each)
+    for (module, comment), own in sorted(names.items(), key=lambda each: (bool(each[1]), each[0][0].lower())):
+        line = f"from {module} import {', '.join(sorted(own))}" if own else f"import {module}"
+        is_foreign = module.partition(".")[0].partition(" ")[0] not in sys.stdlib_module_names
+        found[is_foreign].append(f"{line}  #{comment}" if comment else line)
     return "\n\n".join("\n".join(each) for each in found if each)
 
 

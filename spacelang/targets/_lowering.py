@@ -13,7 +13,6 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
 from spacelang.ir.domain_properties import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.ir.space import Space, operators
-from spacelang.ir.walk import computed_parameters
 from spacelang.serialization.definition import VERSION, space_to_json
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import is_always_decidable
@@ -232,6 +231,9 @@ def refuse_oversized_integers(space: Space, keeps: PreservationTable) -> None:
 def _entries(
     construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
 ) -> Iterable[ReportEntry]:
+    if not differing:
+        yield ReportEntry(construct.value, usual.status, usual.message, tuple(spans))
+        return
     findings = group_by_key((_span_key(finding.span), finding) for finding in differing)
     told: list[tuple[Verdict, Span]] = []
     for key, places in group_by_key((_span_key(span), span) for span in spans).items():
@@ -440,8 +442,9 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
     found[Construct.TESTED].extend(_only_tested(space))
     for rule in space.constraints:
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
-    found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
-    found[Construct.TUPLES].extend(each.span for operator in operators(space.root) for each in operator.tuples)
+    for operator in operators(space.root):
+        found[Construct.COMPUTED].extend(each.span for each in operator.computed)
+        found[Construct.TUPLES].extend(each.span for each in operator.tuples)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
 

@@ -188,7 +188,10 @@ def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_
     """
 
     def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
-        for construct in {*_lowering.constructs_in(slot.part)} & {*_lowering.constructs_in(node.domain)}:
+        constructs = {*_lowering.constructs_in(slot.part)}
+        for construct in (
+            constructs if slot.part is node.domain else constructs & {*_lowering.constructs_in(node.domain)}
+        ):
             verdict = _verdict(slot.reduction, construct)
             if construct not in keeps:
                 raise _lowering.missing_verdict_error(construct)

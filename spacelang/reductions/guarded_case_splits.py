@@ -106,10 +106,8 @@ def _model_without(
     if not conditional:
         return structures.model, structures.existence_solver
     variables, addresses = structures.space.variables, {node.address for node in conditional}
-    without_irrelevant = structures.structure_model.variables
-    if addresses == {
-        address for address in structures.space.conditions if without_irrelevant[address].condition is None
-    }:
+    own = structures.structure_model.variables
+    if addresses == {address for address in structures.space.conditions if own[address].condition is None}:
         return structures.structure_model, structures.structure_solver
     freed = {n.address: replace(variables[n.address], node=replace(n, condition=None)) for n in conditional}
     model = SolverModel({**variables, **freed}, structures.space.constraints, structures.model)

@@ -60,6 +60,14 @@ def test_everything_is_documented_and_nothing_left_over() -> None:
         assert f'"#/$defs/{name}"' in text, name
 
 
+def test_a_document_with_measured_random_draws() -> None:
+    structures = Structures(SMALL[0])
+    form = compile_with_target("random", TARGETS.load("random")(), structures)
+    found = compiled_document("random", structures.space, form, distances=form.measure_draw_distances(50))
+    assert not problems(json.loads(json.dumps(found, allow_nan=False)))
+    assert found["random_draws"]
+
+
 @pytest.mark.takes_turns("space")
 @pytest.mark.parametrize("name", TARGETS.names())
 @pytest.mark.parametrize("space", bundled_names())

@@ -1,12 +1,14 @@
 """Random draws of the libraries compared with the distribution of the space's random draws."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import spacelang as sl
 from spacelang.api.compilation import verify
+from spacelang.cli._app import run_command_line
 from spacelang.reductions.case_splits import CaseSplit, all_parts, unfold_into_case_splits
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.targets.sklearn import Sklearn
@@ -98,6 +100,17 @@ def test_measured_distances_replace_what_the_target_declares() -> None:
     assert UNEVEN.compile("blds").measure_draw_distances() is None
     with pytest.raises(ValueError, match="give at least 1"):
         form.measure_draw_distances(0)
+
+
+def test_compile_measures_draws_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "uneven.space"
+    path.write_text("stage e = GaussianNB | SVC", encoding="utf-8")
+    assert run_command_line(["compile", str(path), "--target", "random", "--draws", "2000"]) == 0
+    assert (
+        "exact        random draws: 2,000 draws of the sampler of the space differ by up to " in capsys.readouterr().out
+    )
+    assert run_command_line(["compile", str(path), "--target", "blds", "--draws", "2000"]) == 0
+    assert "`--draws` has no effect" in capsys.readouterr().err
 
 
 def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:

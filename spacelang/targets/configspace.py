@@ -25,7 +25,11 @@ from spacelang.targets import _lowering, _reduction_chain
 from spacelang.targets._configspace import documents
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.documents import Document
-from spacelang.targets._configspace.space_plan import ConfigSpacePlan, UnsupportedHyperparameterError
+from spacelang.targets._configspace.space_plan import (
+    MAX_CONDITION_TERMS,
+    ConfigSpacePlan,
+    UnsupportedHyperparameterError,
+)
 from spacelang.targets._configspace.space_planner import RefusedConstraintsError, make_plan
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 from spacelang.targets._random_draws import (
@@ -67,6 +71,10 @@ NO_PRIOR = approximated("ConfigSpace has no such distribution for these values; 
 TOO_WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 280 powers of ten")
 INEXPRESSIBLE = refused(
     "ConfigSpace cannot express arithmetic over ranges, or equality of ranges, in conditions or clauses"
+)
+TOO_LONG = refused(
+    f"ConfigSpace would take minutes to read a condition of more than {MAX_CONDITION_TERMS} cases: "
+    "ask about fewer values"
 )
 
 
@@ -128,9 +136,9 @@ class Configspace:
             ),
             Construct.SETS: (exact("a categorical"), AS_STRINGS),
             Construct.ORDERED: (exact("an ordinal"), AS_STRINGS),
-            Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE),
+            Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE, TOO_LONG),
             **dict.fromkeys(
-                _reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE)
+                _reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE, TOO_LONG)
             ),
             Construct.DEFAULTS: (exact("the default configuration of the space"),),
             Construct.WEIGHTS: (exact("the weights of a categorical hyperparameter"),),
@@ -355,5 +363,6 @@ def _refusals(error: RefusedConstraintsError) -> Iterator[_lowering.Finding]:
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]
     tied = expressions_of(network.members, ())
     conditions = [each for each in tied if len(compared & set(references(each))) > 1 or not (compared or rules)]
-    yield from _reduction_chain.constraint_findings(rules, INEXPRESSIBLE)
-    yield from (_lowering.Finding(Construct.CONDITIONS, INEXPRESSIBLE, condition.span) for condition in conditions)
+    verdict = TOO_LONG if error.is_too_long else INEXPRESSIBLE
+    yield from _reduction_chain.constraint_findings(rules, verdict)
+    yield from (_lowering.Finding(Construct.CONDITIONS, verdict, condition.span) for condition in conditions)

@@ -29,6 +29,11 @@ MAX_CELLS: Final = 12  # The maximum number of parts into which a range is cut
 MAX_CLAUSES: Final = 400
 """The maximum number of clauses: the sampling of ConfigSpace needs memory quadratic in their number."""
 MAX_CLAUSES_PER_HYPERPARAMETER: Final = 50  # The maximum number of clauses per hyperparameter
+MAX_CONDITION_TERMS: Final = 64
+"""The maximum number of conjunctions in a condition.
+
+ConfigSpace compares a condition with itself for each of its tests, which takes minutes for a hundred conjunctions.
+"""
 _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 
 Values = dict[str, cs.FlatValue]
@@ -71,6 +76,10 @@ class UnsupportedHyperparameterError(Exception):
     def __init__(self, node: Hyperparameter) -> None:
         super().__init__()
         self.node = node
+
+
+class LongConditionError(dnf.InexpressibleError):
+    """An error for a condition with more than `MAX_CONDITION_TERMS` conjunctions."""
 
 
 @dataclass
@@ -167,6 +176,8 @@ class PlanBuilder:
             found = disjunction(*(dnf.with_activity_conditions(way, self.activity) for way in found))
         if any(isinstance(test, dnf.PairRelation) for way in found for test in way):
             raise dnf.InexpressibleError
+        if len(found) > MAX_CONDITION_TERMS:
+            raise LongConditionError
         return found
 
     def _depth(self, name: str) -> int:

@@ -89,6 +89,14 @@ def test_what_is_always_the_same_is_no_hyperparameter() -> None:
         assert module["decode"](encoding) == member.to_dict()
 
 
+def test_a_condition_that_configspace_would_read_for_minutes_is_refused() -> None:
+    lines = "a : int[1, {0}] = 1, b : int[1, {0}] = 1, x : float[0, 1] = 0.5 when a + b == {0}"
+    spaces = [spacelang.parse(f"abstract m\nstage s = m {{ {lines.format(size)} }}") for size in (30, 114)]
+    assert len(spaces[0].compile("configspace").form.native) == 3
+    with pytest.raises(spacelang.SpaceError, match="would take minutes to read a condition of more than 64 cases"):
+        spaces[1].compile("configspace")
+
+
 def test_the_only_value_of_everything_stays_a_constant() -> None:
     assert [*spacelang.parse("stage m = SVC").compile("configspace").form.native] == ["m"]
     named = spacelang.parse("stage m = SVC { C : float[1, 9] = 2 }").compile("configspace", choices=True)

@@ -219,8 +219,12 @@ def _class_of(module: str, name: str) -> type[Any]:
     raise ImportError(f"`{module}` must define a class with the same name as the module")
 
 
-@cache
 def _typed_fields(plugin: type[Any]) -> tuple[tuple[Any, Any], ...]:
+    return _read_typed_fields(plugin)  # type: ignore[arg-type] - mypy does not know that classes are hashable
+
+
+@cache
+def _read_typed_fields(plugin: type[Any]) -> tuple[tuple[Any, Any], ...]:
     types = get_type_hints(plugin)
     return tuple((entry, types[entry.name]) for entry in fields(plugin) if "doc" in entry.metadata)
 

@@ -48,7 +48,8 @@ def compile_command(
         typer.Option(
             "--draws",
             min=0,
-            help="Compare this number of the library's random draws with the distribution of the space, and report it.",
+            help="The number of the library's random draws that are compared with the distribution of the space; "
+            "the report states the largest difference.",
         ),
     ] = 0,
 ) -> None:

@@ -220,7 +220,7 @@ def _class_of(module: str, name: str) -> type[Any]:
 
 
 def _typed_fields(plugin: type[Any]) -> tuple[tuple[Any, Any], ...]:
-    return _read_typed_fields(plugin)  # type: ignore[arg-type] - mypy does not know that classes are hashable
+    return _read_typed_fields(plugin)  # type: ignore[arg-type]  # mypy takes no class for hashable
 
 
 @cache

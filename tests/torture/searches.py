@@ -91,15 +91,23 @@ class Run:
     """A run of a tool in a folder, which a fault strikes; it is started again until it is complete."""
 
     def __init__(
-        self, tool: Tool, fault: str, strikes: int, trials: int, folder: Path, clock: Path | None = None
+        self,
+        tool: Tool,
+        fault: str,
+        strikes: int,
+        trials: int,
+        folder: Path,
+        clock: Path | None = None,
+        slowness: float = 1.0,
     ) -> None:
+        """Prepare a run; `slowness` multiplies the times after which a command without results hangs."""
         self.folder, self.strikes, self.note = folder / "run", strikes, ""
         self.chance = random.Random(0)
         self.sessions = self.struck = 0
         self.is_over = False
         self.command: subprocess.Popen[bytes] | None = None
         self.cluster: Cluster | None = None
-        self._tool, self._fault, self._trials = tool, fault, trials
+        self._tool, self._fault, self._trials, self._slowness = tool, fault, trials, slowness
         self._notes = folder / "notes"
         self._notes.mkdir()
         self.folder.mkdir(exist_ok=True)
@@ -195,7 +203,8 @@ class Run:
             reported = self.reported
             if reported > known:
                 known, since = reported, time.monotonic()
-            if time.monotonic() - since > (self._tool.patience if known > before else START_PATIENCE):
+            patience = self._tool.patience if known > before else START_PATIENCE
+            if time.monotonic() - since > self._slowness * patience:
                 for process in [psutil.Process(self.command.pid)] if self.cluster else marked():
                     with suppress(psutil.NoSuchProcess):
                         process.kill()

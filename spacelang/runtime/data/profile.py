@@ -139,7 +139,10 @@ class TableProfile:
     @property
     def warnings(self) -> list[str]:
         """Sentences on columns that may not be what their types suggest and on misleading splits, with remedies."""
-        split = [hint.starter_space_note if hint is self.split_hint else hint.message for hint in self.split_hints]
+        split = [
+            hint.starter_space_note if hint is self.split_hint else hint.starter_space_comment_note
+            for hint in self.split_hints
+        ]
         if self.repeated_row_share:
             split.append(repeated_rows_message(self.repeated_row_share, "the rows occur more than once"))
         return [*_warnings(self.without_split_columns.columns), *split]

@@ -67,7 +67,10 @@ class ColumnSuspicion(Enum):
     )
     DATES = (
         ("holds dates as text", "hold dates as text"),
-        ("the dates count as categories; add columns of year, month and weekday, or save dates in a `.parquet` file",),
+        (
+            "the dates count as categories; add columns of year, month and weekday, or save dates in a `.parquet` "
+            "file; to split the rows by their dates, use `--validate 'time(5, by=COLUMN)'`",
+        ),
     )
     COMMAS = (
         ("holds numbers with a decimal comma", "hold numbers with a decimal comma"),

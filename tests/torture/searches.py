@@ -24,7 +24,7 @@ TICK: Final = 0.005  # The interval at which a run is observed, in seconds
 START_PATIENCE: Final = 120.0  # The time without a result after which a command hangs that has had none, in seconds
 LEAVE_SECONDS: Final = 5.0  # The time in which the processes of a run that is over have to end, in seconds
 MAX_RESTARTS: Final = 15  # The number of sessions that may end by themselves before the run is given up
-MAX_FUTILE: Final = 3  # The number of such sessions in a row without a result before the run is given up
+MAX_FUTILE: Final = 5  # The number of such sessions in a row without a result before the run is given up
 
 
 @dataclass(frozen=True)

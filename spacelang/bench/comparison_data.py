@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs_available
 from spacelang.api.experiment_run import run_experiment
@@ -18,24 +18,21 @@ from spacelang.bench.table_search import load_evaluation_data
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
-from spacelang.ir.validation import describe_validation
+from spacelang.ir.validation import describe_validation, time_column
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
+from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.history import EndReason
-from spacelang.runtime.objective import RefittableObjective, positive_class_of
+from spacelang.runtime.executors import Executor
+from spacelang.runtime.final_fit import fit_best_pipeline
+from spacelang.runtime.history import EndReason, Outcome
+from spacelang.runtime.listeners import Listener
+from spacelang.runtime.objective import ObjectiveInfo, RefittableObjective, positive_class_of
+from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.run_header import DataFacts, space_hash
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
-if TYPE_CHECKING:
-    from spacelang.runtime.data.read_options import ReadOptions
-    from spacelang.runtime.executors import Executor
-    from spacelang.runtime.history import Outcome
-    from spacelang.runtime.listeners import Listener
-    from spacelang.runtime.objective import ObjectiveInfo
-    from spacelang.runtime.storage.optional_tables import StoredUnseenScore
-
-RunOutcome: TypeAlias = "tuple[Outcome, StoredUnseenScore | None]"
+RunOutcome: TypeAlias = tuple[Outcome, StoredUnseenScore | None]
 """The outcome of a run, and the score of its winner on rows that no trial saw, if there are such rows."""
 
 
@@ -55,7 +52,7 @@ class EvaluationCriteria:
     Texts that do not apply are empty.
     """
 
-    facts: "DataFacts"
+    facts: DataFacts
     formula: str
     validation: str
     bounds: tuple[str, ...]
@@ -104,12 +101,11 @@ class ComparisonDataset:
             space_hash(space.checked) if self.experiment.space.is_provisional else "",
         )
 
-    def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
+    def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> DataFacts:
         """Return the facts that identify the rows that trials of a seed see.
 
         These are `judged.facts`, unless test rows are drawn by the seed.
         """
-        from spacelang.ir.validation import time_column
         from spacelang.runtime.data.labels import check_and_encode_labels
         from spacelang.runtime.data.tables import make_data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
@@ -125,7 +121,7 @@ class ComparisonDataset:
         return make_data_facts(self.label, dataset.features, dataset.original_labels)
 
     def execute_run(
-        self, contestant: ConfiguredOptimizer, seed: int, store: Path | None, listener: "Listener"
+        self, contestant: ConfiguredOptimizer, seed: int, store: Path | None, listener: Listener
     ) -> RunOutcome:
         """Execute the run of one optimizer with one seed on this data; resume it if the file `store` already has it.
 
@@ -145,10 +141,10 @@ class ComparisonDataset:
         return experiment.prepare() if experiment.data.has_rows else experiment.prepare_for(*self._space_and_objective)
 
     @cached_property
-    def _space_and_objective(self) -> "tuple[Space, ObjectiveInfo]":
+    def _space_and_objective(self) -> tuple[Space, ObjectiveInfo]:
         return self.experiment.data.bind_space(self.experiment)
 
-    def _describe_test_rows(self, objective: "ObjectiveInfo") -> str:
+    def _describe_test_rows(self, objective: ObjectiveInfo) -> str:
         """Describe the test rows, or return an empty text; each seed draws another share of the rows."""
         from spacelang.runtime.data.tables import make_data_facts
 
@@ -173,7 +169,7 @@ def read_comparison_data(
     make_experiment: Callable[..., Experiment],
     data: Mapping[str, Any],
     target_column: str | tuple[str, ...] | None = None,
-    reading: "ReadOptions | None" = None,
+    reading: ReadOptions | None = None,
 ) -> tuple[ComparisonDataset, ...]:
     """Return a `ComparisonDataset` for each data set, in the order of `data`.
 
@@ -224,7 +220,7 @@ def _make_experiment(
     label: str,
     source: Any,
     target_column: str | tuple[str, ...] | None,
-    reading: "ReadOptions | None",
+    reading: ReadOptions | None,
 ) -> Experiment:
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.unseen_rows import read_test_rows
@@ -247,7 +243,7 @@ def _make_experiment(
 
 
 def _refuse_unused_options(
-    source: str, setting: Experiment, target_column: str | tuple[str, ...] | None, reading: "ReadOptions | None"
+    source: str, setting: Experiment, target_column: str | tuple[str, ...] | None, reading: ReadOptions | None
 ) -> None:
     """Raise InputError if a run on a table or an artificial objective (`source`) has an option that needs rows."""
     is_table = source.startswith(TABLE_PREFIX)
@@ -276,16 +272,13 @@ def _short_label(reference: str) -> str:
     return name.removesuffix(suffix) if suffix and len(name) > len(suffix) else path
 
 
-def fit_and_score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | None":
+def fit_and_score_winner(result: Result, executor: Executor) -> StoredUnseenScore | None:
     """Fit the winner of a run on all rows that trials saw, and return its score on the test rows.
 
     Returns None if there are no test rows or no winner, and after an interruption. If the best pipeline cannot be
     fitted, the next best is scored. If none can be fitted, the score has no loss but a reason. The score is stored if
     the run has a store. Raises InputError (StoreError is one).
     """
-    from spacelang.runtime.final_fit import fit_best_pipeline
-    from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
-
     outcome, objective = result.outcome, result.objective
     if not isinstance(objective, RefittableObjective) or not objective.test_rows:
         return None

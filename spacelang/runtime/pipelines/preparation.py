@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 
 from spacelang.catalog import OperatorRole
 from spacelang.ir.data_binding import DataColumn
@@ -105,9 +107,6 @@ class Preparation:
         """Return an unfitted `ColumnTransformer` with dense output (array or DataFrame), or None if nothing changes."""
         if self.is_empty:
             return None
-        from sklearn.compose import ColumnTransformer
-        from sklearn.pipeline import Pipeline
-
         encoded = {*self.encoded}
         # In one imputer with categories, numbers would become objects.
         categories = {column.name for column in self.table or () if column.content is ColumnContent.CATEGORY}

@@ -1,6 +1,6 @@
 """The optimizers, data sets and tables of a comparison, and the criteria by which runs on them are judged."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +15,7 @@ from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
 from spacelang.bench.table_search import load_evaluation_data
+from spacelang.errors import UserError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
@@ -157,12 +158,17 @@ class ComparisonDataset:
         return f"{facts.rows} rows, {facts.fingerprint}"
 
 
-class ComparisonDataError(ValueError):
-    """An error for data that cannot be used. `mistakes` has one error for each data set."""
+class _SeveralMistakesError(ValueError):
+    """An error for several mistakes at once."""
 
-    def __init__(self, mistakes: "Sequence[InputError]") -> None:
+    def __init__(self, mistakes: Iterable[UserError]) -> None:
         self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
+        texts = (f"{each.message}: {each.help}" if each.help else each.message for each in self.mistakes)
+        super().__init__("\n".join(texts))
+
+
+class ComparisonDataError(_SeveralMistakesError):
+    """An error for data that cannot be used. `mistakes` has one error for each data set."""
 
 
 def read_comparison_data(
@@ -295,12 +301,8 @@ def fit_and_score_winner(result: Result, executor: Executor) -> StoredUnseenScor
     return found
 
 
-class ConfiguredOptimizersError(ValueError):
+class ConfiguredOptimizersError(_SeveralMistakesError):
     """An error for optimizers or options that do not exist. `mistakes` has all of them, each with its help."""
-
-    def __init__(self, mistakes: Iterable[UnknownPluginError | OptionError]) -> None:
-        self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
 
 
 def parse_optimizers(texts: Iterable[str]) -> tuple[ConfiguredOptimizer, ...]:

@@ -84,14 +84,6 @@ def _regret(loss: float, known: Floats) -> float:
     return 0.0 if loss <= best else min((loss - best) / (middle - best), 1.0) if middle > best else 1.0
 
 
-def restrict_to_configurations(
-    tables: Iterable[Mapping[K, Evaluation]], kept: Iterable[K]
-) -> list[dict[K, Evaluation]]:
-    """Return the tables reduced to the configurations in `kept`; a table may have none of them."""
-    wanted = {*kept}
-    return [{name: each for name, each in table.items() if name in wanted} for table in tables]
-
-
 @dataclass(frozen=True, slots=True)
 class NewArchive:
     """A new archive, and a sentence for each run or configuration that was left out."""

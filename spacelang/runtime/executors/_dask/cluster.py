@@ -130,7 +130,7 @@ class LocalCluster:
     def _start_worker(self, name: str, address: str) -> "subprocess.Popen[bytes]":
         given = {"address": address, "name": name, "folder": self._folder.name}
         with self._log_path(name).open("wb") as log:
-            return start_interpreter("_dask.worker_process", given, stdin=subprocess.PIPE, stderr=log)
+            return start_interpreter("_dask", given, stdin=subprocess.PIPE, stderr=log)
 
     def _log_path(self, name: str) -> Path:
         return Path(self._folder.name) / f"{name}.log"

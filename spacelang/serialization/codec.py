@@ -355,3 +355,26 @@ def integer_codec(least: int) -> ScalarCodec[int]:
 def word_codec(*known: str) -> ScalarCodec[str]:
     """Return a codec for strings that must be one of some words."""
     return ScalarCodec(lambda value, path: json_documents.expect_one_of(value, path, known), {"enum": [*known]})
+
+
+def document_kind_codec(kind: str) -> ScalarCodec[str]:
+    """Return a codec for the kind of a document, which must be this one."""
+
+    def convert(value: object, path: str) -> str:
+        if json_documents.expect_string(value, path) != kind:
+            raise DefinitionError(path, f"is `{value}`, but must be `{kind}`")
+        return kind
+
+    return ScalarCodec(convert, {"const": kind})
+
+
+def document_version_codec(version: int) -> ScalarCodec[int]:
+    """Return a codec for the version of the format of a document, which must be this one."""
+
+    def convert(value: object, path: str) -> int:
+        if json_documents.expect_integer(value, path, 1) != version:
+            what = f"is {value}, but this version of spacelang reads only version {version}"
+            raise DefinitionError(path, what, "upgrade spacelang")
+        return version
+
+    return ScalarCodec(convert, {"const": version})

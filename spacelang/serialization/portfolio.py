@@ -33,8 +33,8 @@ PORTFOLIO_CODEC: Final = ObjectCodec(
     "A portfolio, as `spacelang archive --portfolio` writes it and the option `portfolio` of the optimizer `auto` "
     "reads it.",
     (
-        ObjectKey("kind", codec.document_kind_codec(KIND), "The kind of the document."),
-        ObjectKey("version", codec.document_version_codec(VERSION), "The version of the format."),
+        ObjectKey("kind", codec.kind_codec(KIND), "The kind of the document."),
+        ObjectKey("version", codec.version_codec(VERSION), "The version of the format."),
         ObjectKey("space", codec.NAME, "The name of the space, for users."),
         ObjectKey(
             "lists",

@@ -163,10 +163,10 @@ _ROW: Final = ObjectCodec(
 ARCHIVE_CODEC: Final = ObjectCodec(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
     (
-        ObjectKey("kind", codec.document_kind_codec(KIND), "The kind of the document."),
+        ObjectKey("kind", codec.kind_codec(KIND), "The kind of the document."),
         ObjectKey(
             "version",
-            codec.document_version_codec(VERSION),
+            codec.version_codec(VERSION),
             "The version of the format; spacelang reads only its own.",
         ),
         ObjectKey(

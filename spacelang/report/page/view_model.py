@@ -18,7 +18,6 @@ from spacelang.report.page.run_data import RunData
 from spacelang.report.page.tree_tables import TreeTable, decisions_and_alternatives_table, mosaic_search_tree_table
 from spacelang.report.stored_run_output import (
     best_trial_records,
-    count_failures_by_status,
     describe_alternatives,
     describe_measurement,
     run_setting_rows,
@@ -28,6 +27,7 @@ from spacelang.report.trial_results import (
     describe_failure_counts,
     format_configuration_value,
     format_test_score_with_interval,
+    sum_failures_by_status,
     summarize_held_out_rows,
 )
 from spacelang.runtime.history import TrialRecord
@@ -191,7 +191,7 @@ def _figures(run_data: RunData) -> Iterator[KeyFigure]:
             low, high = metric.score_interval(score.low, score.high)
             note = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
         yield KeyFigure(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", note)
-    counts = count_failures_by_status(run_data.run.failure_counts)
+    counts = sum_failures_by_status(run_data.run.failure_counts)
     yield KeyFigure("trials", f"{found.trials:,}", describe_failure_counts(counts) or "none failed")
     if header.bounds and run_data.successful_trials:
         keeping, count = (

@@ -14,20 +14,13 @@ from spacelang.analysis.literal_values import InvalidValue, OperatorFinder, lite
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.parameter_groups import BodyMember, ParameterGroupExpander
 from spacelang.analysis.ranges import has_named_bounds
-from spacelang.catalog.catalogue import (
-    CatalogueEntry,
-    FileCatalogues,
-    NamedObjectDefault,
-    NoDefault,
-    OpaqueDefault,
-    Parameter,
-)
+from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues, Parameter
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import UnknownNameInImport
 from spacelang.diagnostics.parameters import UnknownParameter, VarNamedLikeParameter
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir import space as ir
-from spacelang.ir.domain import BOOLEANS, Domain, Grid, parts, spell_parameter_name
+from spacelang.ir.domain import BOOLEANS, Domain, Grid, NotFound, parts, spell_parameter_name
 from spacelang.ir.expr import Constant
 from spacelang.ir.walk import unique_value_name
 from spacelang.spelling_suggestions import nearest_name
@@ -514,11 +507,10 @@ class BodyReader:
         """Return the branches and, if it is missing, the library's default, which is taken if the condition fails."""
         assert written.condition is not None
         span, address = written.condition.span, self._place.child(written.name.text).address
-        default = None if checker.parameter is None else checker.parameter.default
-        if isinstance(default, OpaqueDefault | NoDefault):
+        value = None if checker.parameter is None else checker.parameter.default_value
+        if isinstance(value, NotFound):
             checker.report_condition_on_required_operator(span)
             return branches
-        value = default.name if isinstance(default, NamedObjectDefault) else default
         name = unique_value_name(value)
         is_own = any(branch.name == name for branch in branches)
         pending = space_drafts.PendingDecisionCondition(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Protocol, TypeGuard
+from typing import Final, TypeGuard
 
 from spacelang.analysis import alternatives, hyperparameter_defaults, parameter_checks, space_drafts, tuple_parameters
 from spacelang.analysis.alternatives import Alternative
@@ -28,21 +28,11 @@ from spacelang.syntax import ast
 from spacelang.text import Span, parameter_name_problem
 
 ReadOperator = Callable[[ast.DottedName, ast.Body | None, space_drafts.AddressPrefix], ir.Operator]
+ReadAlternatives = Callable[
+    [Sequence[Alternative], space_drafts.AddressPrefix, ReadOperator, bool], tuple[tuple[ir.Branch, ...], int]
+]
+"""`StructureReader.read_alternatives`, which imports this module."""
 MAX_LISTED: Final = 12
-
-
-class AlternativesReader(Protocol):
-    """A function that returns the branches of a decision and the index of the default."""
-
-    def __call__(
-        self,
-        several: Sequence[Alternative],
-        place: space_drafts.AddressPrefix,
-        read_operator: ReadOperator | None = None,
-        *,
-        are_lists: bool = False,
-    ) -> tuple[tuple[ir.Branch, ...], int]:
-        """Return the branches and the index; with `are_lists`, alternatives joined by `&` are lists of operators."""
 
 
 class OperatorReader:
@@ -62,7 +52,7 @@ class OperatorReader:
         self.report = report
         self.finder = OperatorFinder(catalogue, report)
         self.groups = ParameterGroupExpander(report) if groups is None else groups
-        self.read_alternatives: AlternativesReader | None = None
+        self.read_alternatives: ReadAlternatives | None = None
         self.reader_of_module: Callable[[Module], OperatorReader] | None = None
         """A function that returns the reader of another module, set by the reader of stages."""
 
@@ -463,7 +453,7 @@ class BodyReader:
         if columns:
             self._operators.draft.columns = None  # an operator may pass other columns to those inside it
         are_lists = checker.parameter is not None and checker.parameter.takes_operator_list
-        branches, default = self._operators.read_alternatives(several, place, read, are_lists=are_lists)
+        branches, default = self._operators.read_alternatives(several, place, read, are_lists)
         self._operators.draft.columns = columns
         branches = self._with_range(written, branches, checker)
         alternatives.check_duplicate_values(branches, self._report)

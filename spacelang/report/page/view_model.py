@@ -177,7 +177,7 @@ def _facts(run_data: RunData) -> Iterator[tuple[str, str]]:
 
 def _figures(run_data: RunData) -> Iterator[KeyFigure]:
     found, header = run_data.summary, run_data.run.header
-    metric = LossName.of_formula(header.metric)
+    metric = run_data.metric
     best = "none" if found.best is None else f"{metric.score(found.best):.5g}"
     note = "" if found.best is None else metric.describe_loss(found.best, ".5g")
     what = f"best {metric.score_name}"
@@ -224,7 +224,7 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     found = summarize_held_out_rows(header)
     between = None if best is None else found.loss_interval(best[1])
     if between is None:
-        score = LossName.of_formula(header.metric).score_name
+        score = run_data.metric.score_name
         yield f"The 95 % interval of {score} cannot be computed from a score and the number of rows alone."
     else:
         rows = f"{found.rows:,} held-out rows"
@@ -286,7 +286,7 @@ def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
 def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
     trial, header, test = record.trial, run_data.run.header, run_data.run.test_score
     configuration = trial.request.configuration
-    metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).interval_ends(trial.loss)
+    metric, low_and_high = run_data.metric, summarize_held_out_rows(header).interval_ends(trial.loss)
     facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]
     facts += [(name, format_number(value)) for name, value in trial.metrics]
     if trial.training_loss is not None:

@@ -166,7 +166,7 @@ def import_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write to this file.")
     ] = None,
 ) -> None:
-    """Convert a search space of ConfigSpace to a `.space` file with the same members.
+    """Convert a search space of ConfigSpace to a `.space` file.
 
     Everything that is lost is reported with its line. If the members would differ, nothing is written.
 

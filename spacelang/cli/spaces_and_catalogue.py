@@ -63,7 +63,9 @@ def catalogue_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the catalogue of scikit-learn or of another package, or one operator of it, or rebuild it.
+    """Show the operators and parameters that the checker knows.
+
+    They are those of scikit-learn, or of another package. With --refresh they are read from the installed package.
 
     Example: `spacelang catalogue PCA`
     """

@@ -52,11 +52,12 @@ def command(
     options: TabulateOptions,
     json: JsonOption = False,
 ) -> None:
-    """Train every configuration of a finite space on every rung and write losses and seconds as a table.
+    """Write the losses of all configurations of a finite space.
 
-    A rung is a number of training rows. `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The
-    seconds of a trial are those that it would take alone, without work shared with others. The table is written once no
-    trial is missing. Finished trials are stored until then, and `spacelang resume` continues.
+    Every configuration is trained on every rung, which is a number of training rows. `spacelang run SPACE --data
+    table:TABLE.npz` then searches in seconds. The seconds of a trial are those that it would take alone, without work
+    shared with others. The table is written once no trial is missing. Finished trials are stored until then, and
+    `spacelang resume` continues.
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """

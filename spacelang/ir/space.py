@@ -127,6 +127,8 @@ class Operator:
     tuples: tuple[TupleParameter, ...] = ()
 
 
+DEFAULT_CATALOGUE: Final = "sklearn"
+"""The library whose operators need no prefix and no `use` line; every file uses it, and documents leave it out."""
 ABSTRACT_CATALOGUE: Final = "abstract"
 """The `catalogue` of operators that the space itself declares; no library provides them, so they are never built."""
 FixedValue: TypeAlias = Value | CatalogueObject | Operator

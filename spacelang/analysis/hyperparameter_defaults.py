@@ -40,15 +40,15 @@ def read_default(
             if isinstance(found, NotFound):
                 _report_outside(written, written.default, value, domain, report)
         return domain.representative if isinstance(found, NotFound) else found
-    value = NOT_FOUND if parameter is None else parameter.default_value
-    if isinstance(value, NotFound):
+    usual = NOT_FOUND if parameter is None else parameter.default_value
+    if isinstance(usual, NotFound):
         return domain.representative
-    found = domain.find(value)
+    found = domain.find(usual)
     if isinstance(found, NotFound) and _depends_on_data(written, report):
         # The default of the library is moved into the domain only if the domain for very large data contains it.
         domains = domains_for_vast_data(written.domain)
-        is_known = not domains or any(contains(each, value) for each in domains)
-        found = nearest_value(value, domain) if is_known else found
+        is_known = not domains or any(contains(each, usual) for each in domains)
+        found = nearest_value(usual, domain) if is_known else found
     return domain.representative if isinstance(found, NotFound) else found
 
 

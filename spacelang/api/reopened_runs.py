@@ -42,7 +42,7 @@ from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, NullTrialStorage, Outcome, RunHistory, TrialRecord, pareto_front
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
-from spacelang.runtime.pipelines.input_conversion import used_columns
+from spacelang.runtime.pipelines.preparation import used_columns
 from spacelang.runtime.scoring.stored_scorers import stored_scorer
 from spacelang.runtime.storage.run_header import (
     MISSING_VALUES_IMPUTED_EARLIER,

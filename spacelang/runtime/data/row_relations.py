@@ -205,8 +205,6 @@ def _parse_dates(texts: "pd.Series[Any]", column: str) -> "pd.Series[Any]":
 
 def _to_dates(texts: "pd.Series[Any]", **options: Any) -> "pd.Series[Any] | None":
     """Return the texts as dates in UTC; None if they cannot all be read in one format."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a format that is guessed for each text
         try:

@@ -25,7 +25,7 @@ from spacelang.reductions.case_splits import (
 )
 from spacelang.reductions.relation_groups import RelationGroup, range_of_variable, relation_groups, without_constraints
 from spacelang.solver.counting import Structures
-from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality
+from spacelang.solver.fourier_motzkin import Inequality, eliminate_variable, normalize_inequality
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from spacelang.solver.bucket_elimination import (
 )
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.constraint_network_compiler import group_connected_comparisons
-from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality, tightest_rows
+from spacelang.solver.fourier_motzkin import Inequality, eliminate_variable, normalize_inequality, tightest_rows
 from spacelang.solver.summed_ranges import relations_of_ranges
 
 MAX_STEPS: Final = 5_000_000

@@ -17,7 +17,8 @@ from spacelang.ir.expr import Compare, implied_atom_truths, references
 from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
 from spacelang.solver.constraint_network import ConstraintNetwork
-from spacelang.solver.linear_inequalities import Inequality, add_multiple, linear_difference
+from spacelang.solver.fourier_motzkin import Inequality, add_multiple
+from spacelang.solver.linear_inequalities import linear_difference
 from spacelang.solver.range_forest import (
     RangeForest,
     allowed_cells,

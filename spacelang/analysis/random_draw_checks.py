@@ -19,6 +19,7 @@ from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES, group_connected_comparisons
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import hyperparameter_atoms
+from spacelang.solver.range_forest import is_continuous_forest
 from spacelang.solver.summed_ranges import exactly_drawable_relations
 from spacelang.text import Span
 
@@ -67,7 +68,7 @@ def _check_ties(space: Space, sampler: "Sampler", report: DiagnosticCollector) -
 
 
 def _tied_addresses(structures: Structures) -> list[set[str]]:
-    """Return the addresses of each connected group of comparisons.
+    """Return the addresses of each connected group of comparisons, unless its draws are known to be exact.
 
     Two comparisons are connected if they share a range.
     """
@@ -77,6 +78,7 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
         for network in networks
         if exactly_drawable_relations(network) is None
         for names in group_connected_comparisons(network.ranges)
+        if not is_continuous_forest(network, names)
     ]
 
 

@@ -6,6 +6,7 @@ Efficient Monte Carlo Procedures for Generating Points Uniformly Distributed ove
 sets, each of which contains half of the points in the set before it.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -41,6 +42,11 @@ class HitAndRunRegion:
         self._steps = STEPS_PER_RANGE * tied.dimension
         self.mass = 1.0
         self._split(rng)
+
+    @property
+    def log_mass(self) -> float:
+        """The logarithm of the estimated mass."""
+        return math.log(self.mass) if self.mass else -math.inf
 
     def _violations(self, shares: Array) -> Array:
         """Return the largest violation of a comparison by each point; 0 or less in the region."""

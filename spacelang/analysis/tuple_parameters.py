@@ -11,7 +11,6 @@ from spacelang.analysis.hyperparameter_defaults import read_value
 from spacelang.analysis.literal_values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.space_drafts import AddressPrefix, PendingCondition, Scope, SpaceDraft
-from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
 from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidRangeBound
 from spacelang.diagnostics.names import DuplicateValueInDomain
@@ -352,7 +351,5 @@ def _text(written: ast.Domain) -> str:
 
 def _library_default(domain: TupleParameterDomain, checker: ParameterChecker) -> Value | NotFound:
     """Return the library's default of the parameter if the domain has it, or NOT_FOUND."""
-    default = NoDefault() if checker.parameter is None else checker.parameter.default
-    if isinstance(default, OpaqueDefault | NoDefault):
-        return NOT_FOUND
-    return domain.find(default.name if isinstance(default, NamedObjectDefault) else default)
+    default = NOT_FOUND if checker.parameter is None else checker.parameter.default_value
+    return default if isinstance(default, NotFound) else domain.find(default)

@@ -10,9 +10,9 @@ from spacelang.report.pipeline_lines import pareto_front_document
 from spacelang.report.run_facts import RunFacts, effort_by_learner, effort_by_part_of_auto
 from spacelang.report.trial_results import (
     count_failures_by_reason,
-    count_failures_by_status,
     document_of_test_score,
     sum_failures_by_reason,
+    sum_failures_by_status,
 )
 from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.runtime.storage.trial_columns import finite_or_none
@@ -62,7 +62,7 @@ def run_json_document(
     """
     best, scale = None if run.objectives else outcome.best, outcome.scale
     front = pareto_front(outcome.records, run.training_size) if run.objectives else ()
-    measured = () if best is None else best.trial.constraints
+    measured, failures = () if best is None else best.trial.constraints, count_failures_by_reason(outcome.records)
     kept = []
     if run.searched is not None and best is not None:
         kept = run.searched.keys_at_default(best.trial.request.configuration)
@@ -95,8 +95,8 @@ def run_json_document(
         else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
         "ended": outcome.ended.value,
         "preparation": run.preparation,
-        "failures": {kind.value: count for kind, count in count_failures_by_status(outcome.records).items()},
-        "reasons": sum_failures_by_reason(count_failures_by_reason(outcome.records)),
+        "failures": {kind.value: count for kind, count in sum_failures_by_status(failures).items()},
+        "reasons": sum_failures_by_reason(failures),
         "unfinished": outcome.unfinished,
         "unneeded": outcome.wasted_speculative,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),

@@ -255,7 +255,7 @@ class RunFacts:
 OPTIMIZER: Final = "auto"  # The optimizer whose requests say which part of it they come from
 PARTS: Final[Mapping[str, str]] = {
     "initial": "given as initial configurations",
-    "portfolio": "from the portfolio",
+    "portfolio": "from the starting points",
     "race": "from the race on more rows",
     "model": "proposed by the model",
     "chance": "drawn at random",
@@ -299,7 +299,7 @@ def effort_by_learner(key: str, records: Iterable[TrialRecord]) -> dict[str, Tri
 
 
 def describe_parts_of_auto(parts: Mapping[str, TrialCountAndSeconds]) -> str:
-    """Return where the trials came from, such as `7 from the portfolio, 2 drawn at random`; empty if unknown."""
+    """Return where the trials came from, such as `7 proposed by the model, 2 drawn at random`; empty if unknown."""
     return ", ".join(f"{each.trials} {PARTS[part]}" for part, each in parts.items())
 
 

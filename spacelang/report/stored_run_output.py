@@ -15,18 +15,20 @@ from spacelang.catalog.snapshot import BUNDLED
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
-from spacelang.ir.trial import LossName, Status
+from spacelang.ir.trial import LossName
 from spacelang.report.next_steps import allowed_packages, describe_limits, read_run_limits, suggest_next_steps
 from spacelang.report.pipeline_lines import pareto_front_document, pareto_front_lines, pipeline_lines
 from spacelang.report.trial_results import (
+    Reason,
     describe_constraints_on_test_set,
     describe_failure_counts,
+    describe_failure_reasons,
     document_of_test_score,
     format_bound_value,
     format_configuration_value,
     format_named_test_score_with_interval,
-    most_frequent_failure_reasons,
     sum_failures_by_reason,
+    sum_failures_by_status,
     summarize_held_out_rows,
 )
 from spacelang.runtime.history import pareto_front
@@ -104,7 +106,7 @@ def stored_run_document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str
         "versions": dict(header.versions),
         "sessions": [_session(each) for each in run.sessions],
         "failed": failures.total(),
-        "failures": {kind.value: number for kind, number in count_failures_by_status(failures).items()},
+        "failures": {kind.value: number for kind, number in sum_failures_by_status(failures).items()},
         "reasons": sum_failures_by_reason(failures),
         "infeasible": run.infeasible_count,
         "trial": best[0].index if best else None,
@@ -126,14 +128,6 @@ def best_trial_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[Tri
 def _session(session: Any) -> dict[str, object]:
     names = ("number", "started", "ended", "ending", "seconds", "trials", "workers")
     return {name: getattr(session, name) for name in names} | {"versions": dict(session.versions)}
-
-
-def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
-    """Sum the numbers of failed trials by status and reason to numbers by status."""
-    counts: Counter[Status] = Counter()
-    for (kind, _), number in failures.items():
-        counts[kind] += number
-    return counts
 
 
 # ---- as text
@@ -287,15 +281,12 @@ def describe_alternatives(configuration: Configuration, decisions: "Sequence[str
     return ", ".join(f"{key}={format_configuration_value(value)}" for key, value in values if value != "none")
 
 
-def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
+def _failure_lines(failures: Counter[Reason]) -> Iterator[str]:
     if not failures:
         return
-    chosen, others = most_frequent_failure_reasons(failures)
-    by_status = describe_failure_counts(count_failures_by_status(failures))
+    by_status = describe_failure_counts(sum_failures_by_status(failures))
     yield f"{count_with_noun(failures.total(), 'trial')} failed ({by_status}):"
-    yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
-    if others:
-        yield f"  and {count_with_noun(others, 'other reason')}"
+    yield from (_line(f"  {line}") for line in describe_failure_reasons(failures))
 
 
 # ---- lines

@@ -154,11 +154,12 @@ def _count_connected(grids: Mapping[str, Grid], rows: list[Inequality], steps: _
     if relations is not None:
         steps.take(relations.size)
         return relations.count()
-    return _count_by_partial_sums({n: g.size for n, g in grids.items()}, [_row(row, grids) for row in rows], steps)
+    of_indices = [inequality_of_indices(row, grids) for row in rows]
+    return _count_by_partial_sums({n: g.size for n, g in grids.items()}, of_indices, steps)
 
 
-def _row(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
-    """Return an inequality of values as one of the indices of these values in their grids, with integer factors."""
+def inequality_of_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
+    """Return an inequality of values as one of the indices of these values in their grids, with coprime factors."""
     constant = row.constant + sum(factor * to_fraction(grids[name].lower) for name, factor in row.factors.items())
     factors = {name: factor * to_fraction(grids[name].step) for name, factor in row.factors.items()}
     return normalize_inequality(Inequality(factors, constant, row.strict), frozenset(grids))

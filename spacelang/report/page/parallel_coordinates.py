@@ -90,8 +90,7 @@ def make_parallel_plot(run_data: RunData, importance: Importances | None) -> Par
     fields, points = _axis_fields(run_data, members, drawn, importance)
     if not fields:
         return None
-    metric = LossName.of_formula(run_data.run.header.metric)
-    heights, score = _heights(fields, points, members.losses[drawn], metric)
+    heights, score = _heights(fields, points, members.losses[drawn], run_data.metric)
     axes = [*(_axis(each, place, len(fields), points) for place, each in enumerate(fields)), score]
     lines = [tuple(map(float, row)) for row in heights]
     return ParallelPlot(tuple(axes), tuple(lines[:best]), tuple(lines[best:]), len(rows))

@@ -13,7 +13,7 @@ import pandas as pd
 from spacelang.ir.task import Kind
 from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS, DEFAULT_OPTIONS, ReadOptions
-from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_text
+from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_parquet, read_text
 from spacelang.runtime.data.tables import Features, SparseTable, canonical_csr
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
@@ -168,8 +168,6 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
         raise DataError(what, f"save the data as one of {', '.join(f'`{extension}`' for extension in EXTENSIONS)}")
     match next(extension for extension in EXTENSIONS if path.name.lower().endswith(extension)):
         case ".parquet":
-            from spacelang.runtime.data.table_files import read_parquet
-
             _refuse_options(reference, reading.non_default_text_file_options)
             return read_parquet(read_bytes(path, reference), reference)
         case ".arff" | ".arff.gz":

@@ -192,7 +192,9 @@ def _parse_dates(texts: "pd.Series[Any]", column: str) -> "pd.Series[Any]":
                 return read
     first, second = _to_dates(texts, dayfirst=False), _to_dates(texts, dayfirst=True)
     if first is None and second is None:
-        raise DataError(f"{column} cannot be ordered: it holds texts such as `{texts.iloc[0]}`", ISO_HELP)
+        shapes = texts.str.replace(r"\d", "0", regex=True)  # dates of one format have few shapes
+        shown = " and ".join(f"`{text}`" for text in texts[~shapes.duplicated()].iloc[:2])
+        raise DataError(f"{column} cannot be ordered: it holds texts such as {shown}", ISO_HELP)
     if first is not None and second is not None and not first.equals(second):
         differing = texts[(first != second).to_numpy()].iloc[0]
         raise DataError(f"{column} is ambiguous: in `{differing}` the day or the month may come first", ISO_HELP)
@@ -203,8 +205,6 @@ def _parse_dates(texts: "pd.Series[Any]", column: str) -> "pd.Series[Any]":
 
 def _to_dates(texts: "pd.Series[Any]", **options: Any) -> "pd.Series[Any] | None":
     """Return the texts as dates in UTC; None if they cannot all be read in one format."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a format that is guessed for each text
         try:

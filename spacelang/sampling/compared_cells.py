@@ -154,7 +154,7 @@ def _linear_in_shares(cells: Sequence[ComparedCell], factors: Array, constant: f
             lengths = np.array([log_ratio(each.lower, each.upper) for each in ranges])
             starts = np.log(np.abs(factors)) + np.log([each.lower for each in ranges])
             return signs * lengths, float(signs @ starts)
-    if len(ranges) < len(cells) or any(each.cell.log or each.prior is not None for each in cells):
+    if len(ranges) < len(cells) or any(each.log for each in ranges) or any(each.prior is not None for each in cells):
         return None
     lower, upper = np.array([each.lower for each in ranges]), np.array([each.upper for each in ranges])
     return factors * (upper - lower), float(constant + factors @ lower)

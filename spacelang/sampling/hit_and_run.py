@@ -36,9 +36,8 @@ class HitAndRunRegion:
         self._tied = tied
         rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         self._points = rng.random((POINTS, tied.dimension))
-        excess = tied.inequality_excess(tied.numbers_from_shares(self._points))
-        self._sizes = np.maximum(np.abs(excess).mean(axis=0), np.finfo(float).tiny)
         self._limits = _SparseInequalities.of_shares(tied)
+        self._sizes = np.maximum(np.abs(self._excess(self._points)).mean(axis=0), np.finfo(float).tiny)
         self._steps = STEPS_PER_RANGE * tied.dimension
         self.mass = 1.0
         self._split(rng)
@@ -48,21 +47,15 @@ class HitAndRunRegion:
         """The logarithm of the estimated mass."""
         return math.log(self.mass) if self.mass else -math.inf
 
-    def _violations(self, shares: Array) -> Array:
-        """Return the largest violation of a comparison by each point; 0 or less in the region."""
-        found: Array = (self._tied.inequality_excess(self._tied.numbers_from_shares(shares)) / self._sizes).max(axis=1)
-        return found
-
-    def _are_within(self, shares: Array, level: float) -> Array:
-        """Return True for the points whose violation is at most `level`."""
+    def _excess(self, shares: Array) -> Array:
+        """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
         if self._limits is None:
-            return self._violations(shares) <= level
-        found: Array = (self._limits.excess(shares) <= level * self._sizes).all(axis=1)
-        return found
+            return self._tied.inequality_excess(self._tied.numbers_from_shares(shares))
+        return self._limits.excess(shares)
 
     def _split(self, rng: Generator) -> None:
         for _ in range(MAX_LEVELS):
-            violations = self._violations(self._points)
+            violations = (self._excess(self._points) / self._sizes).max(axis=1)  # 0 or less in the region
             level = max(float(np.median(violations)), 0.0)
             kept = violations <= level
             if level > 0 and kept.all():  # all points are the same: the region has no volume
@@ -109,7 +102,7 @@ class HitAndRunRegion:
                 break
             places = lower[waiting] + (upper[waiting] - lower[waiting]) * rng.random(len(waiting))
             tried = np.clip(points[waiting] + places[:, None] * directions[waiting], 0, 1)
-            good = self._are_within(tried, level)
+            good = (self._excess(tried) <= level * self._sizes).all(axis=1)
             points[waiting[good]] = tried[good]
             waiting, places = waiting[~good], places[~good]
             is_below = places < 0

@@ -75,7 +75,7 @@ class OrderForestRegion:
         self._densities: dict[str, _PiecewisePolynomial] = {}
         left: dict[str, Array] = {}
         self.log_mass = 0.0
-        for name, point in reversed(points.items()):
+        for name, point in reversed([*points.items()]):
             start, end = np.searchsorted(edges, point.ends)
             logs = np.full((len(edges) - 1, 1), -np.inf)
             logs[start:end] = -np.log(np.abs(point.scale))
@@ -160,7 +160,7 @@ def _tightest(rows: Sequence[_ShareComparison]) -> _ShareComparison | None:
 def _coefficient_count(points: Mapping[str, _AxisPoint]) -> int:
     """Return the number of coefficients of all polynomials: for each range, that of its descendants, times pieces."""
     sizes = dict.fromkeys(points, 1)
-    for name, point in reversed(points.items()):
+    for name, point in reversed([*points.items()]):
         if point.parent:
             sizes[point.parent] += sizes[name]
     return sum(sizes.values()) * len({end for each in points.values() for end in each.ends})
@@ -253,8 +253,8 @@ class _PiecewisePolynomial:
         """Return a piece before each of the given ones, in proportion to the masses of the pieces."""
         with np.errstate(divide="ignore"):
             levels = self._masses[ends] + np.log(rng.random(len(ends)))
-        found: Array = np.searchsorted(self._masses[1:], levels, "right")
-        return np.minimum(found, ends - 1).clip(0)
+        found: Array = np.minimum(np.searchsorted(self._masses[1:], levels, "right"), ends - 1).clip(0)
+        return found
 
     def _draw_in(self, pieces: Array, rng: Generator) -> Array:
         """Return one point in each of the given pieces."""
@@ -265,10 +265,10 @@ class _PiecewisePolynomial:
         """Return for each piece a number below `counts`, in proportion to the coefficients of the piece."""
         with np.errstate(divide="ignore"):
             levels = self._sums[pieces, counts - 1] + np.log(rng.random(len(pieces)))
-        found = np.empty(len(pieces), np.int64)
+        found: Array = counts - 1
         for piece, rows in _rows_by_value(pieces):
-            found[rows] = np.searchsorted(self._sums[piece], levels[rows], "right")
-        return np.minimum(found, counts - 1)
+            found[rows] = np.minimum(found[rows], np.searchsorted(self._sums[piece], levels[rows], "right"))
+        return found
 
 
 def _rows_by_value(values: Array) -> Iterator[tuple[int, Array]]:

@@ -44,16 +44,18 @@ def check_random_draws(structures: Structures, report: DiagnosticCollector) -> N
     sampler = _sampler(structures) if is_tied or structures.expressions_tested_on_draws else None
     is_drawn = _check_tests(structures, sampler, report) if sampler or structures.expressions_tested_on_draws else True
     if is_tied and sampler is not None and is_drawn:
-        _check_ties(structures.space, sampler, report)
+        has_priors = any(node.prior is not None for node in structures.space.hyperparameters)
+        by_priors = _sampler(structures, advised=True) if has_priors else None
+        _check_ties(structures.space, by_priors or sampler, report)
 
 
-def _sampler(structures: Structures) -> "Sampler | None":
+def _sampler(structures: Structures, *, advised: bool = False) -> "Sampler | None":
     """Return a sampler of a space, or None if NumPy is not installed."""
     if find_spec("numpy") is None:
         return None
     from spacelang.sampling.sampler import Sampler
 
-    return Sampler(structures)
+    return Sampler(structures, advised=advised)
 
 
 def _check_ties(space: Space, sampler: "Sampler", report: DiagnosticCollector) -> None:

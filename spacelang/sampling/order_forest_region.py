@@ -24,7 +24,7 @@ from spacelang.sampling.value_codes import Array
 from spacelang.solver.range_forest import ordered_forest
 
 MAX_COEFFICIENTS: Final = 10_000_000  # The maximum number of coefficients of all polynomials; takes about a second
-MAX_OFFSET: Final = 1e6  # The maximum distance of a point from the origin in lengths of its range, for exact sums
+MAX_OFFSET: Final = 1e9  # The maximum distance of a point from the origin in lengths of its range, for exact sums
 MAX_CHUNK: Final = 1_000_000  # The maximum number of weights that are compared at once
 
 

@@ -14,6 +14,7 @@ from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import implied_atom_truths
+from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import to_fraction
 from spacelang.solver.bucket_elimination import UnionFind
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, inequality_systems_for_truth
@@ -166,9 +167,11 @@ MAX_CONTINUOUS: Final = 200  # The maximum number of continuous ranges that are 
 def is_continuous_forest(network: ConstraintNetwork, names: Sequence[str]) -> bool:
     """Return True if comparisons of two continuous ranges are known to connect them like a forest.
 
-    They must be inequalities that are linear in the ranges or, without a constant, in their logarithms. There must be a
-    single joint state of cells and truths. Random draws of such ranges are exact for any number of them.
+    They must be inequalities that are linear in the ranges or, without a constant, in their logarithms. The ranges must
+    have no priors, and a single joint state of cells and truths. Random draws of such ranges are exact.
     """
+    if any(isinstance(member.node, Hyperparameter) and member.node.prior is not None for member in network.members):
+        return False
     atoms = [network.ranges[name] for name in names]
     pairs: list[Pair] = []
     for atom in atoms:

@@ -120,7 +120,7 @@ class BoxRegion:
             if not self._can_be_halved() or self._acceptance_rate(rng) >= self.target_acceptance:
                 break
             self._halve_boxes()
-        self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())
+        self._sums = np.cumsum(self.masses)
 
     def _can_be_halved(self) -> bool:
         return len(self.tied.inequalities.constants) > 0 and 0 < len(self.masses) < MAX_BOXES
@@ -128,7 +128,7 @@ class BoxRegion:
     @property
     def log_mass(self) -> float:
         """The logarithm of the mass of all boxes, which cover the region."""
-        return math.log(self.mass) if self.mass else -math.inf
+        return math.log(self._sums[-1]) if self.masses.any() else -math.inf
 
     @property
     def box_dimension(self) -> int:
@@ -164,7 +164,7 @@ class BoxRegion:
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
         """Return shares of shape (count, dimension) from the cover, and True where they are in the region."""
-        if not self.mass:
+        if not self.masses.any():
             return np.full((count, self.tied.dimension), 0.5), np.zeros(count, bool)
         boxes = np.minimum(
             np.searchsorted(self._sums, rng.random(count) * self._sums[-1], "right"), len(self._sums) - 1
@@ -174,7 +174,7 @@ class BoxRegion:
         return shares, accepted
 
     def _acceptance_rate(self, rng: Generator) -> float:
-        self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())
+        self._sums = np.cumsum(self.masses)
         return float(self.draw(PILOT_DRAWS, rng)[1].mean())
 
     def _halve_boxes(self) -> None:

@@ -6,7 +6,6 @@ Efficient Monte Carlo Procedures for Generating Points Uniformly Distributed ove
 sets, each of which contains half of the points in the set before it.
 """
 
-import math
 from typing import Final
 
 import numpy as np
@@ -27,25 +26,20 @@ MAX_SHRINKINGS: Final = 40
 
 
 class HitAndRunRegion:
-    """A region of many ranges that comparisons connect; `mass` is an estimate, and draws are approximate."""
+    """A region of many ranges that comparisons connect; `log_mass` is an estimate, and draws are approximate."""
 
     is_approximate = True
 
     def __init__(self, tied: ComparedCells) -> None:
-        """Find points in the region; `mass` is 0 if there are none."""
+        """Find points in the region; `log_mass` is -inf if there are none."""
         self._tied = tied
         rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         self._points = rng.random((POINTS, tied.dimension))
         self._limits = _SparseInequalities.of_shares(tied)
         self._sizes = np.maximum(np.abs(self._excess(self._points)).mean(axis=0), np.finfo(float).tiny)
         self._steps = STEPS_PER_RANGE * tied.dimension
-        self.mass = 1.0
+        self.log_mass = 0.0
         self._split(rng)
-
-    @property
-    def log_mass(self) -> float:
-        """The logarithm of the estimated mass."""
-        return math.log(self.mass) if self.mass else -math.inf
 
     def _excess(self, shares: Array) -> Array:
         """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
@@ -60,18 +54,18 @@ class HitAndRunRegion:
             kept = violations <= level
             if level > 0 and kept.all():  # all points are the same: the region has no volume
                 break
-            self.mass *= float(kept.mean())
+            self.log_mass += float(np.log(kept.mean()))
             self._points = self._points[kept][rng.integers(kept.sum(), size=POINTS)]
             self._points = self._hit_and_run(self._points, level, STEPS_PER_LEVEL, rng)
             if level == 0:
                 self._points = self._hit_and_run(self._points, level, self._steps, rng)
                 return
-        self.mass = 0.0
+        self.log_mass = -np.inf
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
         """Return shares of shape (count, dimension), and True for those in the region."""
         starts = self._points[rng.integers(POINTS, size=count)]
-        if not self.mass:
+        if self.log_mass == -np.inf:
             return starts, np.zeros(count, bool)
         shares = self._hit_and_run(starts, 0.0, self._steps, rng)
         return shares, self._tied.satisfy_comparisons(self._tied.codes_from_shares(shares), count)

@@ -23,7 +23,7 @@ from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.related_range_samplers import RangeForestSampler, SummedRangeSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted_sampling import JointWeightedSampler, group_rows_by_state, joint_state_key
-from spacelang.solver.bucket_elimination import Factor, State, eliminate, supported_states
+from spacelang.solver.bucket_elimination import Factor, State
 from spacelang.solver.constraint_network import (
     MAX_ATTEMPTS,
     MAX_TESTED_ATTEMPTS,
@@ -198,8 +198,7 @@ class JointRegions:
         """Make the regions of a network; the attribute `network` has their probabilities as additional factors."""
         nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
         self._groups: list[_RegionGroup] = []
-        with network.attribute_errors_to_constraints():
-            possible = supported_states(eliminate(network, keep_trivial=True))
+        possible = network.possible_states
         for names in group_connected_comparisons(network.ranges):
             addresses = {address for name in names for address in references(network.ranges[name])}
             scope = {*names, *addresses}

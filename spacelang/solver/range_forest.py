@@ -192,13 +192,6 @@ def is_continuous_forest(network: ConstraintNetwork, names: Sequence[str]) -> bo
     return len({*pairs}) == len(pairs) and ordered_forest(addresses, pairs) is not None
 
 
-def always_active_grid(node: object) -> Grid | None:
-    """Return the domain of a hyperparameter that is a range of finitely many values and always active, else None."""
-    domain = getattr(node, "domain", None)
-    is_conditional = getattr(node, "condition", None) is not None
-    return domain if isinstance(domain, Grid) and not is_conditional else None
-
-
 def _pair(row: Inequality) -> Pair:
     one, other = sorted(row.factors)
     return one, other

@@ -160,13 +160,14 @@ def _nearest_values(
     left = [address for address, cell in ranges.items() if contains(cell, defaults[address])]
     number = len(left)  # how many of them are tried together
     while left:
+        number = min(number, len(left))
         together = {**settled, **{address: Categorical((defaults[address],)) for address in left[:number]}}
         if is_feasible_system(together, needed):
             settled, left, number = together, left[number:], 2 * number
-        elif number == 1:
-            del left[0]
+        elif number > 1:
+            number //= 2
         else:
-            number = min(number, len(left)) // 2
+            del left[0]
     found = find_feasible_values(settled, needed)
     assert found is not None
     return found

@@ -141,3 +141,19 @@ def test_orders_of_many_ranges_are_checked_and_drawn_quickly() -> None:
     assert not space.warnings
     assert len(space.sample(20, seed=0)) == 20
     assert process_time() - start < 10  # it took minutes
+
+
+SEVEN = sl.parse("\n".join(["space order", *EIGHT.split("\n")[:7], "stage e = GaussianNB"]))
+
+
+@settings(LAW)
+@given(st.lists(st.integers(0, 9).map(lambda number: number / 10), min_size=7, max_size=7))
+def test_the_nearest_member_keeps_each_value_that_fits_those_kept_before(values: list[float]) -> None:
+    kept: dict[int, float] = {}
+    for place, value in enumerate(values):
+        if value >= max(kept.values(), default=0):
+            kept[place] = value
+    given_values = {"e": "GaussianNB", **{f"x{place}": value for place, value in enumerate(values)}}
+    member = SEVEN.nearest(given_values).member
+    assert member in SEVEN
+    assert {place for place, value in enumerate(values) if member[f"x{place}"] == value} >= kept.keys()

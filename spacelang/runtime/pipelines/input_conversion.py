@@ -55,7 +55,7 @@ def columns_cast_to_float(features: pd.DataFrame, preparation: Preparation) -> l
     """Return the numeric columns that are float64 in trials and have another type in the table."""
     if preparation.takes_dataframe:
         return []
-    return [name for name, kind in features.dtypes.items() if holds_numbers(kind) and kind != FLOATS]
+    return [name for name in features.columns if holds_numbers(kind := features[name].dtype) and kind != FLOATS]
 
 
 def make_table_step(preparation: Preparation) -> "AsTable":

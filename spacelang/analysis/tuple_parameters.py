@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
+from spacelang.analysis.domains import DomainReader, domain_text, is_literal_of, widest_domain
 from spacelang.analysis.hyperparameter_defaults import read_value
 from spacelang.analysis.literal_values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
@@ -88,8 +88,7 @@ class TupleParameterDomain:
 
 def tuple_parts(domain: ast.Domain) -> list[ast.TupleDomain]:
     """Return the tuples of a domain: itself, or parts of a union."""
-    several = domain.parts if isinstance(domain, ast.UnionDomain) else (domain,)
-    return [part for part in several if isinstance(part, ast.TupleDomain)]
+    return [part for part in ast.domain_parts(domain) if isinstance(part, ast.TupleDomain)]
 
 
 def misplaced_tuple_diagnostic(part: ast.TupleDomain) -> UnexpectedText:
@@ -146,7 +145,7 @@ class TupleReader:
     # ---- the domain
 
     def _domain(self, written: ast.Domain, checker: ParameterChecker) -> TupleParameterDomain | None:
-        several = written.parts if isinstance(written, ast.UnionDomain) else (written,)
+        several = ast.domain_parts(written)
         first, *further = tuple_parts(written)
         for part in further:
             hint = "write one tuple that contains both, and narrow it with `require`"
@@ -225,7 +224,7 @@ class TupleReader:
                 if isinstance(domain.without_other_values.find(value), NotFound) and value != ir.TUPLE_NAME:
                     continue
                 shown = place.values if isinstance(place, ast.ValueSet) else ()
-                span = next((each.span for each in shown if _has_value(each, value)), place.span)
+                span = next((each.span for each in shown if is_literal_of(each, value)), place.span)
                 self._report.add(_shared_value_diagnostic(span, value, written))
                 sound = False
         return sound
@@ -337,11 +336,6 @@ def _ends(written: ast.TupleDomain) -> Span:
     span, source = written.span, written.span.source
     end = source.text.find("]", written.greatest.span.end, written.element.span.start)
     return Span(source, span.start, end + 1 if end >= 0 else written.greatest.span.end)
-
-
-def _has_value(written: ast.Value, value: Value) -> bool:
-    found = literal_value(written, DiagnosticCollector())
-    return not isinstance(found, InvalidValue) and found == value
 
 
 def _text(written: ast.Domain) -> str:

@@ -65,10 +65,8 @@ def complete(document: Document, position: types.Position, encoding: PositionEnc
     return [*unique.values()]
 
 
-def _item(
-    label: str, kind: types.CompletionItemKind, detail: str = "", *, order: int = 5, text: str | None = None
-) -> types.CompletionItem:
-    return types.CompletionItem(label, kind=kind, detail=detail or None, sort_text=f"{order}{label}", insert_text=text)
+def _item(label: str, kind: types.CompletionItemKind, detail: str = "", *, order: int = 5) -> types.CompletionItem:
+    return types.CompletionItem(label, kind=kind, detail=detail or None, sort_text=f"{order}{label}")
 
 
 def _keywords(cursor: CursorContext) -> Iterator[types.CompletionItem]:

@@ -13,7 +13,8 @@ from spacelang.ir.expr import Compare, conjuncts, mentioned_addresses
 from spacelang.ir.space import Constraint, Space, Variable
 from spacelang.solver.bucket_elimination import UnionFind
 from spacelang.solver.counting import Structures
-from spacelang.solver.linear_inequalities import Inequality, inequalities_for, linear_difference
+from spacelang.solver.fourier_motzkin import Inequality
+from spacelang.solver.linear_inequalities import inequalities_for, linear_difference
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,8 @@ def make_tabular_data(features: Any, target: Any, read: ReadOptions, options: Ma
 
 def _check_dropped_columns(features: Any, dropped: tuple[str, ...], test: Any) -> None:
     """Raise ValueError for columns to drop that the features do not have, unless a file of test rows may have them."""
-    from spacelang.runtime.evaluation.unseen_rows import format_names, test_share_or_none
+    from spacelang.runtime.data.tables import format_names
+    from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
     known = [*map(str, getattr(features, "columns", ()))]
     unknown = [name for name in dropped if name not in known]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
+from spacelang.grouping import group_by_key
 from spacelang.ir import space as ir
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import references
@@ -257,14 +258,11 @@ def _bounded_domains(
 
 def _domain_texts(space: ir.Space, bounds: Collection[RangeBound]) -> dict[str, str]:
     spell = expression_speller(space)
-    several: dict[str, list[RangeBound]] = {}
-    for each in bounds:
-        several.setdefault(each.address, []).append(each)
     return {
         address: describe_with_bounds(
             space.variables[address].hyperparameter.domain, own, lambda limit: format_expression(spell(limit))
         )
-        for address, own in several.items()
+        for address, own in group_by_key((each.address, each) for each in bounds).items()
     }
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from spacelang.runtime.data.loading import default_column_names, make_features
-from spacelang.runtime.data.tables import Features, canonical_csr
+from spacelang.runtime.data.tables import Features, canonical_csr, holds_numbers
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.preparation import Preparation
 
@@ -47,7 +47,7 @@ def _converts_to_floats(features: pd.DataFrame, preparation: Preparation) -> boo
     if preparation.takes_dataframe:
         return True
     columns = (*preparation.kept, *preparation.imputed)
-    kinds = [features[column].dtype for column in columns if _is_number(features, column)]
+    kinds = [features[column].dtype for column in columns if holds_numbers(features[column])]
     return all(kind in (FLOATS, INTEGERS) for kind in kinds) and (bool(preparation.encoded) or FLOATS in kinds)
 
 
@@ -55,12 +55,7 @@ def columns_cast_to_float(features: pd.DataFrame, preparation: Preparation) -> l
     """Return the numeric columns that are float64 in trials and have another type in the table."""
     if preparation.takes_dataframe:
         return []
-    return [column for column in features.columns if _is_number(features, column) and features[column].dtype != FLOATS]
-
-
-def _is_number(features: pd.DataFrame, column: str) -> bool:
-    kind = features[column].dtype
-    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+    return [name for name in features.columns if holds_numbers(kind := features[name].dtype) and kind != FLOATS]
 
 
 def make_table_step(preparation: Preparation) -> "AsTable":
@@ -104,7 +99,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return table
         if self.gives == "array":
             return table.to_numpy(dtype=np.float64, na_value=np.nan)
-        numbers = [column for column in table.columns if _is_number(table, column)]
+        numbers = [column for column in table.columns if holds_numbers(table[column])]
         return table.astype(dict.fromkeys(numbers, np.float64))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -147,7 +142,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _target_type(known: Any, found: Any) -> Any:
-    if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known):
+    if holds_numbers(known):
         return FLOATS if pd.api.types.is_object_dtype(found) else found
     if isinstance(known, pd.CategoricalDtype):
         return found if isinstance(found, pd.CategoricalDtype) else known

@@ -181,7 +181,11 @@ def _table(
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
-    from spacelang.report.trial_results import count_failures_by_status, describe_failure_counts
+    from spacelang.report.trial_results import (
+        count_failures_by_reason,
+        describe_failure_counts,
+        sum_failures_by_status,
+    )
 
     rows, rungs = table.loss.shape
     if as_json:
@@ -204,6 +208,6 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     sizes = ", ".join(f"{size:,}" for size in table.sizes)
     print(f"{output}: {table.metadata.formula} of {rows:,} configurations on {sizes} training rows")
     if outcome.failed:
-        failures = describe_failure_counts(count_failures_by_status(outcome.records))
+        failures = describe_failure_counts(sum_failures_by_status(count_failures_by_reason(outcome.records)))
         print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({failures})")
     print(f"the trials took {float(table.cost.sum()):,.1f} s of work in {outcome.seconds:,.1f} s; stored in {place}")

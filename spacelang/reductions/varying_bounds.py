@@ -25,8 +25,8 @@ from spacelang.reductions.case_splits import (
 )
 from spacelang.reductions.relation_groups import RelationGroup, range_of_variable, relation_groups, without_constraints
 from spacelang.solver.counting import Structures
+from spacelang.solver.fourier_motzkin import Inequality, eliminate_variable
 from spacelang.solver.joint_counts import inequality_of_indices
-from spacelang.solver.linear_inequalities import Inequality, eliminate_variable
 
 
 @dataclass(frozen=True, slots=True)

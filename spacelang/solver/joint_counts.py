@@ -30,12 +30,10 @@ from spacelang.solver.bucket_elimination import (
     State,
     Table,
     UnionFind,
-    eliminate,
-    supported_states,
 )
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.constraint_network_compiler import group_connected_comparisons
-from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality, tightest_rows
+from spacelang.solver.fourier_motzkin import Inequality, eliminate_variable, normalize_inequality, tightest_rows
 from spacelang.solver.summed_ranges import relations_of_ranges
 
 MAX_STEPS: Final = 5_000_000
@@ -62,8 +60,7 @@ def joint_counts(network: ConstraintNetwork) -> JointCounts | None:
     if network.tested or not network.ranges or None in sizes:
         return None
     try:
-        with network.attribute_errors_to_constraints():
-            possible = supported_states(eliminate(network, keep_trivial=True))
+        possible = network.possible_states
     except TooManyConnectedVariablesError:
         return None
     factors, counted, steps = [*network.factors], set[str](), _Steps(MAX_STEPS)

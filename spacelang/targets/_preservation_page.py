@@ -1,6 +1,6 @@
 """The tables in the README of the targets, which `python -m spacelang.targets._preservation_page` renews."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,10 @@ STATUS_MARKDOWN: Final = {
 SUMMARY_HEAD: Final = "| target | compiled space |\n| --- | --- |\n"
 DETAILS_HEAD: Final = "The tables below are generated from the declarations of the targets "
 """The texts of the README behind which generated parts begin: after the line, and after the paragraph."""
+SHARED_HEAD: Final = (
+    "## Verdicts of several targets\n\nThe sections after this one have the verdicts of single targets.\n"
+)
+MIN_SHARING_TARGETS: Final = 4  # A verdict that at least so many targets have is listed once, in a section of its own
 
 
 def render_page() -> str:
@@ -50,6 +54,13 @@ def _summary(target: type[Any]) -> str:
 
 
 def _details(targets: dict[str, Any]) -> Iterator[str]:
+    verdicts = {name: [*_verdict_lines(target)] for name, target in targets.items()}
+    names_by_line = group_by_key((line, name) for name, lines in verdicts.items() for line in lines)
+    shared = {line: names for line, names in names_by_line.items() if len(names) >= MIN_SHARING_TARGETS}
+    yield SHARED_HEAD
+    for line, names in sorted(shared.items(), key=lambda item: -len(item[1])):
+        yield f"- {line} ({_listed(names, [*targets])})"
+    yield ""
     for name, target in targets.items():
         yield from (f"## `{name}`", "", _summary(target), "")
         for option in PluginRegistry.options(target):
@@ -57,15 +68,28 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
             yield f"- `--set {option.name}={default}` ({option.type}): {option.doc}"
         if PluginRegistry.options(target):
             yield ""
-        verdicts = ((v, construct.value) for construct in Construct for v in _verdicts(target, construct))
-        for verdict, constructs in group_by_key(verdicts).items():
-            yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
+        yield from (f"- {line}" for line in verdicts[name] if line not in shared)
         if (draws := getattr(target, "random_draws", None)) is not None:
             reasons = "; ".join(each.reason for each in draws.deviations)
             follow = "may not follow" if reasons else "follow"
             because = f": {reasons}" if reasons else ""
             yield f"- draws of {draws.library} {follow} the distribution of the space's random draws{because}"
         yield ""
+
+
+def _verdict_lines(target: type[Any]) -> Iterator[str]:
+    verdicts = ((verdict, construct.value) for construct in Construct for verdict in _verdicts(target, construct))
+    for verdict, constructs in group_by_key(verdicts).items():
+        yield f"{', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
+
+
+def _listed(names: Sequence[str], every: Sequence[str]) -> str:
+    """Return the names in Markdown, or those that are missing if they are fewer."""
+    others = [name for name in every if name not in names]
+    if not others:
+        return "all targets"
+    shown, word = (others, "all but ") if len(others) < len(names) else (names, "")
+    return word + ", ".join(f"`{name}`" for name in shown)
 
 
 if __name__ == "__main__":

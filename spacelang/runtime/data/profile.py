@@ -227,7 +227,7 @@ def guess_task_kind(table: Table) -> TaskKindGuess:
         return TaskKindGuess(table.kind, f"`{table.name}` is a {table.kind} task")
     labels, column = table.target.dropna(), f"`{table.target.name}`"
     distinct = f"{labels.nunique():,} distinct"
-    if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
+    if not tables.holds_numbers(labels):
         return TaskKindGuess("classification", f"{column} holds {distinct} labels that are not numbers")
     if bool((labels % 1 != 0).any()):
         return TaskKindGuess("regression", f"{column} holds numbers with fractions")

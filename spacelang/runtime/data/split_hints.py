@@ -131,7 +131,7 @@ def _is_identifier(values: "pd.Series[Any]") -> bool:
     """Return True if the values could identify something: text, categories or whole numbers."""
     if tables.column_content(values) is ColumnContent.CATEGORY:
         return not pd.api.types.is_bool_dtype(values)
-    if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+    if not tables.holds_numbers(values):
         return False
     numbers = values.to_numpy(dtype=float, na_value=np.nan)
     return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))

@@ -312,7 +312,7 @@ DIFFERENT = {
     ),
     "space": (
         {"over": replace(SMALL, root=SMALL.root.children[1])},
-        "space: pipeline: `(scaler -> estimator)` in the store, `estimator` now",
+        "space: pipeline: `scaler -> estimator` in the store, `estimator` now",
     ),
 }
 

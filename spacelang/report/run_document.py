@@ -1,6 +1,7 @@
 """The JSON documents of a run: what `run --json` prints."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -90,9 +91,7 @@ def run_json_document(
         "seed": run.seed,
         "equal_seeds": run.equal_seeds,
         "store": run.store,
-        "incumbent": []
-        if run.objectives
-        else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
+        "incumbent": [] if run.objectives else [*map(asdict, outcome.curve)],
         "ended": outcome.ended.value,
         "preparation": run.preparation,
         "failures": {kind.value: count for kind, count in sum_failures_by_status(failures).items()},
@@ -104,13 +103,9 @@ def run_json_document(
         "test": None if finale is None or finale.test is None else document_of_test_score(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
         "time_note": time_note,
-        "parts": {
-            name: each.to_json() for name, each in effort_by_part_of_auto(run.optimizer, outcome.records).items()
-        },
-        "learners": {
-            name: each.to_json() for name, each in effort_by_learner(run.learner_key, outcome.records).items()
-        },
-        "scale": None if scale is None else _attributes(scale, "origin", "width"),
+        "parts": {name: asdict(each) for name, each in effort_by_part_of_auto(run.optimizer, outcome.records).items()},
+        "learners": {name: asdict(each) for name, each in effort_by_learner(run.learner_key, outcome.records).items()},
+        "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": kept,
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
@@ -118,13 +113,9 @@ def run_json_document(
         "lost": [] if run.searched is None else list(run.searched.lost),
         "overhead": None
         if (own := outcome.overhead) is None
-        else {**_attributes(own, "seconds", "trials"), "share": own.ratio_to_median_trial},
+        else {"seconds": own.seconds, "trials": own.trials, "share": own.ratio_to_median_trial},
         **({"front": pareto_front_document(front, run.objectives)} if run.objectives else {}),
     }
-
-
-def _attributes(found: object, *names: str) -> dict[str, object]:
-    return {name: getattr(found, name) for name in names}
 
 
 def _refit(finale: "FinalFit", record: TrialRecord) -> dict[str, object]:

@@ -269,10 +269,6 @@ class TrialCountAndSeconds:
     trials: int
     seconds: float
 
-    def to_json(self) -> dict[str, object]:
-        """Return the trials and the seconds as a JSON object."""
-        return {"trials": self.trials, "seconds": self.seconds}
-
 
 def effort_by_part_of_auto(optimizer: str, records: Iterable[TrialRecord]) -> dict[str, TrialCountAndSeconds]:
     """Return trials and seconds of each part of `auto` that had a trial, in the order of `PARTS`.

@@ -29,6 +29,7 @@ from spacelang.report.trial_results import (
     describe_failure_reasons,
     describe_test_score,
     format_bound_value,
+    format_metric_value,
     format_test_score_with_interval,
     most_frequent_failure_reasons,
     sum_failures_by_status,
@@ -201,7 +202,7 @@ def _constraints(outcome: Outcome) -> Iterator[Text]:
 
 
 def _recorded_line(best: TrialRecord) -> Iterator[str]:
-    found = [f"{name} {'undefined' if isnan(value) else f'{value:.6g}'}" for name, value in best.trial.metrics]
+    found = [f"{name} {format_metric_value(value)}" for name, value in best.trial.metrics]
     if best.trial.training_loss is not None:
         found.append(f"training loss {best.trial.training_loss:.6g}")
     if found:
@@ -210,9 +211,7 @@ def _recorded_line(best: TrialRecord) -> Iterator[str]:
 
 def _constraint(measured: Measurement) -> Text:
     bound, value = measured.bound, measured.value
-    text = Text(
-        f"Subject to {describe_bound(bound)}: {'undefined' if isnan(value) else format_bound_value(bound, value)}"
-    )
+    text = Text(f"Subject to {describe_bound(bound)}: {format_bound_value(bound, value)}")
     if measured.holds:
         return text
     beyond = f" by {format_bound_value(bound, value - bound.limit)}" if value > bound.limit else ""

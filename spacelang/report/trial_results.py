@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isnan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
@@ -152,8 +153,13 @@ def describe_constraints_on_test_set(score: "TestScore", searched: "Trial") -> I
 
 
 def format_bound_value(bound: AnyBound, value: float) -> str:
-    """Return a measured value in the unit of its bound."""
-    return bound.format_value(float(format(value, DIGITS)))
+    """Return a measured value in the unit of its bound, or `undefined` for NaN."""
+    return "undefined" if isnan(value) else bound.format_value(float(format(value, DIGITS)))
+
+
+def format_metric_value(value: float) -> str:
+    """Return the value of a recorded metric, or `undefined` for NaN."""
+    return "undefined" if isnan(value) else f"{value:.6g}"
 
 
 def _value(each: "UnseenRowsMeasurement") -> str:

@@ -14,6 +14,7 @@ from spacelang.report.page.importance import Importances
 from spacelang.report.page.run_data import RunData, TrialsInSpace
 from spacelang.report.trial_results import format_configuration_value
 from spacelang.sampling.value_codes import Array
+from spacelang.text import shorten
 
 MAX_AXES: Final = 9  # The maximum number of variables with an axis, not counting the loss
 MAX_BEST: Final = 60  # The maximum number of best trials drawn; they are at most a tenth of all trials
@@ -173,7 +174,7 @@ def _part_labels(part: Categorical | Grid | Real) -> list[tuple[float, str]]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+    return shorten(text, MAX_LABEL)
 
 
 def _path(heights: Sequence[float]) -> str:

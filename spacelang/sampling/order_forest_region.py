@@ -146,7 +146,7 @@ class _ShareForest:
                 self._least[name] = max(self._least[name], -constant / mine[0])
                 return True
             case [one, other]:
-                return self._add_pair((one, other), _ShareComparison(*mine, constant))
+                return self._add_pair((one, other), _ShareComparison(mine[0], mine[1], constant))
             case _:
                 return False
 

@@ -109,16 +109,23 @@ class ComparedCells:
 
         Comparisons of two ranges under `log` without a constant, such as `a <= 2 * b`, are linear in their logarithms.
         """
-        given = self.inequalities
-        factors, constants = np.zeros_like(given.factors), given.constants.copy()
-        for row, places in enumerate(map(np.flatnonzero, given.factors)):
-            cells = [self.cells[self.names[place]] for place in places.tolist()]
-            mine = given.factors[row, places]
-            found = _linear_in_shares(cells, mine, given.constants[row])
-            if found is None:
-                return None
-            factors[row, places], constants[row] = found
-        return factors, constants
+        rows = [self.inequality_of_shares(row) for row in range(len(self.inequalities.constants))]
+        known = [row for row in rows if row is not None]
+        if len(known) < len(rows):
+            return None
+        factors = np.array([row for row, _ in known]).reshape(len(rows), self.dimension)
+        return factors, np.array([constant for _, constant in known])
+
+    def inequality_of_shares(self, row: int) -> tuple[Array, float] | None:
+        """Return the factors and the constant of one of the inequalities in terms of shares; None if not linear."""
+        given, constant = self.inequalities.factors[row], float(self.inequalities.constants[row])
+        places = np.flatnonzero(given)
+        found = _linear_in_shares([self.cells[self.names[place]] for place in places.tolist()], given[places], constant)
+        if found is None:
+            return None
+        factors = np.zeros(self.dimension)
+        factors[places] = found[0]
+        return factors, found[1]
 
     def inequality_excess(self, numbers: Array) -> Array:
         """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""

@@ -2,7 +2,7 @@
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -127,10 +127,20 @@ def format_number(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def pad_table_columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    """Yield the rows of a table with each cell padded to the width of its column, except in the last column."""
+def shorten(text: str, longest: int) -> str:
+    """Return a text cut to `longest` characters, the last of which is `…` if something is missing."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def pad_table_columns(
+    rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.ljust
+) -> Iterator[list[str]]:
+    """Yield the rows of a table with each cell padded to the width of its column, except in the last column.
+
+    `align` is `str.ljust`, or `str.rjust` for numbers.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ([*map(str.ljust, row[:-1], widths), row[-1]] for row in rows)
+    return ([*map(align, row[:-1], widths), row[-1]] for row in rows)
 
 
 NO_SPAN = Span(Source("<made>", ""), 0, 0)  # The span of nodes that a program made, without any source text

@@ -34,7 +34,7 @@ from default.siblings import siblings
 from spacelang.bench.comparison.ranks import bootstrap_mean
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Kind
-from spacelang.runtime.archives.creation import Evaluation, choose_portfolio, restrict_to_configurations
+from spacelang.runtime.archives.creation import Evaluation, choose_portfolio
 from spacelang.serialization.portfolio import Portfolio, write_portfolio
 from spacelang.starter_spaces.general_purpose import general_purpose_space_name
 
@@ -93,10 +93,9 @@ def numbers_with(members: Sequence[Configuration], packages: Iterable[str]) -> l
 
 def choose_numbers(tables: Iterable[PoolTable], numbers: Iterable[int]) -> list[int]:
     """Return the numbers of the chosen configurations, in the order to try them."""
-    return [
-        each.configuration
-        for each in choose_portfolio(restrict_to_configurations((t.evaluations for t in tables), numbers), SIZE)
-    ]
+    wanted = {*numbers}
+    kept = [{number: each for number, each in t.evaluations.items() if number in wanted} for t in tables]
+    return [each.configuration for each in choose_portfolio(kept, SIZE)]
 
 
 def make_portfolio(tables: Sequence[PoolTable], kind: Kind) -> Portfolio:

@@ -16,13 +16,12 @@ from spacelang.analysis.draft_resolution import resolve_draft
 from spacelang.analysis.space_drafts import NameMention, SpaceDraft
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog.catalogue import Catalogue, FileCatalogues
-from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import load_catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic, sort_without_duplicates
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn, possible_columns
-from spacelang.ir.space import Space, Variable
+from spacelang.ir.space import DEFAULT_CATALOGUE, Space, Variable
 from spacelang.serialization.json_documents import DefinitionError, parse_compiled_document
 from spacelang.solver.counting import Structures
 from spacelang.syntax import ast

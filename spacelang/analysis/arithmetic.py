@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.names import UnknownFunction, UnknownName, WrongArgumentCount
 from spacelang.ir import expr
+from spacelang.ir.computed_parameters import FUNCTIONS, OPERATIONS
 from spacelang.ir.data_binding import DATA_SIZE_NAMES, data_size_for_array_shape
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
-from spacelang.ir.value import Number as Known
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span, count_with_noun
@@ -208,12 +208,6 @@ def _apply_within_limit(function: Callable[..., Number], *arguments: Number) -> 
     return found
 
 
-def _quotient(left: Number, right: Number) -> Number:
-    if not right:
-        raise ZeroDivisionError
-    return left / right
-
-
 def _power(left: Number, right: Number) -> Number:
     if not isinstance(left, float) and not isinstance(right, float):
         found = ARITHMETIC_OPERATIONS["**"](left, right)
@@ -222,37 +216,18 @@ def _power(left: Number, right: Number) -> Number:
     return math.pow(left, right)
 
 
-def _rounding(function: Callable[[Number], int]) -> Callable[[Number], Number]:
-    return lambda number: number if isinstance(number, float) else Fraction(function(number))
+def _extend_to_infinities(name: str, infinite: Callable[[float], float]) -> Callable[[Number], Number]:
+    """Return a function of computed parameters that, for infinities, has the results of `infinite`."""
+    finite = FUNCTIONS[name]
+    return lambda number: infinite(number) if isinstance(number, float) else finite(number)
 
 
-def _exact_or_nearest(
-    nearest: Callable[[Number], float], known: Callable[[Fraction], Known]
-) -> Callable[[Number], Number]:
-    """Return a function with the exact result if `known` finds it, else with the float of `nearest`.
-
-    `known` returns an interval of numbers instead of a result that is not rational.
-    """
-
-    def apply(number: Number) -> Number:
-        found = nearest(number) if isinstance(number, float) else known(number)
-        return nearest(number) if isinstance(found, NumberInterval) else found
-
-    return apply
-
-
-_OPERATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
-    "+": lambda left, right: left + right,
-    "-": lambda left, right: left - right,
-    "*": lambda left, right: left * right,
-    "/": _quotient,
-    "**": _power,
-}
+_OPERATIONS: Final[dict[str, Callable[..., Number]]] = {**OPERATIONS, "**": _power}
 _FUNCTIONS: Final[dict[str, Callable[..., Number]]] = {
     "min": min,
     "max": max,
-    "ceil": _rounding(math.ceil),
-    "floor": _rounding(math.floor),
-    "sqrt": _exact_or_nearest(math.sqrt, NUMERIC_FUNCTIONS["sqrt"]),
-    "log2": _exact_or_nearest(math.log2, NUMERIC_FUNCTIONS["log2"]),
+    "ceil": _extend_to_infinities("ceil", float),
+    "floor": _extend_to_infinities("floor", float),
+    "sqrt": _extend_to_infinities("sqrt", math.sqrt),
+    "log2": _extend_to_infinities("log2", math.log2),
 }

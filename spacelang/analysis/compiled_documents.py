@@ -11,7 +11,6 @@ from spacelang.analysis.goals import ScorerReader
 from spacelang.analysis.literal_values import OperatorFinder
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues
-from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import reading as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sort_without_duplicates
 from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
@@ -20,6 +19,7 @@ from spacelang.ir.domain import BOOLEANS, Categorical, Grid, NotFound, Real, Sim
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,
+    DEFAULT_CATALOGUE,
     CatalogueObject,
     Choice,
     Hyperparameter,

@@ -1,7 +1,6 @@
 """Checks of computed parameters: all values that they can have are accepted by the catalogue, and some value exists."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import product
 from math import ceil, floor, prod
 from typing import Final
@@ -9,7 +8,7 @@ from typing import Final
 from spacelang.analysis.arithmetic import VERY_LARGE
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.value_intervals import IntervalEnd, ValueInterval, interval_of
+from spacelang.analysis.value_intervals import ValueInterval, interval_of
 from spacelang.catalog.value_rules import NumberRange
 from spacelang.diagnostics.conditions import ComputedValueNeverDefined
 from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
@@ -145,18 +144,14 @@ class _Check:
             reason = "the arithmetic has no result for any values"
             self._report.add(ComputedValueNeverDefined(self._span, name=self._name, reason=reason))
         elif rejected and self._is_possible(In(self._expression, tuple(value for value, _ in rejected.values()))):
-            self._report_value(
-                *next(
-                    each for each in rejected.values() if len(rejected) == 1 or self._is_possible(self._equals(each[0]))
-                )
-            )
+            found = iter(rejected.values())
+            if len(rejected) > 1:
+                found = (each for each in found if self._is_possible(In(self._expression, (each[0],))))
+            self._report_value(*next(found))
 
     def _rejects(self, value: Value) -> bool:
         parameter = self._checker.parameter
         return parameter is not None and parameter.check_value(value) is not None
-
-    def _equals(self, value: Value) -> Expr:
-        return In(self._expression, (value,))
 
     def _report_value(self, value: Value, taken: Mapping[str, ExpressionValue]) -> None:
         silent = DiagnosticCollector(self._report.symbols)
@@ -258,8 +253,4 @@ def _ends(found: ValueInterval) -> tuple[int | float, int | float]:
 def _domain(found: ValueInterval) -> Grid | Real:
     if found.is_integral:
         return Grid(int(found.lower.number), int(found.upper.number))
-    return Real(_float(found.lower), _float(found.upper), found.lower.is_open, found.upper.is_open)
-
-
-def _float(end: IntervalEnd) -> float:
-    return float(Fraction(end.number))
+    return Real(float(found.lower.number), float(found.upper.number), found.lower.is_open, found.upper.is_open)

@@ -11,12 +11,7 @@ from spacelang.analysis.operators import OperatorReader
 from spacelang.analysis.parameter_groups import ParameterGroupExpander
 from spacelang.analysis.space_drafts import SpaceDraft
 from spacelang.catalog.catalogue import Catalogue, FileCatalogues
-from spacelang.catalog.packages import (
-    DEFAULT_CATALOGUE,
-    PackageNotInstalledError,
-    UnreadablePackageError,
-    open_package_catalogue,
-)
+from spacelang.catalog.packages import PackageNotInstalledError, UnreadablePackageError, open_package_catalogue
 from spacelang.catalog.snapshot import BUNDLED, load_catalogue
 from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import RelatedPlace
@@ -155,7 +150,7 @@ def read_catalogues(
     No package is imported that the caller has not allowed. An allowed package is imported only if no bundled catalogue
     describes the installed version. A package that is not installed is looked for in the folder of the first file.
     """
-    own = load_catalogue(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
+    own = load_catalogue(ir.DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
     used: dict[str, Catalogue] = {}
     refused: set[str] = set()
     for name in _distinct_names(uses, report):
@@ -194,7 +189,7 @@ def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollecto
     for use in uses:
         name, span = use.name.text, use.name.span
         earlier = first.setdefault(name, span)
-        if name == DEFAULT_CATALOGUE:
+        if name == ir.DEFAULT_CATALOGUE:
             report.add(problems.UnusedCatalogue(span, name=name, reason="the package is always available"))
         elif earlier is span:
             distinct.append(use.name)
@@ -230,7 +225,7 @@ def _open_catalogue(
 def _refuse(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCollector) -> tuple[str, ...]:
     """Report that a package is refused or the name is no package. Return the packages that may have been meant."""
     name, first = written.text, written.words[0].text
-    known = {*BUNDLED, *allowed} - {DEFAULT_CATALOGUE}
+    known = {*BUNDLED, *allowed} - {ir.DEFAULT_CATALOGUE}
     if name != first:
         near = first if first in known else nearest_name(first, known)
         report.add(problems.UnknownCatalogue(written.span, name=name, reason="a module inside a package", near=near))

@@ -109,7 +109,7 @@ class DomainReader:
     def _report_shared(self, shared: Value, first: ast.Domain, second: ast.Domain) -> None:
         """Report a value that two parts of a union share: at the value if it is listed, else at the second range."""
         for one, other in ((second, first), (first, second)):
-            named = [v.span for v in one.values if _has_value(v, shared)] if isinstance(one, ast.ValueSet) else []
+            named = [v.span for v in one.values if is_literal_of(v, shared)] if isinstance(one, ast.ValueSet) else []
             if named:
                 reason, at = f"this value also lies in `{other.span.text}`", named[0]
                 break
@@ -123,7 +123,8 @@ class DomainReader:
         self._report.add(DuplicateValueInDomain(at, value=literal(shared), reason=reason, related=related, notes=notes))
 
 
-def _has_value(written: ast.Value, value: Value) -> bool:
+def is_literal_of(written: ast.Value, value: Value) -> bool:
+    """Return True if a literal stands for a value."""
     found = literal_value(written, DiagnosticCollector())
     return not isinstance(found, InvalidValue) and are_same_value(found, value)
 

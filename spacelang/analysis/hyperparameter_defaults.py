@@ -9,7 +9,7 @@ from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticColle
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
 from spacelang.analysis.literal_values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.analysis.ranges import LARGEST
-from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
+from spacelang.catalog.catalogue import Parameter
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain
 from spacelang.diagnostics.reading import UnexpectedText
@@ -40,16 +40,15 @@ def read_default(
             if isinstance(found, NotFound):
                 _report_outside(written, written.default, value, domain, report)
         return domain.representative if isinstance(found, NotFound) else found
-    default = parameter.default if parameter is not None else None
-    if parameter is None or isinstance(default, OpaqueDefault | NoDefault):
+    usual = NOT_FOUND if parameter is None else parameter.default_value
+    if isinstance(usual, NotFound):
         return domain.representative
-    value = default.name if isinstance(default, NamedObjectDefault) else default
-    found = domain.find(value)
+    found = domain.find(usual)
     if isinstance(found, NotFound) and _depends_on_data(written, report):
         # The default of the library is moved into the domain only if the domain for very large data contains it.
         domains = domains_for_vast_data(written.domain)
-        is_known = not domains or any(contains(each, value) for each in domains)
-        found = nearest_value(value, domain) if is_known else found
+        is_known = not domains or any(contains(each, usual) for each in domains)
+        found = nearest_value(usual, domain) if is_known else found
     return domain.representative if isinstance(found, NotFound) else found
 
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, FileCatalogues
-from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import BUNDLED, load_catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.names import UnknownAnnotation, UnknownOperator
@@ -15,6 +14,7 @@ from spacelang.diagnostics.structure import MisplacedAnnotation, WrongAnnotation
 from spacelang.frozen import frozen
 from spacelang.ir.domain import literal
 from spacelang.ir.prior import PRIORS, Prior, expected_arguments, make_prior, usage
+from spacelang.ir.space import DEFAULT_CATALOGUE
 from spacelang.ir.value import Value
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast

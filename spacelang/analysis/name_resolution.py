@@ -207,8 +207,7 @@ class NameResolver:
 
     def domain_at(self, address: str) -> Domain:
         """Return the domain of the hyperparameter at an address."""
-        node = self._variables[address].hyperparameter
-        return node.domain
+        return self._variables[address].hyperparameter.domain
 
     def written_domain(self, address: str) -> str:
         """Return the domain of the hyperparameter at an address as its author wrote it."""

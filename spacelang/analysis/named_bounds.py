@@ -125,7 +125,7 @@ class NamedBoundReader:
 
     def _bounded_parameter(self, pending: PendingRange) -> _BoundedParameter | None:
         found: list[_NamedBound | None] = []
-        for place, part in enumerate(_parts(pending.written.domain)):
+        for place, part in enumerate(ast.domain_parts(pending.written.domain)):
             if isinstance(part, ast.Range):
                 written: tuple[tuple[Side, ast.Expression], ...] = (("lower", part.lower), ("upper", part.upper))
                 found += [self._named_bound(pending, place, *each) for each in written if is_named_bound(each[1])]
@@ -224,7 +224,7 @@ class NamedBoundReader:
         """
         for bound in each.bounds:
             number = to_number(expr.evaluate(bound.expression, self._default_of))
-            part = _parts(each.pending.written.domain)[bound.part]
+            part = ast.domain_parts(each.pending.written.domain)[bound.part]
             if isinstance(number, int | Fraction) and isinstance(part, ast.Range):
                 is_lower = bound.side == "lower"
                 yield bound.part, is_lower, part.lower_open if is_lower else part.upper_open, Fraction(number)
@@ -242,7 +242,7 @@ class NamedBoundReader:
             each.ends[bound.part, bound.side] = end
         several = [
             self._hull(part, place, each) if isinstance(part, ast.Range) else part
-            for place, part in enumerate(_parts(each.pending.written.domain))
+            for place, part in enumerate(ast.domain_parts(each.pending.written.domain))
         ]
         known = tuple(part for part in several if part is not None)
         if len(known) < len(several):
@@ -321,7 +321,7 @@ class NamedBoundReader:
 
     def _add_constraints(self, each: _BoundedParameter, domain: Domain) -> bool:
         """Add the constraint of each bound to the draft; return False after reporting a bound that is not supported."""
-        written = _parts(each.pending.written.domain)
+        written = ast.domain_parts(each.pending.written.domain)
         for bound in each.bounds:
             if not expr.mentioned_addresses(bound.expression):
                 continue  # a number, which is the end of the range already
@@ -362,10 +362,6 @@ def replace_bound_placeholders(space: Space, draft: SpaceDraft, found: Mapping[s
 
     draft.declared = [rebuild_tree(node, replacement) for node in draft.declared]
     return replace(space, root=rebuild_tree(space.root, replacement))
-
-
-def _parts(domain: ast.Domain) -> tuple[ast.Domain, ...]:
-    return domain.parts if isinstance(domain, ast.UnionDomain) else (domain,)
 
 
 def _names(written: ast.Expression) -> Iterator[ast.DottedName]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeGuard
 
 from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, replace_infinities
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -135,7 +136,6 @@ class OperandReader:
                 continue
             known = self.read(other) if isinstance(other, ast.DottedName) and self.is_known(other) else None
             if known is not None and not isinstance(known, Choice):
-                assert isinstance(word, ast.DottedName)
                 value = self._word(known, word)
                 return (value, known) if swapped else (known, value)
             if isinstance(known, Choice):
@@ -172,12 +172,11 @@ class OperandReader:
         self.report_impossible_value(known.address, word.text, word)
         return None
 
-    def _may_be_word(self, written: ast.Expression) -> bool:
+    def _may_be_word(self, written: ast.Expression) -> TypeGuard[ast.DottedName]:
         return isinstance(written, ast.DottedName) and len(written.words) == 1 and is_bare_word(written.text)
 
-    def is_known(self, written: ast.Expression) -> bool:
+    def is_known(self, written: ast.DottedName) -> bool:
         """Return True if a name stands for a variable, a fixed value, an operator or a definition that was read."""
-        assert isinstance(written, ast.DottedName)
         return self._names.is_known(written.text, self.scope)
 
     def _number(self, written: ast.Expression) -> Expr | None:

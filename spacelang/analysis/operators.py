@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Protocol, TypeGuard
+from typing import Final, TypeGuard
 
 from spacelang.analysis import alternatives, hyperparameter_defaults, parameter_checks, space_drafts, tuple_parameters
 from spacelang.analysis.alternatives import Alternative
@@ -14,20 +14,13 @@ from spacelang.analysis.literal_values import InvalidValue, OperatorFinder, lite
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.parameter_groups import BodyMember, ParameterGroupExpander
 from spacelang.analysis.ranges import has_named_bounds
-from spacelang.catalog.catalogue import (
-    CatalogueEntry,
-    FileCatalogues,
-    NamedObjectDefault,
-    NoDefault,
-    OpaqueDefault,
-    Parameter,
-)
+from spacelang.catalog.catalogue import CatalogueEntry, FileCatalogues, Parameter
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.names import UnknownNameInImport
 from spacelang.diagnostics.parameters import UnknownParameter, VarNamedLikeParameter
 from spacelang.diagnostics.reading import UnexpectedText
 from spacelang.ir import space as ir
-from spacelang.ir.domain import BOOLEANS, Domain, Grid, parts, spell_parameter_name
+from spacelang.ir.domain import BOOLEANS, Domain, Grid, NotFound, parts, spell_parameter_name
 from spacelang.ir.expr import Constant
 from spacelang.ir.walk import unique_value_name
 from spacelang.spelling_suggestions import nearest_name
@@ -35,21 +28,11 @@ from spacelang.syntax import ast
 from spacelang.text import Span, parameter_name_problem
 
 ReadOperator = Callable[[ast.DottedName, ast.Body | None, space_drafts.AddressPrefix], ir.Operator]
+ReadAlternatives = Callable[
+    [Sequence[Alternative], space_drafts.AddressPrefix, ReadOperator, bool], tuple[tuple[ir.Branch, ...], int]
+]
+"""`StructureReader.read_alternatives`, which imports this module."""
 MAX_LISTED: Final = 12
-
-
-class AlternativesReader(Protocol):
-    """A function that returns the branches of a decision and the index of the default."""
-
-    def __call__(
-        self,
-        several: Sequence[Alternative],
-        place: space_drafts.AddressPrefix,
-        read_operator: ReadOperator | None = None,
-        *,
-        are_lists: bool = False,
-    ) -> tuple[tuple[ir.Branch, ...], int]:
-        """Return the branches and the index; with `are_lists`, alternatives joined by `&` are lists of operators."""
 
 
 class OperatorReader:
@@ -69,7 +52,7 @@ class OperatorReader:
         self.report = report
         self.finder = OperatorFinder(catalogue, report)
         self.groups = ParameterGroupExpander(report) if groups is None else groups
-        self.read_alternatives: AlternativesReader | None = None
+        self.read_alternatives: ReadAlternatives | None = None
         self.reader_of_module: Callable[[Module], OperatorReader] | None = None
         """A function that returns the reader of another module, set by the reader of stages."""
 
@@ -470,7 +453,7 @@ class BodyReader:
         if columns:
             self._operators.draft.columns = None  # an operator may pass other columns to those inside it
         are_lists = checker.parameter is not None and checker.parameter.takes_operator_list
-        branches, default = self._operators.read_alternatives(several, place, read, are_lists=are_lists)
+        branches, default = self._operators.read_alternatives(several, place, read, are_lists)
         self._operators.draft.columns = columns
         branches = self._with_range(written, branches, checker)
         alternatives.check_duplicate_values(branches, self._report)
@@ -514,11 +497,10 @@ class BodyReader:
         """Return the branches and, if it is missing, the library's default, which is taken if the condition fails."""
         assert written.condition is not None
         span, address = written.condition.span, self._place.child(written.name.text).address
-        default = None if checker.parameter is None else checker.parameter.default
-        if isinstance(default, OpaqueDefault | NoDefault):
+        value = None if checker.parameter is None else checker.parameter.default_value
+        if isinstance(value, NotFound):
             checker.report_condition_on_required_operator(span)
             return branches
-        value = default.name if isinstance(default, NamedObjectDefault) else default
         name = unique_value_name(value)
         is_own = any(branch.name == name for branch in branches)
         pending = space_drafts.PendingDecisionCondition(

@@ -19,6 +19,7 @@ from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES, group_connected_comparisons
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import hyperparameter_atoms
+from spacelang.solver.range_forest import is_continuous_forest
 from spacelang.solver.summed_ranges import exactly_drawable_relations
 from spacelang.text import Span
 
@@ -43,16 +44,18 @@ def check_random_draws(structures: Structures, report: DiagnosticCollector) -> N
     sampler = _sampler(structures) if is_tied or structures.expressions_tested_on_draws else None
     is_drawn = _check_tests(structures, sampler, report) if sampler or structures.expressions_tested_on_draws else True
     if is_tied and sampler is not None and is_drawn:
-        _check_ties(structures.space, sampler, report)
+        has_priors = any(node.prior is not None for node in structures.space.hyperparameters)
+        by_priors = _sampler(structures, advised=True) if has_priors else None
+        _check_ties(structures.space, by_priors or sampler, report)
 
 
-def _sampler(structures: Structures) -> "Sampler | None":
+def _sampler(structures: Structures, *, advised: bool = False) -> "Sampler | None":
     """Return a sampler of a space, or None if NumPy is not installed."""
     if find_spec("numpy") is None:
         return None
     from spacelang.sampling.sampler import Sampler
 
-    return Sampler(structures)
+    return Sampler(structures, advised=advised)
 
 
 def _check_ties(space: Space, sampler: "Sampler", report: DiagnosticCollector) -> None:
@@ -67,7 +70,7 @@ def _check_ties(space: Space, sampler: "Sampler", report: DiagnosticCollector) -
 
 
 def _tied_addresses(structures: Structures) -> list[set[str]]:
-    """Return the addresses of each connected group of comparisons.
+    """Return the addresses of each connected group of comparisons, unless its draws are known to be exact.
 
     Two comparisons are connected if they share a range.
     """
@@ -77,6 +80,7 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
         for network in networks
         if exactly_drawable_relations(network) is None
         for names in group_connected_comparisons(network.ranges)
+        if not is_continuous_forest(network, names)
     ]
 
 

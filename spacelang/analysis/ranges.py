@@ -39,27 +39,14 @@ LARGEST: Final = 8e307
 
 def has_named_bounds(domain: ast.Domain) -> bool:
     """Return True if a bound of a range names something other than a symbol of the data."""
-    several = domain.parts if isinstance(domain, ast.UnionDomain) else (domain,)
-    return any(
-        is_named_bound(bound) for part in several if isinstance(part, ast.Range) for bound in (part.lower, part.upper)
-    )
+    ranges = (part for part in ast.domain_parts(domain) if isinstance(part, ast.Range))
+    return any(is_named_bound(bound) for part in ranges for bound in (part.lower, part.upper))
 
 
 def is_named_bound(bound: ast.Expression) -> bool:
     """Return True if a bound names something other than a symbol of the data."""
-    match bound:
-        case ast.DottedName():
-            return bound.text not in DATA_SIZE_NAMES and bound.text.lower() not in INFINITY_NAMES
-        case ast.BinaryOperation():
-            return is_named_bound(bound.left) or is_named_bound(bound.right)
-        case ast.UnaryOperation():
-            return is_named_bound(bound.term)
-        case ast.FunctionCall(arguments=parts) | ast.LogicalOperation(terms=parts):
-            return any(map(is_named_bound, parts))
-        case ast.Membership(item=part) | ast.IsTest(decision=part):
-            return is_named_bound(part)
-        case _:
-            return False
+    names = (name.text for name in ast.names_in(bound))
+    return any(name not in DATA_SIZE_NAMES and name.lower() not in INFINITY_NAMES for name in names)
 
 
 @frozen

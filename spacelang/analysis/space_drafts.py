@@ -80,15 +80,13 @@ class StageNameResolver:
         return id(module), ".".join(words)
 
     def _resolve(self, name: str) -> tuple[str, list[str], tuple[str, ...]]:
-        module, words = self.module, name.split(".")
-        if module is not None and words[0] not in self.own:
-            while len(words) > 1 and words[0] in module.imports:
-                module = module.imports[words.pop(0)]
-        first, *rest = words
-        if module is self.module and first in self.own:
+        first, *rest = name.split(".")
+        if first in self.own:
             return self.own[first], rest, ()
+        module, inner = self.resolve_module_prefix(name)
+        first, *rest = inner.split(".")
         stage, bracket, place = first.partition("[")
-        uses = self.uses.get((id(module), stage), [stage])
+        uses = self.uses.get((module, stage), [stage])
         if bracket:
             uses = [f"{use}[{place}" for use in uses if use in self.chains] or [first]
         return uses[0], rest, tuple(uses) if len(uses) > 1 else ()

@@ -1,6 +1,5 @@
 """Stages and the pipeline of a module: build the draft of the tree. Every use of a stage is a separate decision."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -330,21 +329,5 @@ class StageReader:
         )
 
     def _is_in_use(self, module: Module, rule: ast.ConstraintStatement) -> bool:
-        named = {name.words[0].text for name in _names(rule.expression)} & module.stages.keys()
+        named = {name.words[0].text for name in ast.names_in(rule.expression)} & module.stages.keys()
         return all(self._is_used(module, module.stages[name]) for name in named)
-
-
-def _names(expression: ast.Expression) -> Iterator[ast.DottedName]:
-    match expression:
-        case ast.DottedName():
-            yield expression
-        case ast.LogicalOperation(terms=parts) | ast.FunctionCall(arguments=parts):
-            for part in parts:
-                yield from _names(part)
-        case ast.BinaryOperation():
-            yield from _names(expression.left)
-            yield from _names(expression.right)
-        case ast.UnaryOperation(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
-            yield from _names(part)
-        case _:
-            return

@@ -124,10 +124,12 @@ class StructureReader:
         several: Sequence[Alternative],
         place: AddressPrefix,
         read_operator: ReadOperator | None = None,
-        *,
         are_lists: bool = False,
     ) -> tuple[tuple[ir.Branch, ...], int]:
-        """Return the branches of a decision and the index of the default; report duplicates and annotations."""
+        """Return the branches of a decision and the index of the default; report duplicates and annotations.
+
+        With `are_lists`, alternatives joined by `&` are lists of operators.
+        """
         branches: list[ir.Branch] = []
         names: dict[str, Alternative] = {}
         default: tuple[int, Span] | None = None

@@ -6,7 +6,7 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.reading import TextTooLarge
-from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, map_children, nodes
+from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, map_children, nodes, references
 from spacelang.ir.partial_evaluation import UNKNOWN, fold_constants, partially_evaluate
 from spacelang.syntax import ast
 
@@ -60,13 +60,25 @@ MAX_PARTS: Final = 10_000  # The maximum number of parts of the combinations tha
 def expand_counts(atom: Expr, report: DiagnosticCollector) -> Expr | None:
     """Return a comparison without `count`, or None after reporting that it would have too many parts.
 
-    `count(a, b, c) >= 2` becomes `(a and (b or c)) or (b and c)`.
+    `count(a, b, c) >= 2` becomes `(a and (b or c)) or (b and c)`. The result names the same hyperparameters, even if
+    the number of true conditions does not matter: a constraint applies only where all that it names are active.
     """
+    found = _without_counts(atom, report)
+    if found is None or found is atom:
+        return found
+    counts = (node for node in nodes(atom) if isinstance(node, Call) and node.function == "count")
+    terms = [term for count in counts for term in count.arguments]
+    left = [term for term in terms if not {*references(term)} <= {*references(found)}]
+    named = [Or((term, Not(term, term.span)), term.span) for term in left]
+    return fold_constants(And((found, *named), found.span), naming=True) if left else found
+
+
+def _without_counts(atom: Expr, report: DiagnosticCollector) -> Expr | None:
     count = next((node for node in nodes(atom) if isinstance(node, Call) and node.function == "count"), None)
     if count is None:
         return atom
     size = len(count.arguments)
-    ways = [expand_counts(_with_number(atom, count, number), report) for number in range(size + 1)]
+    ways = [_without_counts(_with_number(atom, count, number), report) for number in range(size + 1)]
     if any(way is None for way in ways):
         return None
     known = [partially_evaluate(way, lambda _: UNKNOWN) for way in ways if way is not None]

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
+from spacelang.analysis.domains import DomainReader, domain_text, is_literal_of, widest_domain
 from spacelang.analysis.hyperparameter_defaults import read_value
 from spacelang.analysis.literal_values import AnnotationValues, InvalidValue, literal_value, read_annotations
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.space_drafts import AddressPrefix, PendingCondition, Scope, SpaceDraft
-from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
 from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain, EmptyDomain, InvalidRangeBound
 from spacelang.diagnostics.names import DuplicateValueInDomain
@@ -89,8 +88,7 @@ class TupleParameterDomain:
 
 def tuple_parts(domain: ast.Domain) -> list[ast.TupleDomain]:
     """Return the tuples of a domain: itself, or parts of a union."""
-    several = domain.parts if isinstance(domain, ast.UnionDomain) else (domain,)
-    return [part for part in several if isinstance(part, ast.TupleDomain)]
+    return [part for part in ast.domain_parts(domain) if isinstance(part, ast.TupleDomain)]
 
 
 def misplaced_tuple_diagnostic(part: ast.TupleDomain) -> UnexpectedText:
@@ -147,7 +145,7 @@ class TupleReader:
     # ---- the domain
 
     def _domain(self, written: ast.Domain, checker: ParameterChecker) -> TupleParameterDomain | None:
-        several = written.parts if isinstance(written, ast.UnionDomain) else (written,)
+        several = ast.domain_parts(written)
         first, *further = tuple_parts(written)
         for part in further:
             hint = "write one tuple that contains both, and narrow it with `require`"
@@ -226,7 +224,7 @@ class TupleReader:
                 if isinstance(domain.without_other_values.find(value), NotFound) and value != ir.TUPLE_NAME:
                     continue
                 shown = place.values if isinstance(place, ast.ValueSet) else ()
-                span = next((each.span for each in shown if _has_value(each, value)), place.span)
+                span = next((each.span for each in shown if is_literal_of(each, value)), place.span)
                 self._report.add(_shared_value_diagnostic(span, value, written))
                 sound = False
         return sound
@@ -340,11 +338,6 @@ def _ends(written: ast.TupleDomain) -> Span:
     return Span(source, span.start, end + 1 if end >= 0 else written.greatest.span.end)
 
 
-def _has_value(written: ast.Value, value: Value) -> bool:
-    found = literal_value(written, DiagnosticCollector())
-    return not isinstance(found, InvalidValue) and found == value
-
-
 def _text(written: ast.Domain) -> str:
     """Return the text of a domain on one line, without comments."""
     return " ".join(re.sub(r"#[^\r\n]*", "", written.span.text).split())
@@ -352,7 +345,5 @@ def _text(written: ast.Domain) -> str:
 
 def _library_default(domain: TupleParameterDomain, checker: ParameterChecker) -> Value | NotFound:
     """Return the library's default of the parameter if the domain has it, or NOT_FOUND."""
-    default = NoDefault() if checker.parameter is None else checker.parameter.default
-    if isinstance(default, OpaqueDefault | NoDefault):
-        return NOT_FOUND
-    return domain.find(default.name if isinstance(default, NamedObjectDefault) else default)
+    default = NOT_FOUND if checker.parameter is None else checker.parameter.default_value
+    return default if isinstance(default, NotFound) else domain.find(default)

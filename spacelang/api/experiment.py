@@ -30,7 +30,7 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
 from spacelang.ir.task import FidelitySchedule
-from spacelang.ir.validation import Validation
+from spacelang.ir.validation import Validation, parse_validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer, reproducibility_sentence
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
@@ -353,8 +353,6 @@ def experiment_fields_from_options(
 
     Raises InitialConfigurationError, ArchiveError, and ValueError for an invalid validation or norm.
     """
-    from spacelang.ir.validation import parse_validation
-
     given = {name: each.default for name, each in run_options_by_name(RunOptions).items()} | dict(options)
     validate, initial, archive = given["validate"], given["initial"], given["archive"]
     recorded = ExtraMeasurementSettings(

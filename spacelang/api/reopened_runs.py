@@ -20,7 +20,7 @@ import pandas as pd
 
 from spacelang.api.executor_settings import check_store_has_predictions, make_executor, trial_limits
 from spacelang.api.experiment import Experiment
-from spacelang.api.resuming import stored_space
+from spacelang.api.resuming import stored_space, uses_loss_table
 from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
 from spacelang.ir.trial import LossName
@@ -42,7 +42,7 @@ from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, NullTrialStorage, Outcome, RunHistory, TrialRecord, pareto_front
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
-from spacelang.runtime.pipelines.input_conversion import used_columns
+from spacelang.runtime.pipelines.preparation import used_columns
 from spacelang.runtime.scoring.stored_scorers import stored_scorer
 from spacelang.runtime.storage.run_header import (
     MISSING_VALUES_IMPUTED_EARLIER,
@@ -213,7 +213,7 @@ def reopen_run(
     path = Path(store)
     with Store.read(path) as run:
         header, outcome, votes = run.header, _stored_outcome(run), run.requested_ensemble_votes
-    if not header.data.rows:
+    if not header.data.rows or uses_loss_table(header):
         what = f"the run was on `{header.data.name}`, which has no rows to fit a pipeline on"
         raise DataError(what, f"see the results of the run with `spacelang show {path}`")
     reference = _data_reference(header) if data is None else data

@@ -15,7 +15,7 @@ from spacelang.api.final_fits import FinalFitter, store_test_score
 from spacelang.api.several_objectives import check_single_objective, pareto_front_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
-from spacelang.report.page.rendering import InlinePage
+from spacelang.report.page.rendering import InlinePage, render_page_of_run_data
 from spacelang.report.page.run_data import RunData, read_run_data
 from spacelang.report.pipeline_lines import score_names
 from spacelang.runtime.final_fit import rank_candidates
@@ -154,8 +154,6 @@ class ResultViews:
 
     def html_page(self) -> InlinePage:
         """Return the page; see `Result.report`."""
-        from spacelang.report.page.rendering import render_page_of_run_data
-
         with self._run_data() as run_data:
             return InlinePage(render_page_of_run_data([run_data]))
 

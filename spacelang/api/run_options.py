@@ -232,7 +232,7 @@ class PythonOnlyOptions(TypedDict, total=False):
 class SearchOptions(RunOptions, PythonOnlyOptions, total=False):
     """The options of `search`."""
 
-    objective: Annotated["AnyObjective | None", RunOption(None, doc='A function to minimise instead of data, called '
+    objective: Annotated["AnyObjective | None", RunOption(None, doc='A function to minimize instead of data, called '
         'with a configuration (a dictionary). It returns the loss, or a dictionary with `loss`, `cost` (seconds, '
         'instead of the measured time) and `constraints` (the values of all bounded quantities by name). If it raises, '
         'or returns nothing or a number that is not finite, the trial fails. It may also be `"artificial:SEED"`, a '

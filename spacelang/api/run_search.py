@@ -39,6 +39,7 @@ from spacelang.errors import remedy_in_python
 from spacelang.ir.validation import group_column, parse_validation
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget, parse_duration
+from spacelang.runtime.data.read_options import ReadOptions, select_read_options
 from spacelang.runtime.objective import positive_class_of
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.spelling_suggestions import format_suggestion
@@ -46,7 +47,6 @@ from spacelang.spelling_suggestions import format_suggestion
 if TYPE_CHECKING:
     from spacelang.ir.trial import LossName
     from spacelang.runtime.archives.archive import ArchiveSuggestions
-    from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.scoring.user_functions import Constraint
@@ -93,8 +93,6 @@ def search(
     of a wrong type, and ValueError for an invalid validation, time, limit, norm or number of votes. Raises the
     runtime's InputError for problems with data, metrics, stores, workers and archives.
     """
-    from spacelang.runtime.data.read_options import select_read_options
-
     started = perf_counter()
     check_argument_types(space="" if space is None else space)
     objective, constraints, fidelities = options["objective"], options["constraints"], options["fidelities"]
@@ -237,7 +235,7 @@ def _space_and_reason(
     return usual.space, usual.reason
 
 
-def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
+def make_tabular_data(features: Any, target: Any, read: ReadOptions, options: Mapping[str, Any]) -> TabularData:
     """Return features and targets as the data of a search, with the weights, groups and splitter in `options`.
 
     Raises ValueError without features or target, or if `validate` and `groups` both name groups.
@@ -266,7 +264,8 @@ def make_tabular_data(features: Any, target: Any, read: "ReadOptions", options: 
 
 def _check_dropped_columns(features: Any, dropped: tuple[str, ...], test: Any) -> None:
     """Raise ValueError for columns to drop that the features do not have, unless a file of test rows may have them."""
-    from spacelang.runtime.evaluation.unseen_rows import format_names, test_share_or_none
+    from spacelang.runtime.data.tables import format_names
+    from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
     known = [*map(str, getattr(features, "columns", ()))]
     unknown = [name for name in dropped if name not in known]
@@ -385,7 +384,6 @@ def _data(
 ) -> EvaluationData:
     """Return the given rows, or else the data that the store names."""
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.data.read_options import select_read_options
 
     if features is not None:
         return make_tabular_data(features, target, select_read_options(values), values)

@@ -1,12 +1,12 @@
 """The optimizers, data sets and tables of a comparison, and the criteria by which runs on them are judged."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs_available
 from spacelang.api.experiment_run import run_experiment
@@ -15,27 +15,25 @@ from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
 from spacelang.bench.table_search import load_evaluation_data
+from spacelang.errors import UserError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
-from spacelang.ir.validation import describe_validation
+from spacelang.ir.validation import describe_validation, time_column
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
+from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.history import EndReason
-from spacelang.runtime.objective import RefittableObjective, positive_class_of
+from spacelang.runtime.executors import Executor
+from spacelang.runtime.final_fit import fit_best_pipeline
+from spacelang.runtime.history import EndReason, Outcome
+from spacelang.runtime.listeners import Listener
+from spacelang.runtime.objective import ObjectiveInfo, RefittableObjective, positive_class_of
+from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.run_header import DataFacts, space_hash
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
-if TYPE_CHECKING:
-    from spacelang.runtime.data.read_options import ReadOptions
-    from spacelang.runtime.executors import Executor
-    from spacelang.runtime.history import Outcome
-    from spacelang.runtime.listeners import Listener
-    from spacelang.runtime.objective import ObjectiveInfo
-    from spacelang.runtime.storage.optional_tables import StoredUnseenScore
-
-RunOutcome: TypeAlias = "tuple[Outcome, StoredUnseenScore | None]"
+RunOutcome: TypeAlias = tuple[Outcome, StoredUnseenScore | None]
 """The outcome of a run, and the score of its winner on rows that no trial saw, if there are such rows."""
 
 
@@ -55,7 +53,7 @@ class EvaluationCriteria:
     Texts that do not apply are empty.
     """
 
-    facts: "DataFacts"
+    facts: DataFacts
     formula: str
     validation: str
     bounds: tuple[str, ...]
@@ -104,12 +102,11 @@ class ComparisonDataset:
             space_hash(space.checked) if self.experiment.space.is_provisional else "",
         )
 
-    def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
+    def data_facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> DataFacts:
         """Return the facts that identify the rows that trials of a seed see.
 
         These are `judged.facts`, unless test rows are drawn by the seed.
         """
-        from spacelang.ir.validation import time_column
         from spacelang.runtime.data.labels import check_and_encode_labels
         from spacelang.runtime.data.tables import make_data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
@@ -125,7 +122,7 @@ class ComparisonDataset:
         return make_data_facts(self.label, dataset.features, dataset.original_labels)
 
     def execute_run(
-        self, contestant: ConfiguredOptimizer, seed: int, store: Path | None, listener: "Listener"
+        self, contestant: ConfiguredOptimizer, seed: int, store: Path | None, listener: Listener
     ) -> RunOutcome:
         """Execute the run of one optimizer with one seed on this data; resume it if the file `store` already has it.
 
@@ -145,10 +142,10 @@ class ComparisonDataset:
         return experiment.prepare() if experiment.data.has_rows else experiment.prepare_for(*self._space_and_objective)
 
     @cached_property
-    def _space_and_objective(self) -> "tuple[Space, ObjectiveInfo]":
+    def _space_and_objective(self) -> tuple[Space, ObjectiveInfo]:
         return self.experiment.data.bind_space(self.experiment)
 
-    def _describe_test_rows(self, objective: "ObjectiveInfo") -> str:
+    def _describe_test_rows(self, objective: ObjectiveInfo) -> str:
         """Describe the test rows, or return an empty text; each seed draws another share of the rows."""
         from spacelang.runtime.data.tables import make_data_facts
 
@@ -161,19 +158,24 @@ class ComparisonDataset:
         return f"{facts.rows} rows, {facts.fingerprint}"
 
 
-class ComparisonDataError(ValueError):
-    """An error for data that cannot be used. `mistakes` has one error for each data set."""
+class _SeveralMistakesError(ValueError):
+    """An error for several mistakes at once."""
 
-    def __init__(self, mistakes: "Sequence[InputError]") -> None:
+    def __init__(self, mistakes: Iterable[UserError]) -> None:
         self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
+        texts = (f"{each.message}: {each.help}" if each.help else each.message for each in self.mistakes)
+        super().__init__("\n".join(texts))
+
+
+class ComparisonDataError(_SeveralMistakesError):
+    """An error for data that cannot be used. `mistakes` has one error for each data set."""
 
 
 def read_comparison_data(
     make_experiment: Callable[..., Experiment],
     data: Mapping[str, Any],
     target_column: str | tuple[str, ...] | None = None,
-    reading: "ReadOptions | None" = None,
+    reading: ReadOptions | None = None,
 ) -> tuple[ComparisonDataset, ...]:
     """Return a `ComparisonDataset` for each data set, in the order of `data`.
 
@@ -224,7 +226,7 @@ def _make_experiment(
     label: str,
     source: Any,
     target_column: str | tuple[str, ...] | None,
-    reading: "ReadOptions | None",
+    reading: ReadOptions | None,
 ) -> Experiment:
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.unseen_rows import read_test_rows
@@ -247,7 +249,7 @@ def _make_experiment(
 
 
 def _refuse_unused_options(
-    source: str, setting: Experiment, target_column: str | tuple[str, ...] | None, reading: "ReadOptions | None"
+    source: str, setting: Experiment, target_column: str | tuple[str, ...] | None, reading: ReadOptions | None
 ) -> None:
     """Raise InputError if a run on a table or an artificial objective (`source`) has an option that needs rows."""
     is_table = source.startswith(TABLE_PREFIX)
@@ -276,16 +278,13 @@ def _short_label(reference: str) -> str:
     return name.removesuffix(suffix) if suffix and len(name) > len(suffix) else path
 
 
-def fit_and_score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | None":
+def fit_and_score_winner(result: Result, executor: Executor) -> StoredUnseenScore | None:
     """Fit the winner of a run on all rows that trials saw, and return its score on the test rows.
 
     Returns None if there are no test rows or no winner, and after an interruption. If the best pipeline cannot be
     fitted, the next best is scored. If none can be fitted, the score has no loss but a reason. The score is stored if
     the run has a store. Raises InputError (StoreError is one).
     """
-    from spacelang.runtime.final_fit import fit_best_pipeline
-    from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
-
     outcome, objective = result.outcome, result.objective
     if not isinstance(objective, RefittableObjective) or not objective.test_rows:
         return None
@@ -302,12 +301,8 @@ def fit_and_score_winner(result: Result, executor: "Executor") -> "StoredUnseenS
     return found
 
 
-class ConfiguredOptimizersError(ValueError):
+class ConfiguredOptimizersError(_SeveralMistakesError):
     """An error for optimizers or options that do not exist. `mistakes` has all of them, each with its help."""
-
-    def __init__(self, mistakes: Iterable[UnknownPluginError | OptionError]) -> None:
-        self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
 
 
 def parse_optimizers(texts: Iterable[str]) -> tuple[ConfiguredOptimizer, ...]:

@@ -15,19 +15,20 @@ from spacelang.api.experiment import Experiment, with_fidelity_options
 from spacelang.bench.comparison_data import ComparisonDataset, ConfiguredOptimizer, EvaluationCriteria
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.task import describe_limits
+from spacelang.ir.trial import Trial
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.history import EndReason
+from spacelang.runtime.history import EndReason, TrialRecord
+from spacelang.runtime.storage.optional_tables import StoredUnseenScore
+from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.run_header import space_hash
+from spacelang.runtime.storage.store_errors import StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from spacelang.bench.comparison import ComparisonResults, RunKey, RunResult
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.ir.trial import Trial
-    from spacelang.runtime.history import TrialRecord
-    from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 
 MAX_NAME_LENGTH: Final = 120  # The largest number of bytes of a label in a file name
 
@@ -117,9 +118,7 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
 
     Raises StoreError.
     """
-    from spacelang.runtime.storage.records import RunState
     from spacelang.runtime.storage.store import Store, is_missing_or_empty
-    from spacelang.runtime.storage.store_errors import StoreError
 
     path = folder / store_file_name(entry.key)
     if is_missing_or_empty(path):
@@ -140,10 +139,10 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
 
 def _run_result(
     entry: PlannedRun,
-    records: "Sequence[TrialRecord]",
+    records: Sequence[TrialRecord],
     seconds: float,
     ended: str,
-    test: "StoredUnseenScore | None" = None,
+    test: StoredUnseenScore | None = None,
     reason: str = "",
 ) -> "RunResult":
     from spacelang.bench.comparison import IncumbentKind, RunResult, WinnerScore, incumbent_curve
@@ -170,7 +169,7 @@ def _run_result(
     return RunResult(entry.key, curves, len(trials), failed, seconds, ended, why, winner)
 
 
-def _reason_without_score(trials: "Sequence[Trial]") -> str:
+def _reason_without_score(trials: Sequence[Trial]) -> str:
     reasons = Counter(each.reason for each in trials if each.loss is None)
     if not trials or any(each.is_feasible and each.loss is not None for each in trials):
         return "no trial finished within the budget"
@@ -269,8 +268,6 @@ def write_results_and_list_problems(
 
 
 def _check_folder(folder: Path, plan: "ComparisonPlan") -> None:
-    from spacelang.runtime.storage.store_errors import StoreError
-
     if not folder.exists():
         return
     if not folder.is_dir():

@@ -37,6 +37,8 @@ from spacelang.bench.comparison_runs import (
     write_results_and_list_problems,
 )
 from spacelang.diagnostics.terminal_cells import replace_unprintable
+from spacelang.errors import import_optional
+from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, select_read_options
 from spacelang.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -155,8 +157,6 @@ def _check_options(options: CompareOptions) -> None:
 
 def _read_data(space: Space, data: Mapping[str, Any], options: CompareOptions) -> tuple[ComparisonDataset, ...]:
     """Return the data sets with the settings of their runs; raises ComparisonDataError with all mistakes."""
-    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, select_read_options
-
     # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
     budget = make_budget(space, options["time"], options["trials"]).with_merged_time_limits()
     workers, fields = worker_settings(space, options), experiment_fields_from_options(options)
@@ -221,7 +221,6 @@ class Comparison:
         Raises ValueError for another kind, and ImportError if matplotlib is not installed.
         """
         from spacelang.bench.comparison.plots import make_figure
-        from spacelang.errors import import_optional
 
         import_optional("matplotlib")
         return make_figure(self.results, kind)

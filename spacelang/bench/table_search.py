@@ -1,6 +1,7 @@
 """Search tables of precomputed losses in simulated time, and make such tables."""
 
 import heapq
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -21,9 +22,11 @@ from spacelang.ir.validation import describe_validation
 from spacelang.optimizers._fidelity import rungs
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget
+from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, DataOptions, ReadOptions
 from spacelang.runtime.errors import InputError, timeout_failure
-from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
+from spacelang.runtime.executors import Evaluate, Executor, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors.in_process import JobSlots
+from spacelang.runtime.history import Outcome
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
 from spacelang.runtime.storage.run_header import current_versions
 from spacelang.runtime.storage.stored_run import TABLE_PREFIX
@@ -32,10 +35,7 @@ from spacelang.serialization.definition import space_to_json
 if TYPE_CHECKING:
     from spacelang.bench.tables import Extent, LossTable, TabulationSearch
     from spacelang.bench.tables.objective import TableObjective
-    from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.evaluation.objective import DataObjective
-    from spacelang.runtime.executors import Executor
-    from spacelang.runtime.history import Outcome
 
 
 @accept_options(SearchTableOptions)
@@ -89,10 +89,8 @@ class LossTableData(EvaluationData):
         """True if the table has only pipelines with default hyperparameters."""
         return self.table.has_only_default_hyperparameters
 
-    def options_to_store(self, experiment: Experiment, objective: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - alike for all
+    def options_to_store(self, experiment: Experiment, objective: ObjectiveInfo) -> Mapping[str, str]:  # noqa: ARG002 - alike for all
         """Return the options that a store keeps of the data: the path of the table."""
-        from spacelang.runtime.data.read_options import DataOptions
-
         return DataOptions(reference=self.reference).as_texts
 
     def bind_space(self, experiment: Experiment) -> "tuple[Space, TableObjective]":
@@ -108,7 +106,7 @@ class LossTableData(EvaluationData):
         bound = bind_sizes(space, table.metadata.symbols)
         return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
 
-    def make_executor(self, objective: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
+    def make_executor(self, objective: ObjectiveInfo, workers: WorkerSettings, *, forks: bool = False) -> Executor:  # noqa: ARG002 - no process
         """Return an executor whose workers take the recorded seconds."""
         assert isinstance(objective, Evaluator)
         # Simulated workers need no process, so there is one even if `workers` is 0.
@@ -116,7 +114,7 @@ class LossTableData(EvaluationData):
 
 
 def load_evaluation_data(
-    reference: str, target_column: "str | tuple[str, ...] | None" = None, reading: "ReadOptions | None" = None
+    reference: str, target_column: str | tuple[str, ...] | None = None, reading: ReadOptions | None = None
 ) -> EvaluationData:
     """Return the data that a reference such as `--data` names: a loss table, an artificial objective, or rows.
 
@@ -129,7 +127,6 @@ def load_evaluation_data(
 
         return LossTableData(read_table(Path(reference.removeprefix(TABLE_PREFIX))), reference)
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS
 
     table = load_dataset(reference, target_column, reading or DEFAULT_OPTIONS)
     return TabularData(table, reference=reference)
@@ -161,14 +158,12 @@ def make_tabulation_search(
 
 
 def table_or_missing_count(
-    space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", *, seed: int
+    space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: Outcome, *, seed: int
 ) -> "LossTable | int":
     """Return the table of a finished tabulation, or the number of trials that are still missing.
 
     The cost of a trial in the table is what it would take alone, without work shared with other trials.
     """
-    import json
-
     from spacelang.bench.tables import TableMetadata, build_table_or_count_missing
 
     facts = TableMetadata(

@@ -10,6 +10,7 @@ from spacelang.catalog import value_rules
 from spacelang.catalog.value_rules import ELEMENT_RULES
 from spacelang.errors import installed_version
 from spacelang.frozen import frozen
+from spacelang.ir.domain import NOT_FOUND, NotFound, literal
 from spacelang.ir.space import LIST_PARAMETER
 from spacelang.ir.value import Value
 
@@ -95,6 +96,22 @@ class Parameter:
     refused: str | None = None
     withheld: tuple[tuple[str, str], ...] = ()
     part: TupleElement | None = None
+
+    @property
+    def default_value(self) -> Value | NotFound:
+        """The default as a value of a space, an object by its name; NOT_FOUND if it has no literal or there is none."""
+        match self.default:
+            case NamedObjectDefault(name):
+                return name
+            case OpaqueDefault() | NoDefault():
+                return NOT_FOUND
+            case value:
+                return value
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as the language writes it, or None if it has no literal or there is none."""
+        return None if isinstance(self.default_value, NotFound) else literal(self.default_value)
 
     @property
     def accepted_words(self) -> tuple[str, ...]:

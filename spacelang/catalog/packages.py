@@ -19,8 +19,7 @@ from typing import Final
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.snapshot import BUNDLED, load_catalogue
 from spacelang.errors import installed_version
-
-DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue that every file uses
+from spacelang.ir.space import DEFAULT_CATALOGUE
 
 
 class PackageNotInstalledError(Exception):

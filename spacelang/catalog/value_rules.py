@@ -221,13 +221,9 @@ def describe_rules(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
 
 def format_value_as_source(value: Value) -> str:
     """Return a value as it is written in a `.space` file."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, tuple):
         return f"({', '.join(map(format_value_as_source, value))})"
-    return literal(value) if isinstance(value, str) else _number(value)
+    return _number(value) if isinstance(value, int | float) and is_number(value) else literal(value)
 
 
 def _phrases(rule: Rule) -> Iterator[str]:

@@ -57,7 +57,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         status = INTERRUPTED
     except BrokenPipeError:
         # The reader of the output has closed it (`spacelang sample … | head`).
-        redirect_to_null(sys.stdout)
+        redirect_to_null(sys.stdout.fileno())
         status = 0
     except UserError as error:
         status = _print_error(error.message, error.help)
@@ -66,7 +66,7 @@ def _status(arguments: Sequence[str] | None) -> int:
             return _print_error("too many files are open", FILES_HELP)
         if error.filename is not None:
             raise
-        redirect_to_null(sys.stdout)
+        redirect_to_null(sys.stdout.fileno())
         status = _print_error(f"cannot write the output: {os_error_text(error)}")
     return status
 
@@ -84,4 +84,4 @@ def _flush_stdout() -> None:
     try:
         sys.stdout.flush()
     except (OSError, KeyboardInterrupt):
-        redirect_to_null(sys.stdout)
+        redirect_to_null(sys.stdout.fileno())

@@ -62,7 +62,7 @@ class SanitizedStream:
         except BrokenPipeError:
             if not self.ignores_closed_reader:
                 raise
-            redirect_to_null(self.raw)
+            redirect_to_null(self.raw.fileno())
 
 
 def connect_closed_streams_to_null() -> bool:
@@ -82,10 +82,10 @@ def connect_closed_streams_to_null() -> bool:
     return is_output_closed
 
 
-def redirect_to_null(stream: TextIO) -> None:
-    """Redirect a stream to the null device, so that Python does not complain about unwritten output at exit."""
+def redirect_to_null(descriptor: int) -> None:
+    """Redirect an output stream to the null device, so that Python does not complain about unwritten output at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, stream.fileno())
+    os.dup2(null, descriptor)
     os.close(null)
 
 
@@ -191,9 +191,7 @@ def _drop_closed_terminals() -> None:
     for descriptor in (STANDARD_OUTPUT, STANDARD_ERROR):
         # A null device is not a terminal either, but replacing it changes nothing.
         if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, descriptor)
-            os.close(null)
+            redirect_to_null(descriptor)
 
 
 @contextmanager

@@ -32,11 +32,11 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make an archive of runs for warm starts: meta-features of data sets and their best configurations.
+    """Make an archive of runs, from which later runs start.
 
-    `spacelang run --archive FILE.json` starts from the best configurations of the most similar data sets. A folder with
-    auto-sklearn's `feature_values.arff` gives an archive for the bundled space `mosaic`. Runs that cannot be used are
-    reported with the reason.
+    It has the meta-features of data sets and their best configurations. `spacelang run --archive FILE.json` starts from
+    the best configurations of the most similar data sets. A folder with auto-sklearn's `feature_values.arff` gives an
+    archive for the bundled space `mosaic`. Runs that cannot be used are reported with the reason.
 
     With `--portfolio N` the result is a portfolio: configurations that together did best on all tables, chosen by gain
     per second. `spacelang run --set portfolio=FILE.json` starts with them, the first ones first.

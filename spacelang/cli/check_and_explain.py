@@ -26,7 +26,7 @@ def check_command(
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
-    """Check spaces without running anything: syntax, names, ranges, conditions, constraints.
+    """Find the mistakes in spaces without running anything.
 
     Example: `spacelang check credit.space --bind n_features=30`
     """

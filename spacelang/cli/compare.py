@@ -47,12 +47,12 @@ def command(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compare optimizers on the same data: who is ahead at the end, and which differences are noise.
+    """Compare optimizers on the same data.
 
-    Every optimizer runs on all data sets with the same seeds, splits and budget. A run takes one minute unless --time,
-    --trials or the task sets a limit. With --test the optimizers are compared on rows that no trial saw. All runs are
-    stored in DIR. The same command resumes a comparison that was stopped, and may add optimizers, data and repeats.
-    Plots need `spacelang[plots]`.
+    It says who is ahead at the end, and which differences are noise. Every optimizer runs on all data sets with the
+    same seeds, splits and budget. A run takes one minute unless --time, --trials or the task sets a limit. With --test
+    the optimizers are compared on rows that no trial saw. All runs are stored in DIR. The same command resumes a
+    comparison that was stopped, and may add optimizers, data and repeats. Plots need `spacelang[plots]`.
 
     Example: `spacelang compare my.space --data my.csv --optimizers random,mosaic --time 60s --test 0.2 -o compared`
     """

@@ -53,7 +53,7 @@ def compile_command(
         ),
     ] = 0,
 ) -> None:
-    """Compile a space for a target, such as another library's search space.
+    """Compile a space to the form of another tool or optimizer.
 
     With `--format python` the output is a module that needs only the target's library and those of the space's
     operators. Next to the library's own object it has `decode`, which turns a result of the library into a
@@ -135,12 +135,12 @@ def verify_command(
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
-    """Test whether a space compiled for a target keeps its meaning; status 1 if a test fails.
+    """Test whether a compiled space keeps its meaning.
 
-    All configurations are tested if there are at most `-n`, else `-n` that are drawn uniformly. `compile` reports what
-    a target does not preserve; the tests are about what it preserves. Where a library draws at random, its draws are
-    compared with the distribution of the space: the share of a value may differ by 0.05, or by more if the target
-    reports a reason.
+    The status is 1 if a test fails. All configurations are tested if there are at most `-n`, else `-n` that are drawn
+    uniformly. `compile` reports what a target does not preserve; the tests are about what it preserves. Where a library
+    draws at random, its draws are compared with the distribution of the space: the share of a value may differ by 0.05,
+    or by more if the target reports a reason.
 
     Example: `spacelang verify credit.space --target configspace`
     """

@@ -20,7 +20,7 @@ class Shell(StrEnum):
 
 
 def command(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="`bash`, `zsh` or `fish`.")]) -> None:
-    """Print a script by which a shell completes commands, options, spaces, targets and optimizers.
+    """Print a script by which a shell completes commands.
 
     To have it in every new shell, put the example into `~/.bashrc`. For zsh put the same with `zsh` into `~/.zshrc`,
     after `compinit`. For fish write the output to `~/.config/fish/completions/spacelang.fish`.

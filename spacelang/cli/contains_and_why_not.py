@@ -32,10 +32,10 @@ GROUP = ("Inspect a space", 4)
 def contains_command(
     space: SpaceInputArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
 ) -> None:
-    """Check whether a configuration is in a space: status 0 if it is; 1 and the reason if it is not.
+    """Check whether a configuration is in a space.
 
-    With --bind, keys that have no meaning for such data, such as those of a part of `columns(…)` without columns, are
-    ignored and named.
+    The status is 0 if it is. Otherwise the reason is printed, and the status is 1. With --bind, keys that have no
+    meaning for such data, such as those of a part of `columns(…)` without columns, are ignored and named.
 
     Example: `spacelang contains credit.space mine.json`
     """
@@ -58,10 +58,11 @@ def contains_command(
 def why_not_command(
     space: SpaceInputArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
 ) -> None:
-    """List why a configuration is not in a space, and find the smallest change that makes it a member.
+    """Explain why a configuration is not in a space.
 
-    The change gives as few decisions as possible another alternative, and then as few hyperparameters as possible
-    another value. The status is 0 for a member, and 1 otherwise, as for `contains`.
+    All reasons are listed, and the smallest change that makes it a member. The change gives as few decisions as
+    possible another alternative, and then as few hyperparameters as possible another value. The status is 0 for a
+    member, and 1 otherwise, as for `contains`.
 
     Example: `spacelang why-not credit.space mine.json`
     """

@@ -34,9 +34,9 @@ def command(
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with status 1 if the spaces differ.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the differences between two spaces, and count the structures that one or both of them have.
+    """Show the differences between two spaces.
 
-    A structure is a choice of one alternative for every decision.
+    It also counts the structures that one or both of them have: choices of one alternative for every decision.
 
     Example: `spacelang diff old.space new.space`
     """

@@ -50,13 +50,13 @@ def export_command(
     allow: AllowOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the best pipeline of a stored run for use without spacelang: as code, or fitted.
+    """Write the best pipeline of a run, as code or fitted.
 
-    A `.py` module builds the pipeline with the libraries of its steps alone. Fitted to the training rows of a trial, it
-    predicts what the trial predicted. A `.skops` or `.onnx` file holds the pipeline fitted on all rows that trials
-    could see. All of them need the data of the run, which is read as in the run; other data is an error. An ONNX model
-    computes with 32-bit floats. It is compared with the pipeline on rows of the run, and not written if the predictions
-    differ or if ONNX does not support a step. Existing files are not overwritten.
+    The files need no spacelang. A `.py` module builds the pipeline with the libraries of its steps alone. Fitted to the
+    training rows of a trial, it predicts what the trial predicted. A `.skops` or `.onnx` file holds the pipeline fitted
+    on all rows that trials could see. All of them need the data of the run, which is read as in the run; other data is
+    an error. An ONNX model computes with 32-bit floats. It is compared with the pipeline on rows of the run, and not
+    written if the predictions differ or if ONNX does not support a step. Existing files are not overwritten.
 
     Example: `spacelang export runs/credit-20260131-120000.db -o pipeline.py`
     """
@@ -227,11 +227,11 @@ def predict_command(
     allow: AllowOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit the best pipeline of a stored run on the data of the run, and predict the rows of a file.
+    """Predict the rows of a file with the best pipeline of a run.
 
-    Columns are matched by name: those that the pipeline uses must be there, in any order; others are ignored. If the
-    file has the column of labels, the score is printed, too. Class probabilities are written if the pipeline has them.
-    The pipeline is fitted as at the end of the run, on all rows that trials could see. Options for reading files apply
+    The pipeline is fitted as at the end of the run, on all rows that trials could see. Columns are matched by name:
+    those that the pipeline uses must be there, in any order; others are ignored. If the file has the column of labels,
+    the score is printed, too. Class probabilities are written if the pipeline has them. Options for reading files apply
     to `--data`, and to `--fitted-on` if that is given. Without them both are read as the run read its data. Existing
     files are not overwritten.
 

@@ -166,7 +166,7 @@ def import_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write to this file.")
     ] = None,
 ) -> None:
-    """Convert a search space of ConfigSpace to a `.space` file with the same members.
+    """Convert a search space of ConfigSpace to a `.space` file.
 
     Everything that is lost is reported with its line. If the members would differ, nothing is written.
 
@@ -174,9 +174,9 @@ def import_command(
     """
     from spacelang.diagnostics.diagnostic import Diagnostic
     from spacelang.importers._import_steps import import_space
-    from spacelang.syntax.sources import read_source
+    from spacelang.syntax.sources import read_file
 
-    source = read_source(file)
+    source = read_file(file, "give a `.pcs` or `.json` file of ConfigSpace")
     if isinstance(source, Diagnostic):
         print_diagnostics((source,))
         raise typer.Exit(BAD_INPUT)

@@ -24,12 +24,12 @@ def command(
         Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write to this file.")
     ] = None,
 ) -> None:
-    """Write a space to start from: stages, ranges and a task for the data, with explaining comments.
+    """Write a space to start from, with comments, for your data.
 
-    The space depends on the types of the columns, on missing values, on the number of rows and on the labels, which may
-    be several columns (`--target-column` for each). Warnings name columns that look like identifiers, dates or numbers
-    written as text. They also name data with which no run can start: infinite values, or a class with a single row.
-    Existing files are not overwritten.
+    The space has stages, ranges and a task. It depends on the types of the columns, on missing values, on the number of
+    rows and on the labels, which may be several columns (`--target-column` for each). Warnings name columns that look
+    like identifiers, dates or numbers written as text. They also name data with which no run can start: infinite
+    values, or a class with a single row. Existing files are not overwritten.
 
     Example: `spacelang init my.csv --target-column price -o my.space`
     """

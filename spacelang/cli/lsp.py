@@ -19,10 +19,11 @@ def command(
         bool, typer.Option("--stdio", help="Use standard input and output, as without this option.")
     ] = False,
 ) -> None:
-    """Start a language server for an editor, on standard input and output; the editor starts this command itself.
+    """Serve an editor by the Language Server Protocol.
 
-    It reports mistakes while you type, completes, explains, renames and formats. README.md shows how to set up VS Code,
-    Neovim and others. It needs `spacelang[lsp]`.
+    The editor starts this command itself, and talks to it on standard input and output. It reports mistakes while you
+    type, completes, explains, renames and formats. README.md shows how to set up VS Code, Neovim and others. It needs
+    `spacelang[lsp]`.
 
     Example: `spacelang lsp --bind n_features=30`
     """

@@ -61,7 +61,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
-    """Find the trials of a run that are still members of a changed space.
+    """Take the trials of a run over to a changed space.
 
     New hyperparameters get their defaults. No other value is changed: trials whose alternatives or values are gone are
     left out. If something only has a new name in the space, use `--rename`, once for each name. `--output` writes the

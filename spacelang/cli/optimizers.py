@@ -15,7 +15,7 @@ def command(
     *,
     json: JsonOption = False,
 ) -> None:
-    """List the optimizers; with a name, show its options, presets and paper.
+    """List the optimizers, or the options, presets and paper of one.
 
     With --json, all of them are listed with their options.
 

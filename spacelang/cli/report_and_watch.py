@@ -26,11 +26,11 @@ def report_command(
         Path, typer.Option("--output", "-o", metavar="FILE.html", help="The file of the page; `-` prints it.")
     ] = Path("report.html"),
 ) -> None:
-    """Write stored runs as one HTML page that opens offline: no scripts, nothing loaded from elsewhere.
+    """Write stored runs as one HTML page that opens offline.
 
-    It shows the best score over time, the best pipelines, the importance of hyperparameters, parallel coordinates, the
-    tree of decisions, constraints, cost, failures and the space. A run that is still running can be shown, too. Neither
-    the data nor the space file is needed.
+    It has no scripts and loads nothing. It shows the best score over time, the best pipelines, the importance of
+    hyperparameters, parallel coordinates, the tree of decisions, constraints, cost, failures and the space. A run that
+    is still running can be shown, too. Neither the data nor the space file is needed.
 
     Example: `spacelang report runs/credit-20260131-120000.db -o report.html`
     """
@@ -66,10 +66,10 @@ def watch_command(
     ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
-    """Show a stored run as a page that updates itself, on this computer only; Ctrl-C stops it.
+    """Show a stored run as a page that updates itself.
 
-    It is the page that `spacelang report` writes. Its address contains a random token and works on this computer only.
-    The run is not affected, also when you close the page.
+    Ctrl-C stops it. It is the page that `spacelang report` writes. Its address contains a random token and works on
+    this computer only. The run is not affected, also when you close the page.
 
     Example: `spacelang watch runs/credit-20260131-120000.db --no-browser`
     """

@@ -49,7 +49,7 @@ def run_command(
     code: CodeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Search a space on data with an optimizer and print the best score and pipeline.
+    """Search a space on data; print the best score and pipeline.
 
     The pipeline is printed as scikit-learn code with --code, and `spacelang export` writes it as a module.
 
@@ -94,7 +94,7 @@ def resume_command(
     code: CodeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Continue a stored run with the data, the space and the options that are in its store.
+    """Continue a stored run with its data, space and options.
 
     A run that was stopped continues with its budget. One that has used it up needs a larger --time or --trials, which
     count from the start of the run. Options that are not given are as in the run, also the other limits, unless the run

@@ -38,7 +38,7 @@ def runs_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best score, or write the trials or tree of one run.
+    """List stored runs, or write the trials or tree of one run.
 
     Other files in a folder are ignored.
 
@@ -117,9 +117,10 @@ def show_command(
     top: Annotated[int, typer.Option("--top", "-n", min=1, help="The number of best trials to list.")] = 10,
     json: JsonOption = False,
 ) -> None:
-    """Show a stored run, even while it runs: data, optimizer, budget, best pipeline, best trials, failures.
+    """Show a stored run, even while it runs.
 
-    Neither the data nor the space file is needed. Nothing is fitted, and no code of the file is run.
+    It shows data, optimizer, budget, best pipeline, best trials and failures. Neither the data nor the space file is
+    needed. Nothing is fitted, and no code of the file is run.
 
     Example: `spacelang show runs/credit-20260131-120000.db --top 5`
     """

@@ -12,7 +12,7 @@ from spacelang.cli._process import BAD_INPUT
 from spacelang.files import os_error_text
 
 if TYPE_CHECKING:
-    from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Default
+    from spacelang.catalog.catalogue import Catalogue, CatalogueEntry
 
 GROUP = ("Write a space", 6)
 
@@ -63,7 +63,9 @@ def catalogue_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the catalogue of scikit-learn or of another package, or one operator of it, or rebuild it.
+    """Show the operators and parameters that the checker knows.
+
+    They are those of scikit-learn, or of another package. With --refresh they are read from the installed package.
 
     Example: `spacelang catalogue PCA`
     """
@@ -151,7 +153,7 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
 
 def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
     parameters = [
-        (p.name, _default_text(p.default), p.accepted_values_description, p.part.whole if p.part else None)
+        (p.name, p.default_text, p.accepted_values_description, p.part.whole if p.part else None)
         for p in entry.parameters.values()
     ]
     if as_json:
@@ -167,17 +169,3 @@ def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
     for name, shown, expected, whole in parameters:
         default = "" if shown is None else f" = {shown}"
         typer.echo(f"  {name}{default}: {expected}{f', a part of `{whole}`' if whole else ''}")
-
-
-def _default_text(default: "Default") -> str | None:
-    """Return the default as the language writes it, or None if there is none or it has no literal."""
-    from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
-    from spacelang.ir.domain import literal
-
-    match default:
-        case NamedObjectDefault(name):
-            return name
-        case OpaqueDefault() | NoDefault():
-            return None
-        case _:
-            return literal(default)

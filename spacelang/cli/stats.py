@@ -21,9 +21,9 @@ LARGE: Final = 10_000_000  # Estimates from here on are shown with an exponent
 
 
 def command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption = False) -> None:
-    """Show the size of a space: stages, structures, hyperparameters, configurations, counted exactly.
+    """Count stages, structures, hyperparameters and configurations.
 
-    Configurations that cannot be counted are estimated, with an interval.
+    Counts are exact. Configurations that cannot be counted are estimated, with an interval.
 
     Example: `spacelang stats blds_table1`
     """

@@ -52,11 +52,12 @@ def command(
     options: TabulateOptions,
     json: JsonOption = False,
 ) -> None:
-    """Train every configuration of a finite space on every rung and write losses and seconds as a table.
+    """Write the losses of all configurations of a finite space.
 
-    A rung is a number of training rows. `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The
-    seconds of a trial are those that it would take alone, without work shared with others. The table is written once no
-    trial is missing. Finished trials are stored until then, and `spacelang resume` continues.
+    Every configuration is trained on every rung, which is a number of training rows. `spacelang run SPACE --data
+    table:TABLE.npz` then searches in seconds. The seconds of a trial are those that it would take alone, without work
+    shared with others. The table is written once no trial is missing. Finished trials are stored until then, and
+    `spacelang resume` continues.
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
@@ -180,7 +181,11 @@ def _table(
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
-    from spacelang.report.trial_results import count_failures_by_status, describe_failure_counts
+    from spacelang.report.trial_results import (
+        count_failures_by_reason,
+        describe_failure_counts,
+        sum_failures_by_status,
+    )
 
     rows, rungs = table.loss.shape
     if as_json:
@@ -203,6 +208,6 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     sizes = ", ".join(f"{size:,}" for size in table.sizes)
     print(f"{output}: {table.metadata.formula} of {rows:,} configurations on {sizes} training rows")
     if outcome.failed:
-        failures = describe_failure_counts(count_failures_by_status(outcome.records))
+        failures = describe_failure_counts(sum_failures_by_status(count_failures_by_reason(outcome.records)))
         print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({failures})")
     print(f"the trials took {float(table.cost.sum()):,.1f} s of work in {outcome.seconds:,.1f} s; stored in {place}")

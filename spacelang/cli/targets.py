@@ -15,7 +15,7 @@ def command(
     *,
     json: JsonOption = False,
 ) -> None:
-    """List the targets; with a name, show its options.
+    """List the targets, or the options of one.
 
     With --json, all of them are listed with their options.
 

@@ -76,8 +76,8 @@ class InvalidRangeStep(Diagnostic):
 class InvalidRangeBound(Diagnostic):
     """A bound of a range is not a number of the kind that the range needs.
 
-    Bounds of `int` are whole numbers, bounds of `float` are any numbers. Bounds may be computed from numbers and the
-    size of the data:
+    Bounds of `int` are whole numbers, bounds of `float` are any numbers. Bounds may be computed from numbers, the size
+    of the data and other hyperparameters:
 
         n_components : int[2, min(50, n_features)]
 

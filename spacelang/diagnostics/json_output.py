@@ -229,13 +229,8 @@ def _remove_item(place: Span, title: str) -> TextReplacement:
 
 def _remove_value(place: Span) -> TextReplacement | None:
     """Return a fix that removes a value from a set of several, with a comma, or None for the only value."""
-    text = place.source.text
-    before = re.search(r",\s*\Z", text[: place.start])
-    if before is not None:
-        return TextReplacement(Span(place.source, before.start(), place.end), "", f"remove `{place.text}`")
-    behind = re.match(r"\s*,\s*", text[place.end :])
-    return (
-        TextReplacement(Span(place.source, place.start, place.end + behind.end()), "", f"remove `{place.text}`")
-        if behind
-        else None
-    )
+    title = f"remove `{place.text}`"
+    if (found := _remove_with_prefix(place, re.compile(r",\s*\Z"), title)) is not None:
+        return found
+    behind = re.match(r"\s*,\s*", place.source.text[place.end :])
+    return TextReplacement(Span(place.source, place.start, place.end + behind.end()), "", title) if behind else None

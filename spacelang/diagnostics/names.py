@@ -64,7 +64,7 @@ class UnknownAlternative(Diagnostic):
 
         stage estimator = SVC as linear { kernel = linear } | SVC as rbf { kernel = rbf }
 
-    the test is `estimator is rbf`; `estimator is SVC` is not defined.
+    `estimator is rbf` holds for the second alternative, and `estimator is SVC` for both.
     """
 
     code = "SL204"

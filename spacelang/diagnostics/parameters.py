@@ -6,8 +6,8 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 class UnknownParameter(Diagnostic):
     """The operator has no parameter of this name.
 
-    Names of parameters must match exactly and are those of the installed version: `spacelang catalogue OPERATOR` lists
-    them with their defaults and accepted values. A parameter of an inner operator is set in the body of that operator.
+    Names of parameters must match exactly: `spacelang catalogue OPERATOR` lists them with their defaults and accepted
+    values. A parameter of an inner operator is set in the body of that operator.
     """
 
     code = "SL301"

@@ -174,21 +174,14 @@ def _without_constants(
         for name, parameter in parameters.items()
         if parameter.is_constant and name not in conditions and not name.endswith(foreign.CHOICE_SUFFIX)
     }
-    return {child: evaluate_constants(condition, parameters, settled) for child, condition in conditions.items()}
-
-
-def evaluate_constants(
-    condition: foreign.Condition, parameters: dict[str, foreign.ForeignParameter], constants: set[str]
-) -> foreign.Condition:
-    """Return the condition with comparisons of these constants replaced by their truth values at the default values."""
 
     def decided(test: foreign.ValueTest) -> foreign.Condition:
-        if test.parameter not in constants:
+        if test.parameter not in settled:
             return test
         parameter = parameters[test.parameter]
         return foreign.ALWAYS if is_satisfied(test, parameter, parameter.default) else foreign.NEVER
 
-    return foreign.replace_value_tests(condition, decided)
+    return {child: foreign.replace_value_tests(condition, decided) for child, condition in conditions.items()}
 
 
 def is_satisfied(test: foreign.ValueTest, parameter: foreign.ForeignParameter, value: Value) -> bool:

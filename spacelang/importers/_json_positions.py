@@ -34,16 +34,12 @@ class _MalformedError(Exception):
 
 def parse_json(source: Source) -> PositionedValue | InvalidImportedDeclaration:
     """Return the JSON document in a text, or an error at the place where it is invalid."""
-    documents = _documents(source, most=1)
+    documents = parse_json_documents(source, most=1)
     return documents if isinstance(documents, InvalidImportedDeclaration) else documents[0]
 
 
-def parse_json_documents(source: Source) -> list[PositionedValue] | InvalidImportedDeclaration:
+def parse_json_documents(source: Source, most: int | None = None) -> list[PositionedValue] | InvalidImportedDeclaration:
     """Return the JSON documents that follow each other in a text (at least one), or an error at the invalid place."""
-    return _documents(source, most=None)
-
-
-def _documents(source: Source, most: int | None) -> list[PositionedValue] | InvalidImportedDeclaration:
     tokens: Tokens = []
     for found in _TOKEN.finditer(source.text):
         start, end = found.span("token")
@@ -53,7 +49,7 @@ def _documents(source: Source, most: int | None) -> list[PositionedValue] | Inva
     reader = _JsonParser(source, tokens)
     try:
         documents = [reader.value(0)]
-        while most is None and not reader.is_at_end:
+        while len(documents) != most and not reader.is_at_end:
             documents.append(reader.value(0))
         reader.expect("", "the end of the file")
     except _MalformedError as error:

@@ -68,7 +68,7 @@ def _lines(source: Source) -> Iterator[Span]:
     for number_, start in enumerate(source.line_starts, start=1):
         text = source.line_text(number_).partition("#")[0]
         if text.strip():
-            yield Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+            yield _stripped(text, start, source)
 
 
 def _line(span: Span) -> _Line | None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from spacelang.ir import expr
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, parts
 from spacelang.ir.space import Variable
 from spacelang.ir.standalone_arithmetic import (
     UNDEFINED,
@@ -90,7 +90,7 @@ def has_float_operand(expression: expr.Expr, variables: Mapping[str, Variable]) 
             return any(has_float_operand(each, variables) for each in expr.children(expression))
 
 
-def _has_float(part: Domain) -> bool:
+def _has_float(part: SimpleDomain) -> bool:
     match part:
         case Real():
             return True
@@ -98,5 +98,3 @@ def _has_float(part: Domain) -> bool:
             return not part.is_integral
         case Categorical():
             return any(isinstance(value, float) for value in part.values)
-        case _:
-            return False

@@ -205,14 +205,16 @@ class RemovedParts:
             address in self.addresses or address in self._branches for address in expr.mentioned_addresses(expression)
         )
 
-    def simplify(self, expression: expr.Expr) -> expr.Expr:
+    def simplify(self, expression: expr.Expr, *, naming: bool = False) -> expr.Expr:
         """Return what remains of an expression, at the same span: `Constant(True)` or `Constant(False)` if decided.
 
-        Removed hyperparameters count as inactive, and removed alternatives as never taken.
+        Removed hyperparameters count as inactive, and removed alternatives as never taken. For `naming` see
+        `ir.partial_evaluation.fold_constants`.
         """
         left = partially_evaluate(
             self._without_branches(expression),
             lambda address: expr.INACTIVE if address in self.addresses else UNKNOWN,
+            naming=naming,
         )
         return replace(left, span=expression.span)
 
@@ -222,8 +224,10 @@ class RemovedParts:
             return constraint
         if any(address in self.addresses for address in constraint.scope):
             return None
-        left = self.simplify(constraint.expression)
-        return None if left == expr.Constant(not constraint.forbidden) else replace(constraint, expression=left)
+        if self.simplify(constraint.expression) == expr.Constant(not constraint.forbidden):
+            return None
+        # Otherwise the same hyperparameters must be named, because the constraint applies where they are active.
+        return replace(constraint, expression=self.simplify(constraint.expression, naming=True))
 
     def simplify_computed(self, computed: ComputedParameter) -> ComputedParameter | None:
         """Return a computed parameter without the removed variables; None if its value is undefined without them."""

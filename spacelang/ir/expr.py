@@ -288,21 +288,27 @@ def logical_atoms(expression: Expr) -> Iterator[Expr]:
         yield from logical_atoms(term)
 
 
+def conjuncts(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield parts with truth values, all of which hold exactly if an expression has the truth value `is_true`.
+
+    Yield only the expression itself, with `is_true`, if it is no such conjunction.
+    """
+    match expression:
+        case And() | Or() if isinstance(expression, And) is is_true or len(expression.terms) == 1:
+            for term in expression.terms:
+                yield from conjuncts(term, is_true=is_true)
+        case Not():
+            yield from conjuncts(expression.term, is_true=not is_true)
+        case _:
+            yield expression, is_true
+
+
 def implied_atom_truths(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
     """Yield the atoms whose truth follows if an expression is true (or false, as `is_true` says), each with its truth.
 
     For example, if `a and not b` is true, `a` must be true and `b` false; if it is false, nothing follows.
     """
-    match expression:
-        case And() | Or() if isinstance(expression, And) is is_true or len(expression.terms) == 1:
-            for term in expression.terms:
-                yield from implied_atom_truths(term, is_true=is_true)
-        case Not():
-            yield from implied_atom_truths(expression.term, is_true=not is_true)
-        case And() | Or():
-            return
-        case _:
-            yield expression, is_true
+    return (found for found in conjuncts(expression, is_true=is_true) if not isinstance(found[0], And | Or))
 
 
 def map_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:

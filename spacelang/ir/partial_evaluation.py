@@ -20,12 +20,13 @@ UNKNOWN: Final = Unknown()
 KnownValues: TypeAlias = Callable[[str], expr.ExpressionValue | Unknown]
 
 
-def partially_evaluate(expression: expr.Expr, known: KnownValues) -> expr.Expr:
+def partially_evaluate(expression: expr.Expr, known: KnownValues, *, naming: bool = False) -> expr.Expr:
     """Return what remains of a condition with known values, `Constant(True)` or `Constant(False)` if decided.
 
-    `known` returns the value of an address, INACTIVE if it is known to be inactive, or UNKNOWN.
+    `known` returns the value of an address, INACTIVE if it is known to be inactive, or UNKNOWN. For `naming` see
+    `fold_constants`.
     """
-    return fold_constants(_substitute(expression, known))
+    return fold_constants(_substitute(expression, known), naming=naming)
 
 
 def assume_inactive(expression: expr.Expr, addresses: Collection[str]) -> expr.Expr:

@@ -127,6 +127,8 @@ class Operator:
     tuples: tuple[TupleParameter, ...] = ()
 
 
+DEFAULT_CATALOGUE: Final = "sklearn"
+"""The library whose operators need no prefix and no `use` line; every file uses it, and documents leave it out."""
 ABSTRACT_CATALOGUE: Final = "abstract"
 """The `catalogue` of operators that the space itself declares; no library provides them, so they are never built."""
 FixedValue: TypeAlias = Value | CatalogueObject | Operator
@@ -316,7 +318,8 @@ class Space(CachedPropertyMixin):
     @cached_property
     def variables(self) -> dict[str, Variable]:
         """All decisions and hyperparameters by address, in the order of the text, owners first."""
-        return {variable.address: variable for variable in _variables(self.root)}
+        nodes = nodes_with_owners(self.root)
+        return {n.address: Variable(n, owners) for n, owners in nodes if isinstance(n, Hyperparameter | Choice)}
 
     @cached_property
     def by_context(self) -> dict[Context, tuple[Variable, ...]]:
@@ -362,12 +365,12 @@ class Space(CachedPropertyMixin):
         return {order.address: each for each in products if isinstance(order := each.children[0], Choice)}
 
 
-def _variables(root: Node) -> Iterator[Variable]:
+def nodes_with_owners(root: Node) -> Iterator[tuple[Node, Context]]:
+    """Yield every node of a tree in preorder, with the branches that lead to the node."""
     waiting: list[tuple[Node, Context]] = [(root, ())]
     while waiting:
         node, owners = waiting.pop()
-        if isinstance(node, Hyperparameter | Choice):
-            yield Variable(node, owners)
+        yield node, owners
         if isinstance(node, Choice):
             waiting += [(each.node, (*owners, (node.address, each.name))) for each in reversed(node.branches)]
         else:

@@ -184,6 +184,8 @@ _OPTION: Final = re.compile(rf"\s*,\s*([A-Za-z_]\w*)\s*(?:=\s*({_COLUMN}))?", re
 _VALIDATION: Final = re.compile(
     rf"\s*(\w+)\s*\(\s*([0-9]*\.?[0-9]+)((?:{_OPTION.pattern})*)\s*,?\s*\)\s*", re.DOTALL | re.ASCII
 )
+_UNQUOTED_COLUMN: Final = re.compile(r"\b(group|by)\s*=\s*('?)([^\"',()]*[^\"',()\s])\2")
+"""Matches an option whose column is not in the quotes that a name with spaces or other characters needs."""
 
 
 def parse_validation(text: str) -> DeclaredValidation:
@@ -193,6 +195,10 @@ def parse_validation(text: str) -> DeclaredValidation:
     """
     match = _VALIDATION.fullmatch(text)
     if match is None or match[1] not in KINDS:
+        quoted = _UNQUOTED_COLUMN.sub(r'\1="\3"', text)
+        if quoted != text and (match := _VALIDATION.fullmatch(quoted)) and match[1] in KINDS:
+            remedy = f"put the name of the column in quotes: `{quoted}`, in a shell with single quotes around all of it"
+            raise ValueError(f"invalid validation `{text}`; {remedy}")
         raise ValueError(f"invalid validation `{text}`; write {VALIDATION_EXAMPLES}")
     kind, number = match[1], match[2]
     if kind == "holdout" and not 0 < float(number) < 1:

@@ -10,24 +10,6 @@ from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import KEYWORDS, NotFound, literal, quoted
 from spacelang.ir.expr import INACTIVE, Expr, ExpressionValue, InactiveValue, is_true, mentioned_addresses, references
-from spacelang.ir.space import (
-    RANGE_NAME,
-    SKIPPED_STEP,
-    Branch,
-    Choice,
-    ComputedParameter,
-    Constraint,
-    Context,
-    Hyperparameter,
-    Node,
-    Operator,
-    Product,
-    ProductKind,
-    Variable,
-    children_of,
-    fixed_operators,
-    subtree,
-)
 from spacelang.ir.value import Value, are_same_value
 from spacelang.text import first_forbidden_character
 
@@ -309,7 +291,7 @@ def _operator(
     return replace(operator, children=children, fixed=fixed, computed=computed, tuples=tuples)
 
 
-def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | None:
+def index_of_value_branch(branches: Sequence[ir.Branch], value: Value) -> int | None:
     """Return the index of the branch that stands for a plain value; None if there is none, or if the value is None."""
     alike = (
         place for place, each in enumerate(branches) if each.value is not None and are_same_value(each.value, value)
@@ -317,54 +299,48 @@ def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | Non
     return next(alike, None)
 
 
-def is_value_branch(branches: Sequence[Branch], name: str) -> bool:
+def is_value_branch(branches: Sequence[ir.Branch], name: str) -> bool:
     """Return True if the branch with this name is a plain value, a range or `none`, and not an operator."""
     nodes = (branch.node for branch in branches if branch.name == name)
-    return any(isinstance(node, Hyperparameter) or node == SKIPPED_STEP for node in nodes)
+    return any(isinstance(node, ir.Hyperparameter) or node == ir.SKIPPED_STEP for node in nodes)
 
 
-def expressions_of(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> Iterator[Expr]:
+def expressions_of(variables: Iterable[ir.Variable], constraints: Iterable[ir.Constraint]) -> Iterator[Expr]:
     """Yield the expressions of all conditions of `variables`, then those of `constraints`."""
     yield from (condition for variable in variables if (condition := variable.condition) is not None)
     yield from (constraint.expression for constraint in constraints)
 
 
-def operator_and_fixed_operators(operator: Operator) -> Iterator[Operator]:
+def operator_and_fixed_operators(operator: ir.Operator) -> Iterator[ir.Operator]:
     """Yield an operator and, at any depth, the operators that are fixed values of it."""
     yield operator
-    for inner in fixed_operators(operator):
+    for inner in ir.fixed_operators(operator):
         yield from operator_and_fixed_operators(inner)
 
 
-def products(node: Node) -> Iterator[Product]:
+def products(node: ir.Node) -> Iterator[ir.Product]:
     """Yield the products of a tree, without those inside operators."""
-    return (each for each in subtree(node, values=False) if isinstance(each, Product))
+    return (each for each in ir.subtree(node, values=False) if isinstance(each, ir.Product))
 
 
-def computed_parameters(root: Node) -> Iterator[tuple[ComputedParameter, Context]]:
+def computed_parameters(root: ir.Node) -> Iterator[tuple[ir.ComputedParameter, ir.Context]]:
     """Yield the computed parameters of every operator of a tree, with the branches that lead to the operator."""
-    waiting: list[tuple[Node, Context]] = [(root, ())]
-    while waiting:
-        node, owners = waiting.pop()
-        if isinstance(node, Operator):
+    for node, owners in ir.nodes_with_owners(root):
+        if isinstance(node, ir.Operator):
             yield from ((each, owners) for each in node.computed)
-        if isinstance(node, Choice):
-            waiting += [(each.node, (*owners, (node.address, each.name))) for each in reversed(node.branches)]
-        else:
-            waiting += [(child, owners) for child in reversed(children_of(node))]
 
 
-def possible_last_operators(node: Node) -> Iterator[Operator]:
+def possible_last_operators(node: ir.Node) -> Iterator[ir.Operator]:
     """Yield the operators that can be the last step of a pipeline; they determine what kind of estimator it is."""
     match node:
-        case Operator():
+        case ir.Operator():
             yield node
-        case Choice():
+        case ir.Choice():
             for branch in node.branches:
                 yield from possible_last_operators(branch.node)
-        case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
+        case ir.Product(kind=ir.ProductKind.SEQUENCE, children=(*_, last)):
             yield from possible_last_operators(last)
-        case Product() | Hyperparameter():
+        case ir.Product() | ir.Hyperparameter():
             return
 
 
@@ -376,7 +352,7 @@ def unique_value_name(value: Value) -> str:
     """Return the unique name of a plain value: 1 is named `1`, and the string `"1"`, which reads like it, in quotes."""
     if not isinstance(value, str):
         return _escape_name(literal(value))
-    is_of_others = value in {"", RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
+    is_of_others = value in {"", ir.RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
     return _escape_name(quoted(value)) if is_of_others or first_forbidden_character(value) is not None else value
 
 

@@ -13,7 +13,7 @@ from spacelang.analysis import TextNameIndex
 from spacelang.analysis.imported_modules import Module
 from spacelang.analysis.literal_values import MARKED_CONSTRUCTS
 from spacelang.analysis.tasks import KINDS, LIMITED_OBJECTS, MEASURES
-from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault, Parameter
+from spacelang.catalog.catalogue import CatalogueEntry, Parameter
 from spacelang.catalog.snapshot import BUNDLED
 from spacelang.catalog.value_rules import Interval
 from spacelang.ir import task as ir_task
@@ -65,10 +65,8 @@ def complete(document: Document, position: types.Position, encoding: PositionEnc
     return [*unique.values()]
 
 
-def _item(
-    label: str, kind: types.CompletionItemKind, detail: str = "", *, order: int = 5, text: str | None = None
-) -> types.CompletionItem:
-    return types.CompletionItem(label, kind=kind, detail=detail or None, sort_text=f"{order}{label}", insert_text=text)
+def _item(label: str, kind: types.CompletionItemKind, detail: str = "", *, order: int = 5) -> types.CompletionItem:
+    return types.CompletionItem(label, kind=kind, detail=detail or None, sort_text=f"{order}{label}")
 
 
 def _keywords(cursor: CursorContext) -> Iterator[types.CompletionItem]:
@@ -174,7 +172,7 @@ class _Completer:
 
     def _parameters(self) -> Iterator[types.CompletionItem]:
         owner = self._cursor.body_owner
-        given = next((brace.members for brace in reversed(self._cursor.braces) if not brace.is_set), ())
+        given = self._body.members if self._body is not None else ()
         entry = self._catalogues.get(owner)
         for parameter in entry.parameters.values() if entry is not None else ():
             if parameter.name not in given and parameter.refused is None:
@@ -209,7 +207,7 @@ class _Completer:
     def _values(self) -> Iterator[types.CompletionItem]:
         parameter = self._parameter
         known = () if parameter is None else parameter.accepted_values
-        default = None if parameter is None else _default_value(parameter)
+        default = None if parameter is None else parameter.default_text
         if default is not None:
             yield _item(default, types.CompletionItemKind.Value, "default", order=0)
         for value in known:
@@ -343,7 +341,7 @@ def _member_names(body: ast.Body | None, home: Module) -> Iterator[str]:
 def _typical_domains(parameter: Parameter) -> Iterator[str]:
     """Yield texts of plausible domains for a parameter: its listed values, `bool`, and ranges with finite ends."""
     values = parameter.accepted_values
-    default = _default_value(parameter)
+    default = parameter.default_text
     behind = "" if default is None else f" = {default}"
     if {value for value in values if isinstance(value, bool)} == {True, False}:
         yield "bool" + (behind if isinstance(parameter.default, bool) else "")
@@ -359,16 +357,6 @@ def _typical_domains(parameter: Parameter) -> Iterator[str]:
 
 
 _HUGE: Final = 1e15
-
-
-def _default_value(parameter: Parameter) -> str | None:
-    match parameter.default:
-        case NoDefault() | OpaqueDefault():
-            return None
-        case bool() | int() | float() | str() | tuple() | None as value:
-            return literal(value)
-        case named:
-            return named.name
 
 
 def _is_bare(name: str) -> bool:

@@ -206,13 +206,8 @@ def _without_ticks(token: Token) -> str:
     return str(token).strip("`")
 
 
-def _sign(kind: str) -> Token:
-    token = Token(".")
-    token.type, token.start_pos, token.end_pos = kind, 0, 0
-    return token
-
-
-_DOT: Final = _sign("DOT")
+_DOT: Final = Token(".")
+_DOT.type, _DOT.start_pos, _DOT.end_pos = "DOT", 0, 0
 
 
 class _NoBuilder:

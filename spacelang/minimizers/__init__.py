@@ -20,7 +20,7 @@ from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.plugins import PluginRegistry
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import Dimension, limit_to_one_thread
+from spacelang.surrogates import Dimension, apply_priors, limit_to_one_thread, random_point
 
 __all__ = [
     "MINIMIZERS", "Box", "Dimension", "MinimizationProblem", "Minimizer", "Observations", "Point", "ProposalFunction",
@@ -259,8 +259,6 @@ def prepend_initial_design(size: int, box: Box, rng: Generator, propose: Proposa
 
     The hypercube has `size` points; its coordinates and those of the random points follow their priors.
     """
-    from spacelang.surrogates import apply_priors, random_point
-
     design = apply_priors(box, latin_hypercube(size, len(box), rng))
 
     def next_point(seen: Observations, rng: Generator) -> Iterable[float]:

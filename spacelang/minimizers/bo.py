@@ -20,7 +20,7 @@ from spacelang.minimizers import (
 )
 from spacelang.plugins import OptionError, option
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import POINTS_WHEN_FITTED
+from spacelang.surrogates import POINTS_WHEN_FITTED, round_to_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,6 @@ class Bo:
         Pending points are assumed to have the median of all numbers. A point is not proposed again if it, or another
         point that rounds to the same members, is known or pending, as long as there is any other candidate.
         """
-        from spacelang.surrogates import round_to_members
         from spacelang.surrogates.gaussian_process import (
             IncrementalGaussianProcess,
             make_closeness_test,

@@ -18,6 +18,7 @@ from numpy.random import Generator, default_rng
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, MinimizationProblem, Observations, Point, minimize_with_proposals
 from spacelang.plugins import option
+from spacelang.surrogates import random_point
 
 SIMPLEX_EDGE: Final = 0.25
 
@@ -39,8 +40,6 @@ class Direct:
         self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate one point at a time, because each point depends on all earlier numbers."""
-        from spacelang.surrogates import random_point
-
         seed = int(value.rng.integers(2**32))
         run = _run_simplex if self.method == "simplex" else _run_evolution
 
@@ -69,7 +68,6 @@ def _first_unknown_point(
     The first run begins at `start`, and up to `MAX_RESTARTS` - 1 further runs begin at random points. If all of them
     converge on known numbers, the result is None.
     """
-    from spacelang.surrogates import random_point
 
     def number_of(coordinates: Any) -> float:
         point = tuple(map(float, coordinates))

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, MinimizationProblem, Point, minimize_with_proposals
+from spacelang.surrogates import random_point
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,4 @@ class Random:
         self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate the start, then random points, one for each idle worker."""
-        from spacelang.surrogates import random_point
-
         return minimize_with_proposals(lambda _, rng: random_point(box, rng), value, box, calls, start, seconds)

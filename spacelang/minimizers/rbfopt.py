@@ -21,6 +21,7 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, MinimizationProblem, Observations, Point, minimize_with_proposals
 from spacelang.plugins import OptionError
+from spacelang.surrogates import random_point
 
 REQUIRED_SOLVERS: Final = ("bonmin", "ipopt")
 
@@ -43,8 +44,6 @@ class Rbfopt:
         self, value: MinimizationProblem, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate the start, then one point at a time; random points if RBFOpt ends before the calls are used up."""
-        from spacelang.surrogates import random_point
-
         with closing(_RbfoptThread(len(box), calls)) as search:
 
             def propose(seen: Observations, rng: Generator) -> Point:

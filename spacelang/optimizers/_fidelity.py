@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, count, islice
+from itertools import chain, count, islice
 from math import ceil, floor, log
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -40,11 +40,6 @@ def rungs_by_division(size: int, least: float, eta: float) -> tuple[int, ...]:
     """
     last = min(floor(log(size / least) / log(eta) + 1e-9), size - ceil(least))
     return tuple(max(1, round(size * eta**-k)) for k in range(last, -1, -1))
-
-
-def cumulative_rows(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the cumulative rows D_k = n_1 + ... + n_k that a pipeline was trained on after its k-th training."""
-    return tuple(accumulate(sizes))
 
 
 def fidelity_of_rows(rows: int, size: int) -> int | None:

@@ -14,6 +14,7 @@ from numpy.random import Generator, default_rng
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Trial
+from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import limit_to_one_thread
@@ -21,7 +22,6 @@ from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import INACTIVE, StructuralTree
 
 if TYPE_CHECKING:
-    from spacelang.sampling.batch_builder import ConfigurationBatch
     from spacelang.surrogates.gaussian_process import StandardisedGaussianProcess
 
 ModelKind: TypeAlias = Literal["chosen", "forest", "gp", "none"]

@@ -76,6 +76,18 @@ class RewardSurrogate:
             self._predictions.update(zip(new, mean.reshape(len(new), -1).mean(axis=1).tolist(), strict=True))
         return np.array([self._predictions[prefix] for prefix in prefixes])
 
+    def ranked_candidates(
+        self, prefix: Prefix, best: Configuration | None, seed: int, count: int
+    ) -> Iterator[Configuration]:
+        """Return `count` draws below a prefix and neighbours of `best`, or else of its default, best ones first."""
+        rng = default_rng(seed)
+        draws = draw_below_prefix(self._tree, prefix, count, rng)
+        neighbours = self._tree.neighbours(self._tree.default_completion(prefix) if best is None else best, prefix, rng)
+        features = np.vstack([self._tree.surrogate_features(each) for each in (draws, neighbours)])
+        order = order_by_expected_improvement(self.best_reward, *self.posterior(features))
+        found = [*(draws.configurations() if isinstance(draws, ConfigurationBatch) else draws), *neighbours]
+        return (found[place] for place in order)
+
     def _current_forest(self) -> FittedForest | None:
         """Return the forest, refitted when the data have grown enough; None without data."""
         from spacelang.surrogates.gaussian_process import row_count_at_last_fit
@@ -138,28 +150,6 @@ class Playout:
         seed, attempt, *texts = request.memo
         prefix, *dry = (json.loads(str(text)) for text in texts)
         return cls(tuple(prefix), int(seed), int(attempt), tuple((tuple(each), reward) for each, reward in dry))
-
-
-@dataclass(frozen=True, slots=True)
-class PlayoutCandidates:
-    """The candidates of a playout below a node: `count` random draws, and the neighbours of the best configuration."""
-
-    tree: StructuralTree
-    surrogate: RewardSurrogate
-    count: int
-
-    def ranked_candidates(self, prefix: Prefix, best: Configuration | None, seed: int) -> Iterator[Configuration]:
-        """Return draws below a prefix and neighbours of `best`, else of the default, the most promising first."""
-        rng = default_rng(seed)
-        draws = draw_below_prefix(self.tree, prefix, self.count, rng)
-        centre = self.tree.default_completion(prefix) if best is None else best
-        neighbours = self.tree.neighbours(centre, prefix, rng)
-        features = [self.tree.surrogate_features(each) for each in (draws, neighbours)]
-        order = order_by_expected_improvement(
-            self.surrogate.best_reward, *self.surrogate.posterior(np.vstack(features))
-        )
-        found = [*(draws.configurations() if isinstance(draws, ConfigurationBatch) else draws), *neighbours]
-        return (found[place] for place in order)
 
 
 def order_by_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._draws import NoveltyTracker, UniqueConfigurations
+from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, NoveltyTracker, UniqueConfigurations
 from spacelang.optimizers._scheduling import make_lazy_request, run_requests
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
@@ -20,7 +20,6 @@ PartKey = TypeVar("PartKey", bound=Hashable)
 ObservedLoss: TypeAlias = tuple[Configuration, float | None]
 """A configuration that was started, with its loss; None if it failed or is still running."""
 MAX_REPEATED_PROPOSALS: Final = 10  # After this many repeated proposals in a row a configuration is drawn
-MAX_REPEATED_DRAWS: Final = 100  # After this many repeated draws in a row hardly anything new is left
 
 
 class Proposer(Protocol):

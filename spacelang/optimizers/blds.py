@@ -1,6 +1,7 @@
 """Bandit limited discrepancy search, BLDS(disc) (spacelang/optimizers/README.md, section "BLDS")."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import inf, log, sqrt
 from typing import ClassVar, Final, Literal
 
@@ -13,7 +14,7 @@ from spacelang.optimizers._descent import (
     InitialPipelines,
     make_descent_end_rule,
 )
-from spacelang.optimizers._fidelity import cumulative_rows, rungs
+from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search_with_selector
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
@@ -101,5 +102,5 @@ def bound_half_widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tup
         log_const = log(options.log_const)
         if options.log_rule == "theory":
             log_const = log(options.c) + log(leaves) - log(options.delta)
-        found = [sqrt(max(options.log_floor, log_const + 2 * log(rows)) / rows) for rows in cumulative_rows(sizes)]
+        found = [sqrt(max(options.log_floor, log_const + 2 * log(rows)) / rows) for rows in accumulate(sizes)]
     return (*found[:-1], 0.0) if options.collapse_at_full else tuple(found)

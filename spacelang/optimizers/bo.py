@@ -148,31 +148,23 @@ SAMPLE_SIZE: Final = 2_000
 CHUNK: Final = 500  # How many leaves are ranked at a time, to limit memory
 
 
-class OneHotPipelineEncoder:
-    """A one-hot encoder of leaves: one coordinate per alternative of each decision, all 0 if it is not reached."""
-
-    def __init__(self, tree: DiscrepancyTree) -> None:
-        self._tree = tree
-        self._starts = (0, *accumulate(len(layer.alternatives) for layer in tree.layers))
-
-    def encode(self, pipelines: Sequence[Pipeline]) -> Array:
-        """Encode n pipelines as an array of shape (n, number of alternatives of all decisions)."""
-        found = np.zeros((len(pipelines), self._starts[-1]))
-        places = np.array(pipelines, int).reshape(len(pipelines), len(self._tree.layers))
-        rows, columns = np.nonzero(places != NOT_REACHED)
-        found[rows, np.array(self._starts)[columns] + places[rows, columns]] = 1.0
-        return found
-
-
 class PipelineRanking:
     """A ranking of the leaves of a tree by expected improvement under a Gaussian process."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
-        self._coding = OneHotPipelineEncoder(tree)
+        self._starts = (0, *accumulate(len(layer.alternatives) for layer in tree.layers))
         from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
         self._growing = IncrementalGaussianProcess()
+
+    def encode(self, pipelines: Sequence[Pipeline]) -> Array:
+        """Encode n pipelines as an array, one coordinate per alternative of each decision, 0 where it is not taken."""
+        found = np.zeros((len(pipelines), self._starts[-1]))
+        places = np.array(pipelines, int).reshape(len(pipelines), len(self._tree.layers))
+        rows, columns = np.nonzero(places != NOT_REACHED)
+        found[rows, np.array(self._starts)[columns] + places[rows, columns]] = 1.0
+        return found
 
     def rank_unevaluated(
         self, numbers: Mapping[Pipeline, float], pending: Collection[Pipeline], rng: Generator
@@ -186,11 +178,11 @@ class PipelineRanking:
         from spacelang.surrogates.gaussian_process import log_expected_improvement
 
         values = np.array([*numbers.values()])
-        model = self._growing.fit(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
+        model = self._growing.fit(self.encode([*numbers]), values, self.encode([*pending]))
         best = float(model.standardise(values.min()))
         candidates = self._candidates([*numbers][int(values.argmin())], {*numbers, *pending}, rng)
         chunks = (candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK))
-        posteriors = (model.process.posterior(self._coding.encode(chunk)) for chunk in chunks)
+        posteriors = (model.process.posterior(self.encode(chunk)) for chunk in chunks)
         promises = [log_expected_improvement(best, *posterior) for posterior in posteriors]
         for place in np.argsort(-np.concatenate([np.empty(0), *promises]), kind="stable").tolist():
             yield candidates[place]

@@ -19,7 +19,6 @@ from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._mosaic import (
     ExhaustedNode,
     Playout,
-    PlayoutCandidates,
     RewardSurrogate,
     SearchTree,
     TreePolicy,
@@ -112,7 +111,6 @@ class _Run:
         self._surrogate = RewardSurrogate(
             self._tree, seed, trees=options.trees, features=options.features, draws=options.n_s
         )
-        self._candidates = PlayoutCandidates(self._tree, self._surrogate, options.n_r)
         self._nodes = SearchTree()
         self._policy = TreePolicy(
             self._nodes,
@@ -203,7 +201,7 @@ class _Run:
         if self._is_fully_started(prefix):
             return None
         _, best = self._best.get(prefix, (0.0, None))
-        candidates = self._candidates.ranked_candidates(prefix, best, seed)
+        candidates = self._surrogate.ranked_candidates(prefix, best, seed, self._options.n_r)
         return next((each for each in candidates if each not in self._seen), None)
 
     def _is_fully_started(self, prefix: Prefix) -> bool:

@@ -13,7 +13,7 @@ from spacelang.plugins import option
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Random search: structures uniformly, hyperparameters from their ranges, nothing twice."""
+    """Random search: draws by `@weight` and `@prior`, uniform without them, nothing twice."""
 
     paper: ClassVar[str] = "Bergstra and Bengio, Random Search for Hyper-Parameter Optimization, JMLR 2012"
     is_independent_of_workers: ClassVar[bool] = True

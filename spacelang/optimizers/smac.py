@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from numpy.random import Generator
 
@@ -23,7 +23,7 @@ from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.surrogates import limit_to_one_thread
+from spacelang.surrogates import choose_trials_for_densities, limit_to_one_thread
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
@@ -65,8 +65,9 @@ class Smac:
         """Evaluate the facade's initial design, then the configurations ranked highest by its model.
 
         Each model supplies `retrain_after` configurations. It is fitted to the trials that had finished, in starting
-        order. Losses are measured on the scale of the run and may lie outside [0, 1]. A failure is a crash with cost 1,
-        or the worst loss if that is larger. A running configuration is not proposed again.
+        order. A fit takes time in proportion to its trials, so of more than 1,000 it gets the best 500 and the latest
+        500 of the others. Losses are measured on the scale of the run and may lie outside [0, 1]. A failure is a crash
+        with cost 1, or the worst loss if that is larger. A running configuration is not proposed again.
 
         A proposal that ConfigSpace's rounding has moved out of the space is dropped; a remark counts these. There is no
         racing, since every trial uses all rows, and no file is left behind.
@@ -156,7 +157,7 @@ class _Challengers:
         facade = self._facade(scenario, _unused_objective, **parts, overwrite=True, logging_level=False)
         known = [*history.trials(model.started, model.finished)]
         worst = max([1.0, *(place for _, trial in known if (place := _unclipped_loss(trial)) is not None)])
-        for request, trial in known:
+        for request, trial in choose_modelled_trials(known):
             self._add_trial(facade.runhistory, request, trial, worst)
         try:
             yield from facade.intensifier.config_generator
@@ -190,6 +191,16 @@ class _Model:
     seed: int
     started: int
     finished: int
+
+
+StartedTrial: TypeAlias = tuple[Request, Trial | None]
+"""A request, with its trial once that has finished."""
+
+
+def choose_modelled_trials(known: Sequence[StartedTrial]) -> list[StartedTrial]:
+    """Return the trials to which a model is fitted, in starting order: as for densities, at most 1,000."""
+    losses = [None if trial is None else trial.loss for _, trial in known]
+    return [known[place] for place in choose_trials_for_densities(losses)]
 
 
 def _unsupported_priors(space: Space) -> list[Hyperparameter]:

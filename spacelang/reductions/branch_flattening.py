@@ -8,6 +8,7 @@ See spacelang/optimizers/README.md, section "Unit interval".
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from spacelang.grouping import group_by_key
@@ -110,8 +111,7 @@ class _Flattening:
                     elsewhere.append(node)
                 elif not self._try_to_fix(found[0], found[1]):
                     many.append(node)
-        states = self._joint_states(self._in_dependency_order, MAX_ALTERNATIVES)
-        return FlattenedBranch(tuple(map(self._make_case, states)), tuple(elsewhere), tuple(many))
+        return FlattenedBranch(tuple(map(self._make_case, self._joint_states())), tuple(elsewhere), tuple(many))
 
     def _dependencies_of(self, node: Hyperparameter) -> tuple[list[str], dict[str, Expr]] | None:
         """Return the addresses on which a hyperparameter's condition depends, and the conditions that were followed.
@@ -151,10 +151,10 @@ class _Flattening:
             isinstance(n, ActivityTest) for n in nodes(condition)
         ):
             return False
-        for atom in hyperparameter_atoms(condition):
-            if is_multivariate(atom) or not can_be_split(self._inside[references(atom)[0]].hyperparameter.domain, atom):
-                return False
-        return True
+        return all(
+            not is_multivariate(atom) and can_be_split(self._inside[references(atom)[0]].hyperparameter.domain, atom)
+            for atom in hyperparameter_atoms(condition)
+        )
 
     def _try_to_fix(self, asked: Sequence[str], conditions: Mapping[str, Expr]) -> bool:
         """Fix these variables and their owners; return False and change nothing if that makes too many cases."""
@@ -162,15 +162,14 @@ class _Flattening:
         before = dict(self._fixed), dict(self._conditions)
         self._fixed |= dict.fromkeys((*owners, *asked))
         self._conditions |= conditions
-        self.__dict__.pop("_options", None)
-        if sum(1 for _ in self._joint_states(self._in_dependency_order, MAX_ALTERNATIVES + 1)) <= MAX_ALTERNATIVES:
+        if len([*islice(self._joint_states(), MAX_ALTERNATIVES + 1)]) <= MAX_ALTERNATIVES:
             return True
         self._fixed, self._conditions = before
-        self.__dict__.pop("_options", None)
         return False
 
     @property
     def _in_dependency_order(self) -> tuple[str, ...]:
+        """The addresses of the fixed variables, each after those on which its activity depends."""
         found: dict[str, None] = {}
 
         def visit(address: str) -> None:
@@ -187,27 +186,20 @@ class _Flattening:
                 visit(address)
         return tuple(found)
 
-    def _joint_states(self, ordered: Sequence[str], most: int) -> Iterator[dict[str, _VariableState]]:
-        """Yield joint states of the variables in `ordered`, by address, and stop after `most` of them.
-
-        A variable must come after those on which its activity depends.
-        """
+    def _joint_states(self) -> Iterator[dict[str, _VariableState]]:
+        """Yield the joint states of the fixed variables, by address."""
+        ordered = self._in_dependency_order
+        states = {address: tuple(self._states_of(self._inside[address])) for address in ordered}
         waiting: list[dict[str, _VariableState]] = [{}]
-        left = most
-        while waiting and left:
+        while waiting:
             known = waiting.pop()
             if len(known) == len(ordered):
-                left -= 1
                 yield known
                 continue
             address = ordered[len(known)]
             active = self._is_active(self._inside[address], known)
-            options = self._options[address] if active else (_VariableState(INACTIVE),)
+            options = states[address] if active else (_VariableState(INACTIVE),)
             waiting.extend({**known, address: option} for option in reversed(options))
-
-    @cached_property
-    def _options(self) -> dict[str, tuple[_VariableState, ...]]:
-        return {address: tuple(self._states_of(self._inside[address])) for address in self._fixed}
 
     def _states_of(self, variable: Variable) -> Iterator[_VariableState]:
         node = variable.node

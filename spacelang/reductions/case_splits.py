@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
@@ -81,6 +81,7 @@ class ValueSwitch:
 
 UnfoldedPart: TypeAlias = IndependentHyperparameter | RangeComparison | CaseSplit | GuardedParts | ValueSwitch
 UnfoldedParts: TypeAlias = tuple[UnfoldedPart, ...]
+P = TypeVar("P", bound=UnfoldedPart)
 
 
 def inner_parts(part: UnfoldedPart) -> tuple[UnfoldedParts, ...]:
@@ -100,14 +101,6 @@ def unfold_into_case_splits(structures: Structures) -> UnfoldedParts:
     A chain of conditions becomes nested case splits. The recursion limit is raised so that functions can walk them.
     """
     return SpaceUnfolder(structures.model, structures.existence_solver).parts_below(())
-
-
-def make_network_unfolder(structures: Structures) -> Callable[[ConstraintNetwork], UnfoldedParts]:
-    """Return a function that unfolds one network (connected variables) and everything below it.
-
-    The function may raise TooManyConnectedVariablesError.
-    """
-    return SpaceUnfolder(structures.model, structures.existence_solver).parts_of_network
 
 
 def parts_on_path(parts: UnfoldedParts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
@@ -238,43 +231,40 @@ class SpaceUnfolder:
             self._below[context] = tuple(part for network in networks for part in self.parts_of_network(network))
         return self._below[context]
 
-    def intern_switch(self, node: Hyperparameter, cases: tuple[Case, ...]) -> ValueSwitch:
-        """Return a value switch with this content; equal content always gives the same object."""
-        key = ("switch", node.address, _case_keys(cases))
-        return self._interned.setdefault(key, ValueSwitch(node, cases))  # type: ignore[return-value]
+    def intern(self, part: P, truth: str = "") -> P:
+        """Return the part with this content; equal content always gives the same object.
 
-    def intern_guard(self, context: Context, condition: Expr, parts: UnfoldedParts) -> GuardedParts:
-        """Return guarded parts with this content; equal content always gives the same object."""
-        key = ("guard", context, condition, tuple(map(id, parts)))
-        return self._interned.setdefault(key, GuardedParts(context, condition, parts))  # type: ignore[return-value]
-
-    def intern_independent(self, node: Hyperparameter, domain: Domain) -> IndependentHyperparameter:
-        """Return an independent hyperparameter with this content; equal content always gives the same object."""
-        key = ("free", node.address, domain)
-        return self._interned.setdefault(key, IndependentHyperparameter(node, domain))  # type: ignore[return-value]
-
-    def intern_comparison(self, atom: Compare, truth: bool) -> RangeComparison:
-        """Return a comparison of ranges with this content; equal content always gives the same object."""
-        return self._interned.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
-
-    def intern_case_split(
-        self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]
-    ) -> CaseSplit:
-        """Return a case split with this content; equal content always gives the same object."""
-        return self._interned.setdefault(("fork", address, _case_keys(cases)), CaseSplit(node, cases))  # type: ignore[return-value]
+        `truth` is the name of the truth variable whose values a case split without a node distinguishes.
+        """
+        return self._interned.setdefault((type(part), truth, *_content(part)), part)  # type: ignore[return-value]
 
     def parts_of_network(self, network: ConstraintNetwork) -> UnfoldedParts:
-        """Return the parts of one network, and of everything below the branches of its decisions."""
+        """Return the parts of one network, and of everything below the branches of its decisions.
+
+        May raise TooManyConnectedVariablesError.
+        """
         if network.has_only_unconstrained_hyperparameters:
             nodes = (member.node for member in network.members)
             return tuple(
-                self.intern_independent(node, node.domain) for node in nodes if isinstance(node, Hyperparameter)
+                self.intern(IndependentHyperparameter(node, node.domain))
+                for node in nodes
+                if isinstance(node, Hyperparameter)
             )
         return _EliminatedNetwork(self, network).parts()
 
 
-def _case_keys(cases: Sequence[Case]) -> tuple[object, ...]:
-    return tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
+def _content(part: UnfoldedPart) -> tuple[object, ...]:
+    """Return a key of the content of a part; the parts inside it are compared by identity."""
+    match part:
+        case IndependentHyperparameter():
+            return part.node.address, part.domain
+        case RangeComparison():
+            return part.atom, part.truth
+        case GuardedParts():
+            return part.context, part.condition, *map(id, part.parts)
+        case CaseSplit() | ValueSwitch():
+            cases = ((case.branch, case.domain, tuple(map(id, case.parts))) for case in part.cases)
+            return None if part.node is None else part.node.address, *cases
 
 
 class _EliminatedNetwork:
@@ -373,10 +363,11 @@ class _EliminatedNetwork:
             return told[0][1]
         asked = [parts for _, parts in told]
         if atom is not None:
-            asked = [(*parts, self._unfolding.intern_comparison(atom, bool(state))) for state, parts in told]
+            asked = [(*parts, self._unfolding.intern(RangeComparison(atom, bool(state)))) for state, parts in told]
         if len(asked) == 1:
             return asked[0]
-        return (self._unfolding.intern_case_split(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
+        fork = CaseSplit(None, tuple(Case(None, None, parts) for parts in asked))
+        return (self._unfolding.intern(fork, variable),)
 
     def _parts_of_decision(self, member: Variable, told: Sequence[tuple[State, UnfoldedParts]]) -> UnfoldedParts:
         choice = member.choice
@@ -387,7 +378,7 @@ class _EliminatedNetwork:
             below = () if state == UNREACHED else self._unfolding.parts_below(context_below(member, state))
             branch = None if state == UNREACHED else choice.branches[state].name
             cases.append(Case(branch, None, (*below, *parts)))
-        return (self._unfolding.intern_case_split(member.address, choice, tuple(cases)),)
+        return (self._unfolding.intern(CaseSplit(choice, tuple(cases))),)
 
     def _parts_of_hyperparameter(
         self, node: Hyperparameter, told: Sequence[tuple[State, UnfoldedParts]]
@@ -408,16 +399,18 @@ class _EliminatedNetwork:
             return inactive[0]
         if len(found) == 1 and not inactive:
             ((domain, parts),) = found
-            return (self._unfolding.intern_independent(node, domain), *parts)
+            return (self._unfolding.intern(IndependentHyperparameter(node, domain)), *parts)
         if self._unfolding.values_first and not inactive:
             whole = join_cells(node.domain, [piece for pieces, _ in together.values() for piece in pieces])
             values = tuple(Case(None, domain, parts) for domain, parts in found)
-            return self._unfolding.intern_independent(node, whole), self._unfolding.intern_switch(node, values)
+            free = self._unfolding.intern(IndependentHyperparameter(node, whole))
+            return free, self._unfolding.intern(ValueSwitch(node, values))
         cases = [
-            Case(None, domain, (self._unfolding.intern_independent(node, domain), *parts)) for domain, parts in found
+            Case(None, domain, (self._unfolding.intern(IndependentHyperparameter(node, domain)), *parts))
+            for domain, parts in found
         ]
         every = (*(Case(None, None, parts) for parts in inactive), *cases)
-        return (self._unfolding.intern_case_split(node.address, node, every),)
+        return (self._unfolding.intern(CaseSplit(node, every)),)
 
 
 FRAMES_PER_LEVEL: Final = 20

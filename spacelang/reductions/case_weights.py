@@ -1,6 +1,5 @@
 """Weights of cases (see `case_splits`), so that random choices give the distribution of the space."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from math import prod
 from typing import TypeAlias
@@ -11,7 +10,6 @@ from spacelang.reductions.case_splits import (
     CaseSplit,
     IndependentHyperparameter,
     UnfoldedPart,
-    UnfoldedParts,
     ValueSwitch,
 )
 from spacelang.solver.counting import Structures
@@ -46,9 +44,7 @@ class CaseWeights:
         None stands for equal probabilities: a single point of a range has the probability 0, but must be possible.
         """
         weights: tuple[Weight, ...] = self._of_alternatives(fork) if _is_decision(fork) else self._of_values(fork)
-        if len(set(weights)) == 1 or not all(
-            weights
-        ):  # a single point of a range has probability 0, but must be possible
+        if len(set(weights)) == 1 or not all(weights):
             return None
         return tuple(float(weight / sum(weights)) for weight in weights)
 
@@ -57,7 +53,8 @@ class CaseWeights:
         if id(fork) not in self._structures:
             choice, found = fork.node, []
             for case in fork.cases:
-                below = prod(sum(self._of_alternatives(each)) for each in _decisions(case.parts))
+                inner = (each for each in case.parts if isinstance(each, CaseSplit) and _is_decision(each))
+                below = prod(sum(self._of_alternatives(each)) for each in inner)
                 if isinstance(choice, Choice) and case.branch is not None:
                     below *= self._alternatives.branch_weight(choice, choice.branch_indices[case.branch])  # type: ignore[assignment]
                 found.append(below)
@@ -86,10 +83,6 @@ class CaseWeights:
 
 def _is_decision(part: UnfoldedPart) -> bool:
     return isinstance(part, CaseSplit) and isinstance(part.node, Choice)
-
-
-def _decisions(several: UnfoldedParts) -> Iterable[CaseSplit]:
-    return (part for part in several if isinstance(part, CaseSplit) and isinstance(part.node, Choice))
 
 
 def _probability(node: Hyperparameter, domain: Domain | None) -> float:

@@ -8,10 +8,12 @@ chosen later. Then it is chosen in an outer context, and its guard also tests th
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import heapify, heappop, heappush
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeAlias
 
 from spacelang.grouping import group_by_key
@@ -127,8 +129,9 @@ class _GuardedUnfolding(SpaceUnfolder):
             return super().parts_below(context)
         if context not in self._below:
             found: list[UnfoldedPart] = []
-            for guard, parts in _join_equal_guards(self._parts_in_order(context)):
-                found += parts if guard is None else (self.intern_guard(context, guard, parts),)
+            for guard, run in groupby(self._parts_in_order(context), key=itemgetter(0)):
+                parts = tuple(part for _, several in run for part in several)
+                found += parts if guard is None else (self.intern(GuardedParts(context, guard, parts)),)
             self._below[context] = tuple(found)
         return self._below[context]
 
@@ -138,8 +141,9 @@ class _GuardedUnfolding(SpaceUnfolder):
             if isinstance(item, ConstraintNetwork):
                 yield None, self.parts_of_network(item)
             else:
-                node = self._variables[item].hyperparameter
-                yield self._guard(self._variables[item], context), (self.intern_independent(node, node.domain),)
+                variable = self._variables[item]
+                free = self.intern(IndependentHyperparameter(variable.hyperparameter, variable.hyperparameter.domain))
+                yield self._guard(variable, context), (free,)
 
     def _guard(self, variable: Variable, home: Context) -> Expr:
         """Return the condition for the guard of a hyperparameter in the context `home`.
@@ -150,22 +154,6 @@ class _GuardedUnfolding(SpaceUnfolder):
         assert variable.condition is not None
         owners = tuple(BranchTest(owner, (branch,)) for owner, branch in variable.owners[len(home) :])
         return And((*owners, variable.condition)) if owners else variable.condition
-
-
-def _join_equal_guards(
-    several: Iterable[tuple[Expr | None, UnfoldedParts]],
-) -> Iterator[tuple[Expr | None, UnfoldedParts]]:
-    """Join consecutive parts with equal guards; yield each guard with its parts."""
-    last: Expr | None = None
-    together: list[UnfoldedPart] = []
-    for guard, parts in several:
-        if guard != last and together:
-            yield last, tuple(together)
-            together = []
-        last = guard
-        together += parts
-    if together:
-        yield last, tuple(together)
 
 
 @dataclass(frozen=True)

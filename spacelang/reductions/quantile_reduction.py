@@ -22,7 +22,7 @@ from spacelang.reductions.range_distributions import FloatRange, GridRange
 from spacelang.reductions.relation_groups import RelationGroup, relation_groups
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration, with_nearest_default
-from spacelang.solver.linear_inequalities import Inequality
+from spacelang.solver.fourier_motzkin import Inequality
 
 MAX_MEMBERS: Final = 50_000  # The maximum number of values of one range
 SHARES: Final = Real(0.0, 1.0)

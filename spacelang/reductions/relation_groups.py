@@ -4,16 +4,17 @@ A group such as `lo <= hi` can be expressed without cases: see `varying_bounds`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.expr import And, Compare, Expr, Not, Or, mentioned_addresses
+from spacelang.ir.expr import Compare, conjuncts, mentioned_addresses
 from spacelang.ir.space import Constraint, Space, Variable
 from spacelang.solver.bucket_elimination import UnionFind
 from spacelang.solver.counting import Structures
-from spacelang.solver.linear_inequalities import Inequality, inequalities_for, linear_difference
+from spacelang.solver.fourier_motzkin import Inequality
+from spacelang.solver.linear_inequalities import inequalities_for, linear_difference
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def inequalities_of(rule: Constraint, space: Space) -> tuple[Inequality, ...] | 
     if not all(isinstance(space.variables[a].hyperparameter.domain, Grid | Real) for a in rule.scope):
         return None
     found: list[Inequality] = []
-    for atom, truth in _conjunction(rule.expression, is_true=not rule.forbidden):
+    for atom, truth in conjuncts(rule.expression, is_true=not rule.forbidden):
         form = linear_difference(atom) if isinstance(atom, Compare) else None
         if not isinstance(atom, Compare) or form is None:
             return None
@@ -97,18 +98,3 @@ def inequalities_of(rule: Constraint, space: Space) -> tuple[Inequality, ...] | 
             return None
         found += systems[0]
     return tuple(found)
-
-
-def _conjunction(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield atoms with truth values, all of which hold exactly if `expression` has the truth value `is_true`.
-
-    Yield only the expression itself, with `is_true`, if it is no such conjunction.
-    """
-    match expression:
-        case Not():
-            yield from _conjunction(expression.term, is_true=not is_true)
-        case And() | Or() if isinstance(expression, And) is is_true or len(expression.terms) == 1:
-            for term in expression.terms:
-                yield from _conjunction(term, is_true=is_true)
-        case _:
-            yield expression, is_true

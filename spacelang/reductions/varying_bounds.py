@@ -25,7 +25,8 @@ from spacelang.reductions.case_splits import (
 )
 from spacelang.reductions.relation_groups import RelationGroup, range_of_variable, relation_groups, without_constraints
 from spacelang.solver.counting import Structures
-from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality
+from spacelang.solver.fourier_motzkin import Inequality, eliminate_variable
+from spacelang.solver.joint_counts import inequality_of_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +193,6 @@ def _is_active_with(variable: Variable, row: Inequality, members: Mapping[str, V
     return variable.condition is None and (
         not around or any(members[address].owners[: len(around)] == around for address in row.factors)
     )
-
-
-def inequality_of_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
-    """Return an inequality between numbers of grids, rewritten for their indices, with coprime integer factors."""
-    constant = row.constant + sum(factor * to_fraction(grids[a].lower) for a, factor in row.factors.items())
-    factors = {a: factor * to_fraction(grids[a].step) for a, factor in row.factors.items()}
-    return normalize_inequality(Inequality(factors, constant, row.strict), frozenset(grids))
 
 
 def _in_values(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:

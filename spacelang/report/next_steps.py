@@ -181,16 +181,12 @@ def _larger_budget(run: "StoredRun", budget: str) -> str:
     return (budget or limits.options_with_doubled_limits(run)) if is_used_up else ""
 
 
-def format_allow_options(header: "RunHeader", trusted: Collection[str] = ()) -> str:
-    """Return the options `--allow` of a run, each with a space before it.
-
-    The store may be foreign, so it must not decide what a pasted command imports. Only packages
-    with a bundled catalogue and those in `trusted` are named. The user has to fill in the names of others.
-    """
-    return _allow_options(allowed_packages(header), trusted)
-
-
 def _allow_options(packages: Collection[str], trusted: Collection[str]) -> str:
+    """Return the options `--allow` for packages, each with a space before it.
+
+    The store may be foreign, so it must not decide what a pasted command imports. Only packages with a bundled
+    catalogue and those in `trusted` are named. The user has to fill in the names of others.
+    """
     known = {*BUNDLED, *trusted}
     return "".join(f" --allow {name if name in known else PACKAGE}" for name in packages)
 
@@ -225,7 +221,7 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
         return  # only the program has the weights with which pipelines are fitted
     ranked = " --rank 1" if stored_objective_names(header) else ""
     on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))
-    allowed = format_allow_options(header, trusted)
+    allowed = _allow_options(allowed_packages(header), trusted)
     yield NextStep("export", f"spacelang export {store}{on}{allowed}{ranked} -o {_new_file('pipeline', '.py')}")
     if run.requested_ensemble_votes and _has_ensemble(run):
         file = _new_file("ensemble", ".py")

@@ -130,10 +130,7 @@ def pareto_front_lines(
     if not front:
         return
     yield ""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
-        yield f"  {'  '.join(cells)}  {row[-1]}"
+    yield from (f"  {'  '.join(cells)}" for cells in pad_table_columns(rows, str.rjust))
     if more:
         yield f"  {more}"
 

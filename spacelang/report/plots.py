@@ -119,7 +119,7 @@ def _draw_importance(run_data: RunData, axes: "Axes | None") -> "Axes":
     axes.set_xlabel("drop in explained variance if permuted")
     weak = ", weak evidence" if found.is_weak_evidence else ""
     axes.set_title(
-        f"Importance for {_metric(run_data).score_name} (forests explain {found.explained_percent}{weak})",
+        f"Importance for {run_data.metric.score_name} (forests explain {found.explained_percent}{weak})",
         fontsize="medium",
     )
     return axes
@@ -141,7 +141,7 @@ def _draw_parallel(run_data: RunData, axes: "Axes | None") -> "Axes":
         _draw_parallel_axis(each, axes, size)
     axes.set_axis_off()
     drawn = f"the best {found.best_count} of {found.trials:,} trials in colour, {found.other_count:,} others in grey"
-    axes.set_title(f"{_metric(run_data).score_name}: {drawn}\n\n", fontsize="medium")
+    axes.set_title(f"{run_data.metric.score_name}: {drawn}\n\n", fontsize="medium")
     return axes
 
 
@@ -181,10 +181,6 @@ def _draw_front(run_data: RunData, axes: "Axes | None") -> "Axes":
     axes.set(xscale="log" if plot.x.log else "linear", yscale="log" if plot.y.log else "linear")
     axes.legend(frameon=False)
     return axes
-
-
-def _metric(run_data: RunData) -> LossName:
-    return LossName.of_formula(run_data.run.header.metric)
 
 
 PLOTS: Final[Mapping[str, Callable[[RunData, "Axes | None"], "Axes"]]] = {

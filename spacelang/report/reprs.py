@@ -30,7 +30,7 @@ from spacelang.ir.trial import LossName
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_grouped_tuples
 from spacelang.report.pipeline_lines import pareto_front_lines, pareto_front_rows
 from spacelang.serialization.syntax_nodes import expression_speller, format_expression, with_spelled_names
-from spacelang.text import pad_table_columns
+from spacelang.text import pad_table_columns, shorten
 
 if TYPE_CHECKING:
     from spacelang.report.run_facts import SearchCoverage
@@ -163,7 +163,7 @@ def _table(rows: Sequence[Row], most: int = MAX_LINES) -> Iterator[str]:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+    return shorten(line, WIDTH)
 
 
 # ---- as HTML

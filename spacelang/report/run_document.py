@@ -1,6 +1,7 @@
 """The JSON documents of a run: what `run --json` prints."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,9 @@ from spacelang.report.pipeline_lines import pareto_front_document
 from spacelang.report.run_facts import RunFacts, effort_by_learner, effort_by_part_of_auto
 from spacelang.report.trial_results import (
     count_failures_by_reason,
-    count_failures_by_status,
     document_of_test_score,
     sum_failures_by_reason,
+    sum_failures_by_status,
 )
 from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.runtime.storage.trial_columns import finite_or_none
@@ -62,7 +63,7 @@ def run_json_document(
     """
     best, scale = None if run.objectives else outcome.best, outcome.scale
     front = pareto_front(outcome.records, run.training_size) if run.objectives else ()
-    measured = () if best is None else best.trial.constraints
+    measured, failures = () if best is None else best.trial.constraints, count_failures_by_reason(outcome.records)
     kept = []
     if run.searched is not None and best is not None:
         kept = run.searched.keys_at_default(best.trial.request.configuration)
@@ -90,13 +91,11 @@ def run_json_document(
         "seed": run.seed,
         "equal_seeds": run.equal_seeds,
         "store": run.store,
-        "incumbent": []
-        if run.objectives
-        else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
+        "incumbent": [] if run.objectives else [*map(asdict, outcome.curve)],
         "ended": outcome.ended.value,
         "preparation": run.preparation,
-        "failures": {kind.value: count for kind, count in count_failures_by_status(outcome.records).items()},
-        "reasons": sum_failures_by_reason(count_failures_by_reason(outcome.records)),
+        "failures": {kind.value: count for kind, count in sum_failures_by_status(failures).items()},
+        "reasons": sum_failures_by_reason(failures),
         "unfinished": outcome.unfinished,
         "unneeded": outcome.wasted_speculative,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
@@ -104,13 +103,9 @@ def run_json_document(
         "test": None if finale is None or finale.test is None else document_of_test_score(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
         "time_note": time_note,
-        "parts": {
-            name: each.to_json() for name, each in effort_by_part_of_auto(run.optimizer, outcome.records).items()
-        },
-        "learners": {
-            name: each.to_json() for name, each in effort_by_learner(run.learner_key, outcome.records).items()
-        },
-        "scale": None if scale is None else _attributes(scale, "origin", "width"),
+        "parts": {name: asdict(each) for name, each in effort_by_part_of_auto(run.optimizer, outcome.records).items()},
+        "learners": {name: asdict(each) for name, each in effort_by_learner(run.learner_key, outcome.records).items()},
+        "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": kept,
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
@@ -118,13 +113,9 @@ def run_json_document(
         "lost": [] if run.searched is None else list(run.searched.lost),
         "overhead": None
         if (own := outcome.overhead) is None
-        else {**_attributes(own, "seconds", "trials"), "share": own.ratio_to_median_trial},
+        else {"seconds": own.seconds, "trials": own.trials, "share": own.ratio_to_median_trial},
         **({"front": pareto_front_document(front, run.objectives)} if run.objectives else {}),
     }
-
-
-def _attributes(found: object, *names: str) -> dict[str, object]:
-    return {name: getattr(found, name) for name in names}
 
 
 def _refit(finale: "FinalFit", record: TrialRecord) -> dict[str, object]:

@@ -99,17 +99,15 @@ class SearchCoverage:
         return exhausted or ENDINGS[ended]
 
 
-def make_search_coverage(
-    optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
-) -> SearchCoverage:
+def make_search_coverage(optimizer: Any, space: Space, *, has_defaults_only: bool = False) -> SearchCoverage:
     """Return how an optimizer treats the hyperparameters of a space, and which features of the space it loses.
 
-    `initial` are the configurations given to the run. `has_defaults_only` is True for a loss table of pipelines with
-    default hyperparameters. Raises InputError as `unsupported_features` does.
+    `has_defaults_only` is True for a loss table of pipelines with default hyperparameters. Raises InputError as
+    `unsupported_features` does.
     """
     hyperparameters = hyperparameter_mode(space, optimizer)
     remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
-    return SearchCoverage(space, hyperparameters, remedy, initial, unsupported_features(optimizer, space))
+    return SearchCoverage(space, hyperparameters, remedy, lost=unsupported_features(optimizer, space))
 
 
 HANDLED_BY_RUNS: Final = frozenset({Construct.DEFAULTS.value, Construct.BOUNDS.value})
@@ -255,7 +253,7 @@ class RunFacts:
 OPTIMIZER: Final = "auto"  # The optimizer whose requests say which part of it they come from
 PARTS: Final[Mapping[str, str]] = {
     "initial": "given as initial configurations",
-    "portfolio": "from the portfolio",
+    "portfolio": "from the starting points",
     "race": "from the race on more rows",
     "model": "proposed by the model",
     "chance": "drawn at random",
@@ -270,10 +268,6 @@ class TrialCountAndSeconds:
 
     trials: int
     seconds: float
-
-    def to_json(self) -> dict[str, object]:
-        """Return the trials and the seconds as a JSON object."""
-        return {"trials": self.trials, "seconds": self.seconds}
 
 
 def effort_by_part_of_auto(optimizer: str, records: Iterable[TrialRecord]) -> dict[str, TrialCountAndSeconds]:
@@ -299,7 +293,7 @@ def effort_by_learner(key: str, records: Iterable[TrialRecord]) -> dict[str, Tri
 
 
 def describe_parts_of_auto(parts: Mapping[str, TrialCountAndSeconds]) -> str:
-    """Return where the trials came from, such as `7 from the portfolio, 2 drawn at random`; empty if unknown."""
+    """Return where the trials came from, such as `7 proposed by the model, 2 drawn at random`; empty if unknown."""
     return ", ".join(f"{each.trials} {PARTS[part]}" for part, each in parts.items())
 
 

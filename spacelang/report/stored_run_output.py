@@ -8,25 +8,27 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.catalog.snapshot import BUNDLED
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
-from spacelang.ir.trial import LossName, Status
+from spacelang.ir.trial import LossName
 from spacelang.report.next_steps import allowed_packages, describe_limits, read_run_limits, suggest_next_steps
 from spacelang.report.pipeline_lines import pareto_front_document, pareto_front_lines, pipeline_lines
 from spacelang.report.trial_results import (
+    Reason,
     describe_constraints_on_test_set,
     describe_failure_counts,
+    describe_failure_reasons,
     document_of_test_score,
     format_bound_value,
     format_configuration_value,
+    format_metric_value,
     format_named_test_score_with_interval,
-    most_frequent_failure_reasons,
     sum_failures_by_reason,
+    sum_failures_by_status,
     summarize_held_out_rows,
 )
 from spacelang.runtime.history import pareto_front
@@ -34,7 +36,7 @@ from spacelang.runtime.storage.run_header import MISSING_VALUES_SETTING, OBJECTI
 from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_to_json
 from spacelang.serialization.json_documents import decision_keys_in_definition
-from spacelang.text import count_with_noun, pad_table_columns
+from spacelang.text import count_with_noun, pad_table_columns, shorten
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
@@ -104,14 +106,12 @@ def stored_run_document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str
         "versions": dict(header.versions),
         "sessions": [_session(each) for each in run.sessions],
         "failed": failures.total(),
-        "failures": {kind.value: number for kind, number in count_failures_by_status(failures).items()},
+        "failures": {kind.value: number for kind, number in sum_failures_by_status(failures).items()},
         "reasons": sum_failures_by_reason(failures),
         "infeasible": run.infeasible_count,
         "trial": best[0].index if best else None,
         "configuration": trial_to_json(best[0])["configuration"] if best else None,
-        "incumbent": []
-        if names
-        else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.incumbent_curve],
+        "incumbent": [] if names else [*map(asdict, run.incumbent_curve)],
         "best": [*map(trial_to_json, best)],
         "tested": None if test is None else test.trial,
         **({"front": pareto_front_document(stored_pareto_front(run), names)} if names else {}),
@@ -126,14 +126,6 @@ def best_trial_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[Tri
 def _session(session: Any) -> dict[str, object]:
     names = ("number", "started", "ended", "ending", "seconds", "trials", "workers")
     return {name: getattr(session, name) for name in names} | {"versions": dict(session.versions)}
-
-
-def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
-    """Sum the numbers of failed trials by status and reason to numbers by status."""
-    counts: Counter[Status] = Counter()
-    for (kind, _), number in failures.items():
-        counts[kind] += number
-    return counts
 
 
 # ---- as text
@@ -221,7 +213,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     facts = filter(None, (f"trial {record.index}{_rows(trial, header.training_size)}", metric.describe_loss(loss)))
     yield _line(f"Best {metric.score_name}: {metric.score(loss):.6g}{interval} ({', '.join(facts)})")
     yield from (_line(f"  {describe_bound(each.bound)}: {describe_measurement(each)}") for each in trial.constraints)
-    yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
+    yield from (_line(f"  {name}: {format_metric_value(value)}") for name, value in trial.metrics)
     if (test := run.test_score) is not None:
         which = "" if test.trial == record.index else f" for trial {test.trial}"
         yield _line(
@@ -236,7 +228,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
 
 def describe_measurement(each: "Measurement") -> str:
     """Return the measured value of a bound, and whether it violates the bound."""
-    value = "undefined" if isnan(each.value) else format_bound_value(each.bound, each.value)
+    value = format_bound_value(each.bound, each.value)
     return value if each.holds else f"{value}, which violates the bound"
 
 
@@ -272,10 +264,8 @@ def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[
         scores = (f"{metric.score(loss):.6g}{infeasible}", *(f"{loss:.6g}" for _ in losses))
         numbers = (f"{rank}", f"{record.index}", *scores, f"{trial.request.fidelity or size}", f"{trial.cost:.3g}")
         rows.append((*numbers, describe_alternatives(trial.request.configuration, decisions)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (_line(cell).rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
-        yield f"{'  '.join(cells)}  {_line(row[-1])}"
+    shown_rows = [[*map(_line, row)] for row in rows]
+    yield from map("  ".join, pad_table_columns(shown_rows, str.rjust))
 
 
 def describe_alternatives(configuration: Configuration, decisions: "Sequence[str]") -> str:
@@ -287,15 +277,12 @@ def describe_alternatives(configuration: Configuration, decisions: "Sequence[str
     return ", ".join(f"{key}={format_configuration_value(value)}" for key, value in values if value != "none")
 
 
-def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
+def _failure_lines(failures: Counter[Reason]) -> Iterator[str]:
     if not failures:
         return
-    chosen, others = most_frequent_failure_reasons(failures)
-    by_status = describe_failure_counts(count_failures_by_status(failures))
+    by_status = describe_failure_counts(sum_failures_by_status(failures))
     yield f"{count_with_noun(failures.total(), 'trial')} failed ({by_status}):"
-    yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
-    if others:
-        yield f"  and {count_with_noun(others, 'other reason')}"
+    yield from (_line(f"  {line}") for line in describe_failure_reasons(failures))
 
 
 # ---- lines
@@ -307,7 +294,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _line(line: str, longest: int = MAX_LENGTH) -> str:
-    return replace_unprintable(line if len(line) <= longest else f"{line[: longest - 1]}…")
+    return replace_unprintable(shorten(line, longest))
 
 
 def parse_optimizer_options(options: Mapping[str, str]) -> dict[str, object]:

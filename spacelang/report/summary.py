@@ -24,13 +24,15 @@ from spacelang.report.run_facts import (
 )
 from spacelang.report.trial_results import (
     count_failures_by_reason,
-    count_failures_by_status,
     describe_constraints_on_test_set,
     describe_failure_counts,
+    describe_failure_reasons,
     describe_test_score,
     format_bound_value,
+    format_metric_value,
     format_test_score_with_interval,
     most_frequent_failure_reasons,
+    sum_failures_by_status,
 )
 from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.text import count_with_noun
@@ -200,7 +202,7 @@ def _constraints(outcome: Outcome) -> Iterator[Text]:
 
 
 def _recorded_line(best: TrialRecord) -> Iterator[str]:
-    found = [f"{name} {'undefined' if isnan(value) else f'{value:.6g}'}" for name, value in best.trial.metrics]
+    found = [f"{name} {format_metric_value(value)}" for name, value in best.trial.metrics]
     if best.trial.training_loss is not None:
         found.append(f"training loss {best.trial.training_loss:.6g}")
     if found:
@@ -209,9 +211,7 @@ def _recorded_line(best: TrialRecord) -> Iterator[str]:
 
 def _constraint(measured: Measurement) -> Text:
     bound, value = measured.bound, measured.value
-    text = Text(
-        f"Subject to {describe_bound(bound)}: {'undefined' if isnan(value) else format_bound_value(bound, value)}"
-    )
+    text = Text(f"Subject to {describe_bound(bound)}: {format_bound_value(bound, value)}")
     if measured.holds:
         return text
     beyond = f" by {format_bound_value(bound, value - bound.limit)}" if value > bound.limit else ""
@@ -237,19 +237,17 @@ def _failures(outcome: Outcome) -> Iterator[Text]:
     """
     if not outcome.failed:
         return
-    shown, others = most_frequent_failure_reasons(count_failures_by_reason(outcome.records))
-    kinds = count_failures_by_status(outcome.records)
+    failures = count_failures_by_reason(outcome.records)
+    kinds = sum_failures_by_status(failures)
     which = f" ({describe_failure_counts(kinds)})" if len(kinds) > 1 else ""
     head = f"{count_with_noun(outcome.failed, 'trial')} failed{which}"
     if outcome.best is not None:
-        count, reason = shown[0][1], shown[0][0]
+        ((reason, count), *_), _ = most_frequent_failure_reasons(failures)
         often = "" if count == outcome.failed else f"most often ({count} x): "
         yield Text(f"{head}, {often}{reason}" if often else f"{head}: {reason}", style="yellow")
         return
     yield Text(f"{head}:", style="yellow")
-    yield from (Text(f"  {count} x {reason}") for reason, count in shown)
-    if others:
-        yield Text(f"  and {count_with_noun(others, 'other reason')}")
+    yield from (Text(f"  {line}") for line in describe_failure_reasons(failures))
 
 
 def _trials_line(outcome: Outcome, run: RunFacts) -> str:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isnan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from spacelang.runtime.errors import TIMEOUT_PREFIX
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.run_header import RunHeader
 from spacelang.runtime.storage.trial_columns import finite_or_none
+from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import TestScore, Trial, UnseenRowsMeasurement
@@ -38,15 +40,15 @@ def describe_failure_counts(counts: Mapping[Status, int]) -> str:
     return ", ".join(f"{counts[kind]} {words[counts[kind] > 1]}" for kind, words in WORDS.items() if counts.get(kind))
 
 
-def count_failures_by_status(records: Iterable[TrialRecord]) -> Counter[Status]:
-    """Count the failed trials by status."""
-    return Counter(each.trial.status for each in records if each.trial.status is not Status.SUCCESS)
-
-
 def count_failures_by_reason(records: Iterable[TrialRecord]) -> Counter[Reason]:
     """Count the failed trials by status and reason."""
     failed = (each.trial for each in records if each.trial.status is not Status.SUCCESS)
     return Counter((trial.status, trial.reason) for trial in failed)
+
+
+def sum_failures_by_status(counts: Counter[Reason]) -> Counter[Status]:
+    """Return the numbers of failures by status, summed over the reasons."""
+    return Counter(status for status, _ in counts.elements())
 
 
 def sum_failures_by_reason(counts: Counter[Reason]) -> dict[str, int]:
@@ -73,6 +75,14 @@ def most_frequent_failure_reasons(counts: Counter[Reason]) -> tuple[list[tuple[s
     chosen = {pair for pair, _ in ordered[:REASONS]} | {*first.values()}
     shown = [(reason, count) for (kind, reason), count in ordered if (kind, reason) in chosen]
     return shown, len(ordered) - len(shown)
+
+
+def describe_failure_reasons(counts: Counter[Reason]) -> Iterator[str]:
+    """Yield a line for each of the most frequent reasons, such as `3 x REASON`, and one for the number of others."""
+    shown, others = most_frequent_failure_reasons(counts)
+    yield from (f"{count} x {reason}" for reason, count in shown)
+    if others:
+        yield f"and {count_with_noun(others, 'other reason')}"
 
 
 def shown_reason_by_reason(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
@@ -143,8 +153,13 @@ def describe_constraints_on_test_set(score: "TestScore", searched: "Trial") -> I
 
 
 def format_bound_value(bound: AnyBound, value: float) -> str:
-    """Return a measured value in the unit of its bound."""
-    return bound.format_value(float(format(value, DIGITS)))
+    """Return a measured value in the unit of its bound, or `undefined` for NaN."""
+    return "undefined" if isnan(value) else bound.format_value(float(format(value, DIGITS)))
+
+
+def format_metric_value(value: float) -> str:
+    """Return the value of a recorded metric, or `undefined` for NaN."""
+    return "undefined" if isnan(value) else f"{value:.6g}"
 
 
 def _value(each: "UnseenRowsMeasurement") -> str:

@@ -82,18 +82,12 @@ class ObjectiveInfo(Protocol):
         """
 
 
-@runtime_checkable
-class HasIdentifyingSettings(Protocol):
-    """A protocol for objectives with settings that belong to the identity of a run."""
-
-    @property
-    def identifying_settings(self) -> Mapping[str, str]:
-        """Settings of the objective, as text by name. A resumed run must have the same ones."""
-
-
 def identifying_settings(objective: ObjectiveInfo) -> Mapping[str, str]:
-    """Return the settings of an objective that belong to the identity of a run; empty if it has none."""
-    has_some = isinstance(objective, HasIdentifyingSettings) or hasattr(objective, "further")
+    """Return the attribute `identifying_settings` of an objective; empty if it has none.
+
+    These are settings, as text by name, that belong to the identity of a run: a resumed run must have the same ones.
+    """
+    has_some = hasattr(objective, "identifying_settings") or hasattr(objective, "further")
     found: Mapping[str, str] = plugin_attribute(objective, "identifying_settings", "further") if has_some else {}
     return found
 
@@ -119,32 +113,22 @@ class HasMetaFeatures(Protocol):
         """The finite meta-features of the training rows, by name."""
 
 
-@runtime_checkable
-class HasPositiveClass(Protocol):
-    """A protocol for objectives that may score only one of two classes."""
-
-    @property
-    def positive_class(self) -> PositiveClass | None:
-        """The class that binary scorers of the loss, metrics or bounds refer to; None without such scorers."""
-
-
 def positive_class_of(objective: ObjectiveInfo) -> PositiveClass | None:
-    """Return the positive class of the scorers that evaluate a single class; None if there are none, or no data."""
-    return objective.positive_class if isinstance(objective, HasPositiveClass) else None
+    """Return the attribute `positive_class` of an objective: the class to which scorers of one of two classes refer.
 
-
-@runtime_checkable
-class HasSeveralObjectives(Protocol):
-    """A protocol for objectives that may have several values to minimize, of which the loss is the first."""
-
-    @property
-    def objective_names(self) -> tuple[LossName, ...]:
-        """The names of all values to minimize, as in `Trial.objectives`; empty if the loss is the only one."""
+    None if neither the loss nor a metric nor a bound has such a scorer, or if there is no data.
+    """
+    found: PositiveClass | None = getattr(objective, "positive_class", None)
+    return found
 
 
 def objective_names(objective: ObjectiveInfo) -> tuple[LossName, ...]:
-    """Return the names of the values to minimize if there are several; otherwise an empty tuple."""
-    return objective.objective_names if isinstance(objective, HasSeveralObjectives) else ()
+    """Return the attribute `objective_names` of an objective: the names of all values to minimize, the loss first.
+
+    They are those in `Trial.objectives`; empty if the loss is the only value.
+    """
+    found: tuple[LossName, ...] = getattr(objective, "objective_names", ())
+    return found
 
 
 @runtime_checkable

@@ -36,7 +36,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, exp, inf, log, sqrt
 from statistics import median
-from typing import Final, Protocol
+from typing import Final
 
 from spacelang.ir.trial import Trial
 from spacelang.runtime.history import Clock, TrialRecord
@@ -87,16 +87,17 @@ class WorkSizes:
     has_bounds: bool = False
 
 
-class AnswerCandidate(Protocol):
-    """A trial whose pipeline may be part of the answer, with its kept models, if there are any."""
+@dataclass(frozen=True, slots=True, order=True)
+class AnswerCandidate:
+    """A successful trial that may be part of the answer, with its rank, its number and its kept models or None.
 
-    @property
-    def trial(self) -> Trial:
-        """The trial."""
+    Candidates are ordered by rank, then by number.
+    """
 
-    @property
-    def model(self) -> StoredTrialModels | None:
-        """The kept models of the trial, one for each fold, or None."""
+    rank: TrialRank
+    index: int
+    trial: Trial = field(compare=False)
+    model: StoredTrialModels | None = field(compare=False)
 
 
 @dataclass(slots=True)
@@ -234,16 +235,6 @@ GRACE_SECONDS: Final = 1.0  # The seconds beyond the time after which reading a 
 MIN_SEARCH_SHARE: Final = 0.5  # The smallest share of the time that a search has for its first successful trial
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RankedTrial:
-    """A successful trial with its rank, and its kept models or None; trials are ordered by rank, then by number."""
-
-    rank: TrialRank
-    index: int
-    trial: Trial = field(compare=False)
-    model: StoredTrialModels | None = field(compare=False)
-
-
 class RunDeadline(Closeable):
     """The time of a run with a limit on the seconds until its answer; close it to delete the kept models.
 
@@ -270,7 +261,7 @@ class RunDeadline(Closeable):
         self._earlier_seconds = 0.0
         self._workers = 1
         self._candidates = candidates
-        self._best: list[RankedTrial] = []
+        self._best: list[AnswerCandidate] = []
         self._reserve: float | None = None
 
     def close(self) -> None:
@@ -300,7 +291,7 @@ class RunDeadline(Closeable):
             return
         model = None if self.models is None else self.models.find(trial)
         rank = rank_trial(trial, self.costs.sizes.training_size)
-        insort(self._best, RankedTrial(rank, record.index, trial, model))
+        insort(self._best, AnswerCandidate(rank, record.index, trial, model))
         del self._best[self._candidates :]
         self._reserve = None
 

@@ -35,7 +35,7 @@ A model that is larger takes little time to be fitted again.
 """
 FREE_DISK_DIVISOR: Final = 4  # Models take at most one part in four of the free space of the disk
 WANTED_FILE: Final = "wanted.json"
-_HEADER: Final = struct.Struct("<dd")  # The seconds of fitting and of scoring
+_HEADER: Final = struct.Struct("<d")  # The seconds of scoring
 
 
 def rank_trial(trial: Trial, training_size: int) -> TrialRank:
@@ -62,7 +62,7 @@ class TrialModelFolder:
         size = "all" if rows is None or rows >= self.training_size else str(rows)
         return Path(self.path) / f"{request.configuration.digest.hex()}-{size}"
 
-    def store(self, trial: Trial, models: Sequence[Any], fit_seconds: float, score_seconds: float) -> None:
+    def store(self, trial: Trial, models: Sequence[Any], score_seconds: float) -> None:
         """Write the models of a trial, one for each fold, if they are wanted, small enough and can be pickled."""
         most = min(max(trial.cost * BYTES_PER_SECOND, MIN_MODEL_BYTES), MAX_MODEL_BYTES)
         place = self.file_of(trial.request)
@@ -71,7 +71,7 @@ class TrialModelFolder:
             if not self._is_wanted(trial):
                 return
             with partial.open("wb") as file:
-                file.write(_HEADER.pack(fit_seconds, score_seconds))
+                file.write(_HEADER.pack(score_seconds))
                 pickle.Pickler(_BoundedFile(file, most), pickle.HIGHEST_PROTOCOL).dump([*models])
             partial.replace(place)
         except Exception:  # noqa: BLE001 - pickling foreign objects may raise anything; the trial has a loss all the same
@@ -111,13 +111,12 @@ def read_models(path: Path) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StoredTrialModels:
-    """The kept models of a trial: their file, its size, and the seconds that fitting and scoring all folds took."""
+    """The kept models of a trial: their file, its size, and the seconds that scoring all folds took."""
 
     rank: TrialRank
     index: int
     path: Path = field(compare=False)
     bytes: int = field(compare=False)
-    fit_seconds: float = field(compare=False)
     score_seconds: float = field(compare=False)
 
 
@@ -143,14 +142,14 @@ class BestTrialModels(Closeable):
         path = self.folder.file_of(record.trial.request)
         try:
             with path.open("rb") as file:
-                fit_seconds, score_seconds = _HEADER.unpack(file.read(_HEADER.size))
+                (score_seconds,) = _HEADER.unpack(file.read(_HEADER.size))
             size = path.stat().st_size
         except (OSError, struct.error):
             return
         if path in self._by_path:
             return
         rank = rank_trial(record.trial, self.folder.training_size)
-        model = StoredTrialModels(rank, record.index, path, size, fit_seconds, score_seconds)
+        model = StoredTrialModels(rank, record.index, path, size, score_seconds)
         insort(self._kept, model)
         self._by_path[path] = model
         self._delete_surplus()

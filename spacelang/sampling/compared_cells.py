@@ -23,7 +23,7 @@ from spacelang.sampling.value_codes import (
     nearest_float,
     part_index_and_code,
 )
-from spacelang.solver.domain_cells import log_uniform_length
+from spacelang.solver.domain_cells import log_ratio, log_uniform_length
 from spacelang.solver.linear_inequalities import inequalities_for, linear_difference
 
 ROUNDING_MARGIN: Final = 1e-9
@@ -105,17 +105,27 @@ class ComparedCells:
 
     @cached_property
     def linear_inequalities_of_shares(self) -> tuple[Array, Array] | None:
-        """The factors and constants of `inequalities` in terms of shares; None if numbers are not linear in shares."""
-        cells = [self.cells[name] for name in self.names]
-        ranges = [
-            each.cell for each in cells if isinstance(each.cell, Real) and not each.cell.log and each.prior is None
-        ]
-        if len(ranges) < len(cells):
+        """The factors and constants of `inequalities` in terms of shares; None if one of them is not linear in shares.
+
+        Comparisons of two ranges under `log` without a constant, such as `a <= 2 * b`, are linear in their logarithms.
+        """
+        rows = [self.inequality_of_shares(row) for row in range(len(self.inequalities.constants))]
+        known = [row for row in rows if row is not None]
+        if len(known) < len(rows):
             return None
-        lower, upper = np.array([each.lower for each in ranges]), np.array([each.upper for each in ranges])
-        return self.inequalities.factors * (
-            upper - lower
-        ), self.inequalities.constants + self.inequalities.factors @ lower
+        factors = np.array([row for row, _ in known]).reshape(len(rows), self.dimension)
+        return factors, np.array([constant for _, constant in known])
+
+    def inequality_of_shares(self, row: int) -> tuple[Array, float] | None:
+        """Return the factors and the constant of one of the inequalities in terms of shares; None if not linear."""
+        given, constant = self.inequalities.factors[row], float(self.inequalities.constants[row])
+        places = np.flatnonzero(given)
+        found = _linear_in_shares([self.cells[self.names[place]] for place in places.tolist()], given[places], constant)
+        if found is None:
+            return None
+        factors = np.zeros(self.dimension)
+        factors[places] = found[0]
+        return factors, found[1]
 
     def inequality_excess(self, numbers: Array) -> Array:
         """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
@@ -138,6 +148,23 @@ class ComparedCells:
                     + sum(numbers[name] * nearest_float(self.cells[name].cell.representative) for name in fixed)
                 )
         return LinearInequalities(np.array(factors).reshape(len(factors), self.dimension), np.array(constants))
+
+
+def _linear_in_shares(cells: Sequence[ComparedCell], factors: Array, constant: float) -> tuple[Array, float] | None:
+    """Return the factors and the constant of an inequality in terms of shares, or None if it is not linear in them."""
+    ranges = [each.cell for each in cells if isinstance(each.cell, Real)]
+    if len(ranges) == len(cells) == 2 and not constant and factors.prod() < 0:
+        if cells[0] == cells[1] and not factors.sum():
+            return factors, 0.0
+        if all(each.log for each in ranges) and all(each.prior is None for each in cells):
+            signs = np.sign(factors)
+            lengths = np.array([log_ratio(each.lower, each.upper) for each in ranges])
+            starts = np.log(np.abs(factors)) + np.log([each.lower for each in ranges])
+            return signs * lengths, float(signs @ starts)
+    if len(ranges) < len(cells) or any(each.log for each in ranges) or any(each.prior is not None for each in cells):
+        return None
+    lower, upper = np.array([each.lower for each in ranges]), np.array([each.upper for each in ranges])
+    return factors * (upper - lower), float(constant + factors @ lower)
 
 
 def can_be_computed_from_shares(each: ComparedCell) -> bool:

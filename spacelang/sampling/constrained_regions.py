@@ -7,7 +7,9 @@ at least one draw in five:
 - For two to four ranges, boxes cover the region and are halved until one draw in five is accepted. If possible, the
   last range is not covered, but drawn from its conditional distribution given the others. Draws are exact, because
   those outside of the region are rejected.
-- For more ranges, hit-and-run is used, which is approximate (`hit_and_run.py`).
+- For more ranges, comparisons of two continuous ranges that connect these like a forest are satisfied by the draws of
+  each range, given its parent (`order_forest_region.py`). Draws that violate other comparisons are rejected.
+- If this would reject too many draws, hit-and-run is used, which is approximate (`hit_and_run.py`).
 """
 
 import math
@@ -19,6 +21,7 @@ from numpy.random import Generator
 from spacelang.ir.domain import Real
 from spacelang.sampling.compared_cells import ROUNDING_MARGIN, ComparedCells
 from spacelang.sampling.hit_and_run import HitAndRunRegion
+from spacelang.sampling.order_forest_region import OrderForestRegion
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.constraint_network_compiler import MAX_EXACT_RANGES
@@ -28,8 +31,13 @@ from spacelang.solver.domain_cells import log_ratio
 class Region(Protocol):
     """A protocol for regions: the values in given cells for which comparisons are true or false as required."""
 
-    mass: float
-    """The probability that a draw from the cells lies in the cover of the region; an estimate if `is_approximate`."""
+    @property
+    def log_mass(self) -> float:
+        """Return the logarithm of the probability that a draw from the cells lies in the cover of the region.
+
+        It is an estimate if `is_approximate`.
+        """
+
     is_approximate: bool
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
@@ -45,7 +53,9 @@ def make_region(tied: ComparedCells) -> Region:
     if simplex is not None:
         return simplex
     if tied.dimension > MAX_EXACT_RANGES and len(tied.inequalities.constants):
-        return HitAndRunRegion(tied)
+        forest = OrderForestRegion.find_in_cells(tied)
+        is_good = forest is not None and forest.draw(PILOT_DRAWS, np.random.default_rng(0))[1].mean() >= MIN_ACCEPTED
+        return forest if forest is not None and is_good else HitAndRunRegion(tied)
     last = next((name for name in tied.names if can_be_drawn_last(tied, name)), None)
     return BoxRegion(tied) if last is None or tied.dimension == 1 else SlabRegion(tied, last)
 
@@ -58,7 +68,7 @@ class SimplexRegion:
     def __init__(self, widths: Array) -> None:
         """Store `widths`: the largest share of each range, which it has if all others have their least values."""
         self._widths = widths
-        self.mass = float(np.prod(widths / np.arange(1, len(widths) + 1)))
+        self.log_mass = float(np.log(widths / np.arange(1, len(widths) + 1)).sum())
 
     @classmethod
     def find_in_cells(cls, tied: ComparedCells) -> "SimplexRegion | None":
@@ -112,10 +122,15 @@ class BoxRegion:
             if not self._can_be_halved() or self._acceptance_rate(rng) >= self.target_acceptance:
                 break
             self._halve_boxes()
-        self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())
+        self._sums = np.cumsum(self.masses)
 
     def _can_be_halved(self) -> bool:
         return len(self.tied.inequalities.constants) > 0 and 0 < len(self.masses) < MAX_BOXES
+
+    @property
+    def log_mass(self) -> float:
+        """The logarithm of the mass of all boxes, which cover the region."""
+        return math.log(self._sums[-1]) if self.masses.any() else -math.inf
 
     @property
     def box_dimension(self) -> int:
@@ -151,7 +166,7 @@ class BoxRegion:
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
         """Return shares of shape (count, dimension) from the cover, and True where they are in the region."""
-        if not self.mass:
+        if not self.masses.any():
             return np.full((count, self.tied.dimension), 0.5), np.zeros(count, bool)
         boxes = np.minimum(
             np.searchsorted(self._sums, rng.random(count) * self._sums[-1], "right"), len(self._sums) - 1
@@ -161,7 +176,7 @@ class BoxRegion:
         return shares, accepted
 
     def _acceptance_rate(self, rng: Generator) -> float:
-        self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())
+        self._sums = np.cumsum(self.masses)
         return float(self.draw(PILOT_DRAWS, rng)[1].mean())
 
     def _halve_boxes(self) -> None:

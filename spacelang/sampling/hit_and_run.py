@@ -26,53 +26,46 @@ MAX_SHRINKINGS: Final = 40
 
 
 class HitAndRunRegion:
-    """A region of many ranges that comparisons connect; `mass` is an estimate, and draws are approximate."""
+    """A region of many ranges that comparisons connect; `log_mass` is an estimate, and draws are approximate."""
 
     is_approximate = True
 
     def __init__(self, tied: ComparedCells) -> None:
-        """Find points in the region; `mass` is 0 if there are none."""
+        """Find points in the region; `log_mass` is -inf if there are none."""
         self._tied = tied
         rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         self._points = rng.random((POINTS, tied.dimension))
-        excess = tied.inequality_excess(tied.numbers_from_shares(self._points))
-        self._sizes = np.maximum(np.abs(excess).mean(axis=0), np.finfo(float).tiny)
         self._limits = _SparseInequalities.of_shares(tied)
+        self._sizes = np.maximum(np.abs(self._excess(self._points)).mean(axis=0), np.finfo(float).tiny)
         self._steps = STEPS_PER_RANGE * tied.dimension
-        self.mass = 1.0
+        self.log_mass = 0.0
         self._split(rng)
 
-    def _violations(self, shares: Array) -> Array:
-        """Return the largest violation of a comparison by each point; 0 or less in the region."""
-        found: Array = (self._tied.inequality_excess(self._tied.numbers_from_shares(shares)) / self._sizes).max(axis=1)
-        return found
-
-    def _are_within(self, shares: Array, level: float) -> Array:
-        """Return True for the points whose violation is at most `level`."""
+    def _excess(self, shares: Array) -> Array:
+        """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
         if self._limits is None:
-            return self._violations(shares) <= level
-        found: Array = (self._limits.excess(shares) <= level * self._sizes).all(axis=1)
-        return found
+            return self._tied.inequality_excess(self._tied.numbers_from_shares(shares))
+        return self._limits.excess(shares)
 
     def _split(self, rng: Generator) -> None:
         for _ in range(MAX_LEVELS):
-            violations = self._violations(self._points)
+            violations = (self._excess(self._points) / self._sizes).max(axis=1)  # 0 or less in the region
             level = max(float(np.median(violations)), 0.0)
             kept = violations <= level
             if level > 0 and kept.all():  # all points are the same: the region has no volume
                 break
-            self.mass *= float(kept.mean())
+            self.log_mass += float(np.log(kept.mean()))
             self._points = self._points[kept][rng.integers(kept.sum(), size=POINTS)]
             self._points = self._hit_and_run(self._points, level, STEPS_PER_LEVEL, rng)
             if level == 0:
                 self._points = self._hit_and_run(self._points, level, self._steps, rng)
                 return
-        self.mass = 0.0
+        self.log_mass = -np.inf
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
         """Return shares of shape (count, dimension), and True for those in the region."""
         starts = self._points[rng.integers(POINTS, size=count)]
-        if not self.mass:
+        if self.log_mass == -np.inf:
             return starts, np.zeros(count, bool)
         shares = self._hit_and_run(starts, 0.0, self._steps, rng)
         return shares, self._tied.satisfy_comparisons(self._tied.codes_from_shares(shares), count)
@@ -103,7 +96,7 @@ class HitAndRunRegion:
                 break
             places = lower[waiting] + (upper[waiting] - lower[waiting]) * rng.random(len(waiting))
             tried = np.clip(points[waiting] + places[:, None] * directions[waiting], 0, 1)
-            good = self._are_within(tried, level)
+            good = (self._excess(tried) <= level * self._sizes).all(axis=1)
             points[waiting[good]] = tried[good]
             waiting, places = waiting[~good], places[~good]
             is_below = places < 0

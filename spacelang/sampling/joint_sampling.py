@@ -1,9 +1,10 @@
 """Joint sampling of hyperparameters that constraints connect: draw their cells by probability, then values inside."""
 
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import prod
+from math import exp, prod
 from typing import Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.related_range_samplers import RangeForestSampler, SummedRangeSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted_sampling import JointWeightedSampler, group_rows_by_state, joint_state_key
-from spacelang.solver.bucket_elimination import Factor, State, eliminate, supported_states
+from spacelang.solver.bucket_elimination import Factor, State
 from spacelang.solver.constraint_network import (
     MAX_ATTEMPTS,
     MAX_TESTED_ATTEMPTS,
@@ -45,7 +46,7 @@ MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of r
 MAX_REGIONS: Final = 256
 """The maximum number of regions. With more joint states of cells, draws use plain rejection sampling."""
 LEAST_MASS: Final = 1e-300
-"""The weight of an empty region; the weights of states must not be 0."""
+"""The least weight of a region, relative to that of the largest one; the weights of states must not be 0."""
 
 
 class CellProbabilityWeights(SolverWeights):
@@ -197,8 +198,7 @@ class JointRegions:
         """Make the regions of a network; the attribute `network` has their probabilities as additional factors."""
         nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
         self._groups: list[_RegionGroup] = []
-        with network.attribute_errors_to_constraints():
-            possible = supported_states(eliminate(network, keep_trivial=True))
+        possible = network.possible_states
         for names in group_connected_comparisons(network.ranges):
             addresses = {address for name in names for address in references(network.ranges[name])}
             scope = {*names, *addresses}
@@ -258,7 +258,7 @@ class _RegionGroup:
         self._scope = factor.scope
         self._sizes = [max(joint[place] for joint in factor.table) + 2 for place in range(len(factor.scope))]
         self.regions: dict[int, tuple[Region, ComparedCells]] = {}
-        masses: dict[tuple[State, ...], float] = {}
+        log_masses: dict[tuple[State, ...], float] = {}
         for joint in factor.table:
             state = dict(zip(factor.scope, joint, strict=True))
             inside = {a: mine[state[a]] for a, mine in cells.items() if state[a] != UNREACHED}
@@ -266,12 +266,14 @@ class _RegionGroup:
             atoms = [(network.ranges[name], bool(state[name])) for name in names]
             required = [(atom, truth) for atom, truth in atoms if inside.keys() >= set(references(atom))]
             tied = {address: inside[address] for atom, _ in required for address in references(atom)}
-            masses[joint] = 1.0
+            log_masses[joint] = 0.0
             if any(each.cell.size != 1 for each in tied.values()):
                 together = ComparedCells(tied, required)
                 region = make_region(together)
-                masses[joint] = max(region.mass, LEAST_MASS)
+                log_masses[joint] = region.log_mass
                 self.regions[joint_state_key(joint, self._sizes)] = region, together
+        most = max(*log_masses.values(), -sys.float_info.max)
+        masses = {joint: max(exp(each - most), LEAST_MASS) for joint, each in log_masses.items()}
         self.factor = Factor(factor.scope, masses)
 
     def rows(self, states: Mapping[str, Array]) -> Iterator[tuple[tuple[Region, ComparedCells], Array]]:

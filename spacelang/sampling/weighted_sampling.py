@@ -86,10 +86,14 @@ class _ConditionalSampler:
 
     def __init__(self, bucket: EliminatedVariable) -> None:
         self.variable = bucket.variable
-        self._separator = bucket.separator
-        self._sizes = [max(joint[place] for joint in bucket.weights) + 2 for place in range(len(bucket.separator))]
+        first, *_ = bucket.weights
+        # A variable with the same state in all joint states tells nothing.
+        places = [place for place, state in enumerate(first) if any(joint[place] != state for joint in bucket.weights)]
+        self._separator = [bucket.separator[place] for place in places]
+        self._sizes = [max(joint[place] for joint in bucket.weights) + 2 for place in places]
         self._samplers = {
-            joint_state_key(joint, self._sizes): WeightedSampler(weights) for joint, weights in bucket.weights.items()
+            joint_state_key([joint[place] for place in places], self._sizes): WeightedSampler(weights)
+            for joint, weights in bucket.weights.items()
         }
         self._type = np.result_type(*(lottery.states.dtype for lottery in self._samplers.values()))
 

@@ -352,6 +352,29 @@ def integer_codec(least: int) -> ScalarCodec[int]:
     )
 
 
+def kind_codec(kind: str) -> ScalarCodec[str]:
+    """Return a codec for the name of the only kind of document that is read."""
+
+    def read(value: object, path: str) -> str:
+        if json_documents.expect_string(value, path) != kind:
+            raise DefinitionError(path, f"is `{value}`, but must be `{kind}`")
+        return kind
+
+    return ScalarCodec(read, {"const": kind})
+
+
+def version_codec(version: int) -> ScalarCodec[int]:
+    """Return a codec for the only version of a document's format that is read."""
+
+    def read(value: object, path: str) -> int:
+        if json_documents.expect_integer(value, path, 1) != version:
+            what = f"is {value}, but this version of spacelang reads only version {version}"
+            raise DefinitionError(path, what, "upgrade spacelang")
+        return version
+
+    return ScalarCodec(read, {"const": version})
+
+
 def word_codec(*known: str) -> ScalarCodec[str]:
     """Return a codec for strings that must be one of some words."""
     return ScalarCodec(lambda value, path: json_documents.expect_one_of(value, path, known), {"enum": [*known]})

@@ -33,7 +33,6 @@ from spacelang.serialization.json_documents import DefinitionError, JsonObject, 
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import Span
 
-DEFAULT_CATALOGUE: Final = "sklearn"  # The default library, which is left out of documents
 MAX_ORDERS: Final = 100_000  # The maximal number of orders of all permutations together
 
 
@@ -343,7 +342,7 @@ _OPERATOR_OBJECT: Final[JsonCodec[ir.Operator]] = ObjectCodec(
             codec.NAME,
             "The catalogue that contains it, or `abstract` for an operator that the space declares itself; `sklearn` "
             "if it is left out.",
-            DEFAULT_CATALOGUE,
+            ir.DEFAULT_CATALOGUE,
             "catalogue",
         ),
         ObjectKey("fixed", _FIXED_PARAMETERS, "Parameters with fixed values, by name.", ()),

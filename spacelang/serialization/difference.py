@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
+from spacelang.grouping import group_by_key
 from spacelang.ir import space as ir
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import references
@@ -257,14 +258,11 @@ def _bounded_domains(
 
 def _domain_texts(space: ir.Space, bounds: Collection[RangeBound]) -> dict[str, str]:
     spell = expression_speller(space)
-    several: dict[str, list[RangeBound]] = {}
-    for each in bounds:
-        several.setdefault(each.address, []).append(each)
     return {
         address: describe_with_bounds(
             space.variables[address].hyperparameter.domain, own, lambda limit: format_expression(spell(limit))
         )
-        for address, own in several.items()
+        for address, own in group_by_key((each.address, each) for each in bounds).items()
     }
 
 
@@ -381,18 +379,24 @@ def _facts_of_fixed(value: ir.FixedValue, address: str, domains: Mapping[str, st
             yield (address, FactKind.FIXED), literal(value)
 
 
+_SIGNS: Final = {ir.ProductKind.SEQUENCE: " -> ", ir.ProductKind.PARALLEL: " & "}
+
+
 def _outline(node: ir.Node) -> str:
+    """Return a part of a pipeline as the language writes it, without bodies and the numbers of uses of chains."""
     match node:
+        case ir.Choice(repeats=stage) if stage:
+            return f"repeat({stage}, …)" if stage == node.name else f"(repeat({stage}, …)) as {node.name}"
         case ir.Choice() | ir.Hyperparameter() | ir.Operator():
             return node.name
-        case ir.Product(kind=kind, steps=steps, selectors=selectors):
-            parts = [_outline(step) for step in steps]
-            if selectors:
-                names = (f'"{each.pattern}"' if each.pattern else each.kind for each in selectors)
-                parts = [f"{name}: {part}" for name, part in zip(names, parts, strict=True)]
-            sign = {ir.ProductKind.SEQUENCE: " -> ", ir.ProductKind.PARALLEL: " & "}.get(kind)
-            if sign is not None:
-                return f"({sign.join(parts)})" if len(parts) != 1 else parts[0]
-            return f"{kind}({', '.join(parts)})"
+        case ir.Product(kind=kind, steps=steps) if kind in _SIGNS:
+            is_joined = [isinstance(s, ir.Product) and s.kind in _SIGNS and len(s.steps) > 1 for s in steps]
+            parts = (f"({_outline(s)})" if joined else _outline(s) for s, joined in zip(steps, is_joined, strict=True))
+            return _SIGNS[kind].join(parts) if len(steps) > 1 else "".join(map(_outline, steps))
+        case ir.Product(selectors=selectors) if selectors:
+            names = (f'"{each.pattern}"' if each.pattern else each.kind for each in selectors)
+            return f"columns({', '.join(f'{n}: {_outline(s)}' for n, s in zip(names, node.steps, strict=True))})"
+        case ir.Product():
+            return f"permute({', '.join(map(_outline, node.children[1:]))})"
         case _:
             assert_never(node)

@@ -5,9 +5,9 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
+from spacelang.grouping import find_cycles
 from spacelang.ir.expr import ActivityTest, BranchTest, Expr, Reference, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
 from spacelang.ir.tuple_parameters import length_name
@@ -451,12 +451,6 @@ def _find_node(address: str, kind: type[Choice | Hyperparameter], path: str, spa
 
 
 def _check_conditions(space: Space, paths: DocumentPaths) -> None:
-    after = {
-        address: set(mentioned_addresses(each)) & space.conditions.keys() for address, each in space.conditions.items()
-    }
-    try:
-        TopologicalSorter(after).prepare()
-    except CycleError as error:
-        cycle = list(reversed(error.args[1]))
-        problem = f"creates a cycle of conditions: {', which depends on '.join(f'`{address}`' for address in cycle)}"
-        raise DefinitionError(f"{paths.nodes[cycle[0]]}.condition", problem) from None
+    for cycle in find_cycles({address: mentioned_addresses(each) for address, each in space.conditions.items()}):
+        around = ", which depends on ".join(f"`{address}`" for address in (*cycle, cycle[0]))
+        raise DefinitionError(f"{paths.nodes[cycle[0]]}.condition", f"creates a cycle of conditions: {around}")

@@ -9,7 +9,7 @@ from spacelang.files import os_error_text
 from spacelang.ir.configuration import Configuration
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ObjectCodec, ObjectKey
-from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
+from spacelang.serialization.json_documents import DefinitionError
 
 KIND: Final = "portfolio"
 VERSION: Final = 1  # The version of the document's format
@@ -29,25 +29,12 @@ class Portfolio:
     lists: tuple[tuple[Configuration, ...], ...]
 
 
-def _kind(value: object, path: str) -> str:
-    if expect_string(value, path) != KIND:
-        raise DefinitionError(path, f"is `{value}`, but must be `{KIND}`")
-    return KIND
-
-
-def _version(value: object, path: str) -> int:
-    if expect_integer(value, path, 1) != VERSION:
-        what = f"is {value}, but this version of spacelang reads only version {VERSION}"
-        raise DefinitionError(path, what, "upgrade spacelang")
-    return VERSION
-
-
 PORTFOLIO_CODEC: Final = ObjectCodec(
     "A portfolio, as `spacelang archive --portfolio` writes it and the option `portfolio` of the optimizer `auto` "
     "reads it.",
     (
-        ObjectKey("kind", codec.ScalarCodec(_kind, {"const": KIND}), "The kind of the document."),
-        ObjectKey("version", codec.ScalarCodec(_version, {"const": VERSION}), "The version of the format."),
+        ObjectKey("kind", codec.kind_codec(KIND), "The kind of the document."),
+        ObjectKey("version", codec.version_codec(VERSION), "The version of the format."),
         ObjectKey("space", codec.NAME, "The name of the space, for users."),
         ObjectKey(
             "lists",

@@ -45,7 +45,6 @@ from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import name_of_single_step, structure_title
 from spacelang.text import NO_SPAN, format_number, unique_name
 
-DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue whose operators need no prefix and no `use` line
 FIRST_CHOICE_NAME: Final = "choice_1"  # The automatic name of the first unnamed choice at a place
 Alternative: TypeAlias = ast.NoneStep | ast.OperatorReference | ast.Parenthesised
 Marks: TypeAlias = tuple[ast.Annotation, ...]
@@ -101,7 +100,7 @@ class _SpaceWriter:
         if is_bare_word(space.name):
             head.append(ast.SpaceName(make_word(space.name), called, NO_SPAN))
         used = {(operator.catalogue, operator.name) for operator in ir.operators(space.root)}
-        packages = sorted({name for name, _ in used} - {DEFAULT_CATALOGUE, ir.ABSTRACT_CATALOGUE})
+        packages = sorted({name for name, _ in used} - {ir.DEFAULT_CATALOGUE, ir.ABSTRACT_CATALOGUE})
         abstract = sorted(name for catalogue, name in used if catalogue == ir.ABSTRACT_CATALOGUE)
         head += [ast.CatalogueUse(make_dotted_name(each), NO_SPAN) for each in packages]
         head += [ast.AbstractOperator(make_word(name), None, NO_SPAN) for name in abstract]
@@ -520,7 +519,7 @@ def _annotations(
 
 
 def _operator_name(operator: ir.Operator) -> ast.DottedName:
-    is_plain = operator.catalogue in (DEFAULT_CATALOGUE, ir.ABSTRACT_CATALOGUE)
+    is_plain = operator.catalogue in (ir.DEFAULT_CATALOGUE, ir.ABSTRACT_CATALOGUE)
     return make_dotted_name(operator.name if is_plain else f"{operator.catalogue}.{operator.name}")
 
 

@@ -177,8 +177,18 @@ def _eliminate_variables(
     for number, factor in alive.items():
         for name in factor.scope:
             touching[name][number] = None
-    waiting = [name for name in states if name in names]
-    costs = {name: _cost([alive[number].scope for number in touching[name]], states) for name in waiting}
+    # A variable with one state changes no product of numbers of states.
+    open_scopes = {number: _open_scope(factor, states) for number, factor in alive.items()}
+
+    def size(names: Iterable[str]) -> int:
+        return prod([len(states[each]) for each in names])
+
+    # The cost of eliminating a variable is the number of joint states of all its factors.
+    costs = {
+        name: size(frozenset().union(*(open_scopes[number] for number in touching[name])))
+        for name in states
+        if name in names
+    }
     queue = [(cost, name) for name, cost in costs.items()]
     heapify(queue)
     buckets: list[EliminatedVariable] = []
@@ -195,11 +205,16 @@ def _eliminate_variables(
         buckets.append(bucket)
         told = {} if not keep_trivial and _is_trivial(message, states) else {number: message}
         alive.update(told)
+        shared = open_scopes[number] = _open_scope(message, states) if told else frozenset()
+        least = size(shared)
         for name in bucket.separator:
-            touching[name] = {other: None for other in touching[name] if other not in mine} | dict.fromkeys(told)
+            others = [other for other in touching[name] if other not in mine]
+            touching[name] = dict.fromkeys([*others, *told])
             if name in costs:
-                costs[name] = _cost([alive[number].scope for number in touching[name]], states)
-                heappush(queue, (costs[name], name))
+                changed = least * size(frozenset().union(*(open_scopes[other] for other in others)) - shared)
+                if changed != costs[name]:
+                    costs[name] = changed
+                    heappush(queue, (changed, name))
     return FactorGraph({name: states[name] for name in touching}, tuple(alive.values())), buckets
 
 
@@ -210,9 +225,9 @@ def _is_trivial(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
     return all(factor.table.get(joint) == 1 for joint in product(*(states[name] for name in factor.scope)))
 
 
-def _cost(scopes: Sequence[Sequence[str]], states: Mapping[str, Sequence[State]]) -> int:
-    """Return the number of joint states in `scopes`: the cost of eliminating the variable that they share."""
-    return prod(len(states[name]) for name in {name for scope in scopes for name in scope})
+def _open_scope(factor: Factor, states: Mapping[str, Sequence[State]]) -> frozenset[str]:
+    """Return the variables of a factor that do not have exactly one state."""
+    return frozenset(name for name in factor.scope if len(states[name]) != 1)
 
 
 def _join(variable: str, states: Sequence[State], factors: Sequence[Factor]) -> EliminatedVariable:

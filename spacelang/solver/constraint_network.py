@@ -10,7 +10,14 @@ from spacelang.ir.domain import SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, ExpressionValue, is_true, mentioned_addresses, references
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import is_number
-from spacelang.solver.bucket_elimination import Factor, FactorGraph, State, TooManyJointStatesError
+from spacelang.solver.bucket_elimination import (
+    Factor,
+    FactorGraph,
+    State,
+    TooManyJointStatesError,
+    eliminate,
+    supported_states,
+)
 from spacelang.solver.linear_inequalities import InequalitySystem, inequalities_for, linear_difference
 from spacelang.text import NO_SPAN
 
@@ -128,6 +135,12 @@ class ConstraintNetwork(FactorGraph):
         """
         with self.attribute_errors_to_constraints():
             return self.project_out(self.existential_variables)
+
+    @cached_property
+    def possible_states(self) -> dict[str, frozenset[State]]:
+        """The states of each variable that occur in a possible joint state. Raise TooManyConnectedVariablesError."""
+        with self.attribute_errors_to_constraints():
+            return supported_states(eliminate(self, keep_trivial=True))
 
     def fixed_decisions(self, taken: Mapping[str, str | None]) -> FixedDecisions:
         """Return the decisions of the network whose branches are given, with the indices of these branches."""

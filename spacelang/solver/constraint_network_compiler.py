@@ -13,7 +13,7 @@ from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Choice, Constraint, Variable
 from spacelang.ir.value import is_number
 from spacelang.ir.walk import expressions_of
-from spacelang.solver import constraint_network, domain_cells, linear_inequalities
+from spacelang.solver import constraint_network, domain_cells, fourier_motzkin, linear_inequalities
 from spacelang.solver.bucket_elimination import (
     EXISTS,
     Factor,
@@ -377,7 +377,7 @@ class ConstraintNetworkCompiler:
     ) -> bool:
         try:
             return not needed or linear_inequalities.is_feasible_system(inside, needed)
-        except linear_inequalities.SearchTooLongError as error:
+        except fourier_motzkin.SearchTooLongError as error:
             raise constraint_network.UndecidableError(atom) from error
 
 

@@ -157,10 +157,17 @@ def _nearest_values(
 ) -> dict[str, Value]:
     """Return values in the ranges that satisfy the comparisons; earlier hyperparameters keep their default first."""
     settled = dict(ranges)
-    for address, cell in ranges.items():
-        point = {**settled, address: Categorical((defaults[address],))}
-        if contains(cell, defaults[address]) and is_feasible_system(point, needed):
-            settled = point
+    left = [address for address, cell in ranges.items() if contains(cell, defaults[address])]
+    number = len(left)  # how many of them are tried together
+    while left:
+        number = min(number, len(left))
+        together = {**settled, **{address: Categorical((defaults[address],)) for address in left[:number]}}
+        if is_feasible_system(together, needed):
+            settled, left, number = together, left[number:], 2 * number
+        elif number > 1:
+            number //= 2
+        else:
+            del left[0]
     found = find_feasible_values(settled, needed)
     assert found is not None
     return found

@@ -30,12 +30,10 @@ from spacelang.solver.bucket_elimination import (
     State,
     Table,
     UnionFind,
-    eliminate,
-    supported_states,
 )
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, TooManyConnectedVariablesError
 from spacelang.solver.constraint_network_compiler import group_connected_comparisons
-from spacelang.solver.linear_inequalities import Inequality, eliminate_variable, normalize_inequality, tightest_rows
+from spacelang.solver.fourier_motzkin import Inequality, eliminate_variable, normalize_inequality, tightest_rows
 from spacelang.solver.summed_ranges import relations_of_ranges
 
 MAX_STEPS: Final = 5_000_000
@@ -62,8 +60,7 @@ def joint_counts(network: ConstraintNetwork) -> JointCounts | None:
     if network.tested or not network.ranges or None in sizes:
         return None
     try:
-        with network.attribute_errors_to_constraints():
-            possible = supported_states(eliminate(network, keep_trivial=True))
+        possible = network.possible_states
     except TooManyConnectedVariablesError:
         return None
     factors, counted, steps = [*network.factors], set[str](), _Steps(MAX_STEPS)
@@ -154,11 +151,12 @@ def _count_connected(grids: Mapping[str, Grid], rows: list[Inequality], steps: _
     if relations is not None:
         steps.take(relations.size)
         return relations.count()
-    return _count_by_partial_sums({n: g.size for n, g in grids.items()}, [_row(row, grids) for row in rows], steps)
+    of_indices = [inequality_of_indices(row, grids) for row in rows]
+    return _count_by_partial_sums({n: g.size for n, g in grids.items()}, of_indices, steps)
 
 
-def _row(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
-    """Return an inequality of values as one of the indices of these values in their grids, with integer factors."""
+def inequality_of_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
+    """Return an inequality of values as one of the indices of these values in their grids, with coprime factors."""
     constant = row.constant + sum(factor * to_fraction(grids[name].lower) for name, factor in row.factors.items())
     factors = {name: factor * to_fraction(grids[name].step) for name, factor in row.factors.items()}
     return normalize_inequality(Inequality(factors, constant, row.strict), frozenset(grids))

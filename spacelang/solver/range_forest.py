@@ -5,19 +5,21 @@ difference of two partial sums, so that a comparison of a million values with a 
 and no table of pairs. A chain `x1 <= x2 <= x3` is summed from one end: the sums for `x1` are the weights of `x2`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import lcm
 from typing import Final, TypeAlias
 
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
-from spacelang.ir.domain import Grid, SimpleDomain
+from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import implied_atom_truths
+from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import to_fraction
 from spacelang.solver.bucket_elimination import UnionFind
 from spacelang.solver.constraint_network import UNREACHED, ConstraintNetwork, inequality_systems_for_truth
-from spacelang.solver.linear_inequalities import Inequality
+from spacelang.solver.fourier_motzkin import Inequality
+from spacelang.solver.linear_inequalities import linear_difference
 
 Pair: TypeAlias = tuple[str, str]
 MAX_MEMBERS: Final = 5_000_000  # The maximum number of values of one range
@@ -127,23 +129,67 @@ def make_range_forest(
     if any(len(row.factors) != 2 for row in found) or any(grid.size > MAX_MEMBERS for grid in grids.values()):
         return None
     pairs = group_by_key((_pair(row), row) for row in found)
-    return None if _has_cycle(grids, pairs) else RangeForest(tuple(_in_order(grids, pairs)), cells)
+    order = ordered_forest(grids, pairs)
+    if order is None:
+        return None
+    ranges = (_range_in_forest(address, parent, grids, pairs) for address, parent in order)
+    return RangeForest(tuple(ranges), cells)
 
 
-def _has_cycle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
-    ties = UnionFind(addresses)
+def ordered_forest(addresses: Iterable[str], pairs: Iterable[Pair]) -> list[Pair] | None:
+    """Return each address and its parent (empty: none), before the parent; None if the pairs have a cycle.
+
+    The roots are the last addresses of their trees.
+    """
+    beside: dict[str, list[str]] = {address: [] for address in addresses}
+    ties = UnionFind(beside)
     for one, other in pairs:
         if ties.find(one) == ties.find(other):
-            return True
+            return None
         ties.union((one, other))
-    return False
+        beside[one].append(other)
+        beside[other].append(one)
+    found: list[Pair] = []
+    seen: set[str] = set()
+    for root in reversed([*beside]):
+        waiting = [(root, "")] if root not in seen else []
+        while waiting:
+            address, parent = waiting.pop()
+            seen.add(address)
+            found.append((address, parent))
+            waiting += [(each, address) for each in beside[address] if each != parent]
+    return found[::-1]
 
 
-def always_active_grid(node: object) -> Grid | None:
-    """Return the domain of a hyperparameter that is a range of finitely many values and always active, else None."""
-    domain = getattr(node, "domain", None)
-    is_conditional = getattr(node, "condition", None) is not None
-    return domain if isinstance(domain, Grid) and not is_conditional else None
+MAX_CONTINUOUS: Final = 200  # The maximum number of continuous ranges that are known to be a forest without computation
+
+
+def is_continuous_forest(network: ConstraintNetwork, names: Sequence[str]) -> bool:
+    """Return True if comparisons of two continuous ranges are known to connect them like a forest.
+
+    They must be inequalities that are linear in the ranges or, without a constant, in their logarithms. The ranges must
+    have no priors, and a single joint state of cells and truths. Random draws of such ranges are exact.
+    """
+    if any(isinstance(member.node, Hyperparameter) and member.node.prior is not None for member in network.members):
+        return False
+    atoms = [network.ranges[name] for name in names]
+    pairs: list[Pair] = []
+    for atom in atoms:
+        form = linear_difference(atom)
+        if form is None or len(form.factors) != 2 or atom.relation in ("==", "!="):
+            return False
+        one, other = sorted(form.factors)
+        pairs.append((one, other))
+        cells = [cell for address in (one, other) for cell in network.cells[address] if isinstance(cell, Real)]
+        scales = [cell.log for cell in cells if cell.size is None]
+        is_ratio = not form.constant and form.factors[one] * form.factors[other] < 0
+        if scales != [False, False] and not (scales == [True, True] and is_ratio):
+            return False
+    addresses = {address for pair in pairs for address in pair}
+    factor = next((each for each in network.factors if {*each.scope} == {*names, *addresses}), None)
+    if factor is None or len(factor.table) != 1 or len(addresses) > MAX_CONTINUOUS:
+        return False
+    return len({*pairs}) == len(pairs) and ordered_forest(addresses, pairs) is not None
 
 
 def _pair(row: Inequality) -> Pair:
@@ -196,21 +242,12 @@ def allowed_cells(network: ConstraintNetwork) -> dict[str, tuple[SimpleDomain, .
     return {address: tuple(network.cells[address][state] for state in sorted(left[address])) for address in left}
 
 
-def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Sequence[Inequality]]) -> Iterator[RangeInForest]:
-    """Yield each range before its parent; the roots are the last ranges of their trees in the text."""
-    beside = group_by_key((one, other) for pair in pairs for one, other in (pair, pair[::-1]))
-    found: list[RangeInForest] = []
-    seen: set[str] = set()
-    for root in reversed([*grids]):
-        waiting = [(root, "")] if root not in seen else []
-        while waiting:
-            address, parent = waiting.pop()
-            seen.add(address)
-            rows = pairs.get((address, parent)) or pairs.get((parent, address)) or []
-            comparisons = tuple(_index_comparison(row, grids[address], address, grids[parent], parent) for row in rows)
-            found.append(RangeInForest(address, grids[address], parent, comparisons))
-            waiting += [(each, address) for each in beside.get(address, ()) if each != parent]
-    return reversed(found)
+def _range_in_forest(
+    address: str, parent: str, grids: Mapping[str, Grid], pairs: Mapping[Pair, Sequence[Inequality]]
+) -> RangeInForest:
+    rows = pairs.get((address, parent)) or pairs.get((parent, address)) or []
+    comparisons = tuple(_index_comparison(row, grids[address], address, grids[parent], parent) for row in rows)
+    return RangeInForest(address, grids[address], parent, comparisons)
 
 
 def _index_comparison(

@@ -14,14 +14,14 @@ from typing import Final, TypeAlias
 from spacelang.frozen import frozen
 from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import Compare, implied_atom_truths, references
-from spacelang.ir.space import Constraint, Variable
+from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import to_fraction
 from spacelang.solver.constraint_network import ConstraintNetwork
-from spacelang.solver.linear_inequalities import Inequality, add_multiple, linear_difference
+from spacelang.solver.fourier_motzkin import Inequality, add_multiple
+from spacelang.solver.linear_inequalities import linear_difference
 from spacelang.solver.range_forest import (
     RangeForest,
     allowed_cells,
-    always_active_grid,
     make_range_forest,
     required_inequalities,
 )
@@ -252,7 +252,9 @@ CountableRelations: TypeAlias = RangeForest | SummedRanges
 def countable_relations(network: ConstraintNetwork) -> CountableRelations | None:
     """Return the `RangeForest` or the `SummedRanges` of a network, or None if it has other relations or none."""
     grids = {
-        member.address: grid for member in network.members if (grid := always_active_grid(member.node)) is not None
+        node.address: node.domain
+        for node in (member.node for member in network.members)
+        if isinstance(node, Hyperparameter) and isinstance(node.domain, Grid) and node.condition is None
     }
     if not network.ranges or {*network.truths} != {*network.ranges} or len(grids) < len(network.members):
         return None

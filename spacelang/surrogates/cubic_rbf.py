@@ -6,6 +6,7 @@ points and points in a hyperplane, and a search starts with such data.
 See spacelang/optimizers/README.md, section "Cubic spline".
 """
 
+import warnings
 from typing import Final
 
 import numpy as np
@@ -75,8 +76,6 @@ def _linear_terms(points: Array) -> Array:
 
 
 def _solve(system: Array, right: Array) -> Array:
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("error", LinAlgWarning)
         try:

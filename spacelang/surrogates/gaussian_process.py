@@ -258,11 +258,6 @@ class IncrementalGaussianProcess:
         taken = np.concatenate([known, np.full(len(under_way), np.median(numbers))])
         return StandardisedGaussianProcess(GaussianProcess(factor, (taken - mean) / deviation), mean, deviation)
 
-    @property
-    def training_row_indices(self) -> Array:
-        """The rows of the data that the last model used, ascending: at most 500 of them."""
-        return np.arange(0) if self._last is None else self._last.rows
-
     def _extend(self, points: Array, numbers: Array) -> _FittedFactor:
         size, fitted = row_count_at_last_fit(len(numbers)), self._last
         if fitted is None or not fitted.is_extended_by(size, points, numbers):

@@ -1,5 +1,6 @@
 """The nodes of the syntax tree: the text as its author wrote it, with source spans, which comparisons ignore."""
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal, TypeAlias
 
@@ -323,6 +324,28 @@ Domain: TypeAlias = (
     Range | BooleanDomain | ValueSet | TupleDomain | UnionDomain | NoneStep | OperatorReference | Parenthesised
 )
 """A domain. The last three are structures as values, that is, a nested decision."""
+
+
+def domain_parts(domain: Domain) -> tuple[Domain, ...]:
+    """Return the parts of a union, or any other domain itself as the only part."""
+    return domain.parts if isinstance(domain, UnionDomain) else (domain,)
+
+
+def names_in(expression: Expression) -> Iterator[DottedName]:
+    """Yield the names in an expression; a word in a set of values is none."""
+    match expression:
+        case DottedName():
+            yield expression
+        case LogicalOperation(terms=inner) | FunctionCall(arguments=inner):
+            for part in inner:
+                yield from names_in(part)
+        case BinaryOperation(left=left, right=right):
+            yield from names_in(left)
+            yield from names_in(right)
+        case UnaryOperation(term=part) | Membership(item=part) | IsTest(decision=part):
+            yield from names_in(part)
+        case _:
+            return
 
 
 @frozen

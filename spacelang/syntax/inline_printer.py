@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
-from spacelang.ir.domain import is_bare_word
+from spacelang.ir.domain import is_bare_word, quoted
 from spacelang.syntax import ast
 
 RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
@@ -13,11 +13,11 @@ RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "N
 _NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
 _INDEXED_WORD: Final = rf"{_WORD}(?:\[\d+\])*"
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _IMPLIES, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _POWER, _ATOM = range(10)
-_GROUPED_ITEMS: Final = (
+GROUPED_ITEMS: Final = (
     (ast.Import, ast.CatalogueUse), (ast.AbstractOperator,), (ast.ConstraintStatement,), (ast.Parameter, ast.Let),
 )  # fmt: skip
+"""Kinds of items between which no blank line is written."""
 _STRUCTURE_PRECEDENCE: Final = {"|": 0, "->": 1, "&": 2}
 _BINARY: Final = {"implies": _IMPLIES, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER}
 
@@ -27,7 +27,7 @@ def spell_file(file: ast.File) -> str:
     parts: list[str] = []
     before: ast.Item | None = None
     for item in file.items:
-        alike = any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _GROUPED_ITEMS)
+        alike = any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in GROUPED_ITEMS)
         parts.append(("" if alike or before is None else "\n") + spell_item(item) + "\n")
         before = item
     return "".join(parts)
@@ -37,9 +37,9 @@ def spell_item(item: ast.Item) -> str:
     """Return the text of an item."""
     match item:
         case ast.SpaceName(name=name, title=title):
-            return f"space {name.text}" + (f" {spell_text(title.value)}" if title is not None else "")
+            return f"space {name.text}" + (f" {quoted(title.value)}" if title is not None else "")
         case ast.Import(path=path):
-            return f"import {spell_text(path.value)}{spell_alias(item)}"
+            return f"import {quoted(path.value)}{spell_alias(item)}"
         case ast.CatalogueUse(name=dotted):
             return f"use {dotted.text}"
         case ast.ConstraintStatement() | ast.Parameter() | ast.Let():
@@ -102,11 +102,11 @@ def spell_value(value: ast.Value) -> str:
         case ast.Number(value=number):
             return spell_number(number)
         case ast.QuotedString(value=text):
-            return spell_text(text)
+            return quoted(text)
         case ast.NamedConstant(value=constant):
             return {True: "true", False: "false", None: "none"}[constant]
         case ast.DottedName(words=words):
-            return spell_text(value.text) if words[0].text in RESERVED_VALUES else spell_dotted_name(value)
+            return quoted(value.text) if words[0].text in RESERVED_VALUES else spell_dotted_name(value)
         case ast.TupleLiteral(items=items):
             inside = ", ".join(spell_value(item) for item in items)
             return f"({inside},)" if len(items) == 1 else f"({inside})"
@@ -123,7 +123,7 @@ def spell_dotted_name(dotted: ast.DottedName) -> str:
 
 def spell_name(name: ast.Word) -> str:
     """Return the text of a name, in quotes if it is not a plain word."""
-    return name.text if re.fullmatch(_WORD, name.text) else spell_text(name.text)
+    return name.text if re.fullmatch(_WORD, name.text) else quoted(name.text)
 
 
 def spell_reference(dotted: ast.DottedName) -> str:
@@ -135,7 +135,7 @@ def spell_reference(dotted: ast.DottedName) -> str:
 
 def _spell_called(name: ast.Word) -> str:
     """Return a word of a dotted name after the first one; in quotes unless it is a plain word, maybe with an index."""
-    return name.text if re.fullmatch(_INDEXED_WORD, name.text) else spell_text(name.text)
+    return name.text if re.fullmatch(_INDEXED_WORD, name.text) else quoted(name.text)
 
 
 def _spell_parameter(name: ast.Word) -> str:
@@ -161,11 +161,6 @@ def spell_number(number: float) -> str:
     fraction = "".join(map(str, digits[1:]))
     short = f"{'-' * sign}{digits[0]}{'.' * bool(fraction)}{fraction}e{exponent}"
     return short if len(short) < len(plain) or "e" in plain else plain
-
-
-def spell_text(text: str) -> str:
-    """Return a string in quotes, with escapes."""
-    return f'"{text.translate(_ESCAPES)}"'
 
 
 def spell_expression(expression: ast.Expression, lowest: int = _IMPLIES) -> str:
@@ -284,12 +279,12 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
 
 def spell_label(label: ast.Word) -> str:
     """Return the label of a permuted step. The label `none` is put in quotes, as it would be the keyword."""
-    return spell_text("none") if label.text == "none" else spell_name(label)
+    return quoted("none") if label.text == "none" else spell_name(label)
 
 
 def spell_selector(selector: ast.Word | ast.QuotedString) -> str:
     """Return the selector of a part of `columns`."""
-    return selector.text if isinstance(selector, ast.Word) else spell_text(selector.value)
+    return selector.text if isinstance(selector, ast.Word) else quoted(selector.value)
 
 
 def spell_alias(node: ast.OperatorReference | ast.Parenthesised | ast.Import) -> str:

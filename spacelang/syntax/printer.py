@@ -12,7 +12,7 @@ from typing import Final, assert_never
 
 from spacelang.syntax import ast
 from spacelang.syntax.builder import parse_items
-from spacelang.syntax.inline_printer import spell_file
+from spacelang.syntax.inline_printer import GROUPED_ITEMS, spell_file
 from spacelang.syntax.pretty_printing import (
     INDENT,
     Comment,
@@ -34,11 +34,7 @@ from spacelang.syntax.pretty_printing import (
 from spacelang.text import Source
 
 MAX_STAGE_LINE: Final = 80  # The longest line on which the alternatives of a stage are written side by side
-_GROUPED_ITEMS: Final = (
-    (ast.Import, ast.CatalogueUse), (ast.AbstractOperator,), (ast.ConstraintStatement,), (ast.Stage,),
-    (ast.Parameter, ast.Let),
-)  # fmt: skip
-"""Kinds of items between which a blank line is optional."""
+_GROUPED_ITEMS: Final = (*GROUPED_ITEMS, (ast.Stage,))  # Kinds of items between which a blank line is optional
 
 
 def format_file(file: ast.File) -> str:

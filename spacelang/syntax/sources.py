@@ -57,17 +57,11 @@ def read_file(path: str, remedy: str) -> Source | Diagnostic:
 
 
 def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -> Source | Diagnostic:
-    start = Span(Source(reference, ""), 0, 0)
-    match _read_text(path):
-        case str() as text:
-            real = Path(os.path.realpath(path))
-            return Source(reference, text, SourceFileLocation(real, real.parent))
-        case _UnreadableReason(reason):
-            return unreadable(reason)
-        case _InvalidText(reason):
-            return NotUtf8Text(start, path=reference, reason=reason)
-        case _FileTooLarge(limit):
-            return TextTooLarge(start, quantity="the file", limit=limit)
+    text = _read_text(path, reference, Span(Source(reference, ""), 0, 0), "the file", unreadable)
+    if isinstance(text, Diagnostic):
+        return text
+    real = Path(os.path.realpath(path))
+    return Source(reference, text, SourceFileLocation(real, real.parent))
 
 
 def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagnostic:
@@ -78,14 +72,11 @@ def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagn
     start = Span(Source(name, ""), 0, 0)
     is_json = content.lstrip().startswith(b"{")
     largest, limit = (MAX_JSON_BYTES, "8 MiB") if is_json else (MAX_BYTES, "1 MiB")
-    match _FileTooLarge(limit) if len(content) > largest else _decode(content):
-        case str() as text:
-            root = Path(os.path.realpath(folder))
-            return Source(name, text, SourceFileLocation(root / name, root))
-        case _InvalidText(reason):
-            return NotUtf8Text(start, path=name, reason=reason)
-        case _FileTooLarge(limit):
-            return TextTooLarge(start, quantity="the input", limit=limit)
+    if len(content) > largest:
+        return TextTooLarge(start, quantity="the input", limit=limit)
+    text = _decode(content, name, start)
+    root = Path(os.path.realpath(folder))
+    return text if isinstance(text, Diagnostic) else Source(name, text, SourceFileLocation(root / name, root))
 
 
 @frozen
@@ -125,54 +116,43 @@ def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | 
 
 def read_import(place: ImportLocation, reference: str, at: Span) -> Source | Diagnostic:
     """Read the file at `place`; a diagnostic, returned if that fails, names the file `reference`. Never raises."""
-    match _read_text(place.origin.path):
-        case str() as text:
-            return Source(place.name, text, place.origin)
-        case _UnreadableReason(reason):
-            return UnreadableImport(at, path=reference, reason=reason)
-        case _InvalidText(reason):
-            return NotUtf8Text(at, path=reference, reason=reason)
-        case _FileTooLarge(limit):
-            return TextTooLarge(at, quantity="the imported file", limit=limit)
+
+    def unreadable(reason: str) -> Diagnostic:
+        return UnreadableImport(at, path=reference, reason=reason)
+
+    text = _read_text(place.origin.path, reference, at, "the imported file", unreadable)
+    return text if isinstance(text, Diagnostic) else Source(place.name, text, place.origin)
 
 
-@frozen
-class _UnreadableReason:
-    reason: str
+def _read_text(
+    path: Path, reference: str, at: Span, quantity: str, unreadable: Callable[[str], Diagnostic]
+) -> str | Diagnostic:
+    """Return the text of a regular file, or a diagnostic at the span `at` that names the file `reference`.
 
-
-@frozen
-class _InvalidText:
-    reason: str
-
-
-@frozen
-class _FileTooLarge:
-    limit: str = "1 MiB"
-
-
-def _read_text(path: Path) -> str | _UnreadableReason | _InvalidText | _FileTooLarge:
-    """Return the text of a regular file. Nothing else is opened: reading a device or a pipe might never end."""
+    Nothing else than a regular file is opened: reading a device or a pipe might never end.
+    """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            return _UnreadableReason("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
+            return unreadable("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
         largest, limit = (MAX_JSON_BYTES, "8 MiB") if path.suffix == ".json" else (MAX_BYTES, "1 MiB")
-        if status.st_size > largest:
-            return _FileTooLarge(limit)
-        with path.open("rb") as file:
-            content = file.read(largest + 1)
+        content = b""
+        if status.st_size <= largest:
+            with path.open("rb") as file:
+                content = file.read(largest + 1)
     except (OSError, ValueError) as error:
-        return _UnreadableReason(_error_reason(error))
-    return _FileTooLarge(limit) if len(content) > largest else _decode(content)
+        return unreadable(_error_reason(error))
+    if max(status.st_size, len(content)) > largest:
+        return TextTooLarge(at, quantity=quantity, limit=limit)
+    return _decode(content, reference, at)
 
 
-def _decode(content: bytes) -> str | _InvalidText:
+def _decode(content: bytes, reference: str, at: Span) -> str | NotUtf8Text:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return _InvalidText(f"byte {error.start + 1} is not UTF-8")
-    return _InvalidText("it contains NUL characters") if "\0" in text else text
+        return NotUtf8Text(at, path=reference, reason=f"byte {error.start + 1} is not UTF-8")
+    return NotUtf8Text(at, path=reference, reason="it contains NUL characters") if "\0" in text else text
 
 
 def _error_reason(error: OSError | ValueError) -> str:

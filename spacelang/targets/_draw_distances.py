@@ -1,23 +1,22 @@
 """The distances between the random draws of libraries and the distribution of the space."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from spacelang.ir.domain import Categorical, SimpleDomain, parts
+from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.walk import rebuild_tree
 from spacelang.sampling.batch_builder import BatchBuilder, ConfigurationBatch
 from spacelang.sampling.sampler import Sampler
+from spacelang.sampling.value_codes import Array, ValueCodes
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets._random_draws import DISTRIBUTION, RANDOM_DRAWS, RandomDrawDeclaration
 
-Array: TypeAlias = NDArray[Any]
 MAX_DISTANCE: Final = 0.05  # The largest distance for which a target need not declare a reason
 _NOTHING: Final[Array] = np.empty(0)
 LAW_DRAWS: Final = 30_000  # The number of draws of the sampler that represent its distribution
@@ -107,59 +106,37 @@ def _without_lost_guidance(space: Space, report: Iterable[ReportEntry]) -> Space
 
 def _distances(space: Space, drawn: ConfigurationBatch, law: ConfigurationBatch) -> Iterator[tuple[str, float]]:
     for variable in space.variables.values():
-        (mine, mine_in), (theirs, theirs_in) = (_values_of(each, variable) for each in (drawn, law))
-        node = variable.node
-        are_sets = [isinstance(node, Choice) or isinstance(part, Categorical) for part in _parts_of(node)]
+        mine, theirs = (_values_of(each, variable) for each in (drawn, law))
         if not len(mine) or not len(theirs):
             continue  # what leads to the variable deviates, if anything
-        differences = [
-            _largest_difference(_values_in(mine, mine_in, place), _values_in(theirs, theirs_in, place), is_set=is_set)
-            for place, is_set in enumerate(are_sets)
-        ]
+        node = variable.node
+        are_sets = (
+            [True] if isinstance(node, Choice) else [isinstance(part, Categorical) for part in parts(node.domain)]
+        )
+        differences = [_largest_difference(mine, theirs, place, is_set=is_set) for place, is_set in enumerate(are_sets)]
         yield variable.key, max(differences) * len(mine) / len(drawn)
 
 
-def _parts_of(node: Choice | Hyperparameter) -> Sequence[SimpleDomain | None]:
-    return (None,) if isinstance(node, Choice) else parts(node.domain)
-
-
-def _values_of(batch: ConfigurationBatch, variable: Variable) -> tuple[Array, Array | None]:
-    """Return the codes of a variable in the rows where it is active, and the part of the union of each.
-
-    The second is None unless the domain is a union.
-    """
+def _values_of(batch: ConfigurationBatch, variable: Variable) -> ValueCodes:
+    """Return the codes of a variable in the rows where it is active."""
     if isinstance(variable.node, Choice):
         branches = batch.decisions.get(variable.address, _NOTHING)
-        return branches[branches >= 0], None
+        return ValueCodes(branches[branches >= 0])
     column = batch.hyperparameters.get(variable.address)
-    return (_NOTHING, None) if column is None else (column.values.codes, column.values.parts)
+    return ValueCodes(_NOTHING) if column is None else column.values
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """The sorted values of a variable in one part of its domain, and the number of its values in all parts."""
-
-    codes: Array
-    count: int
-
-    def shares_up_to(self, limits: Array) -> Array:
-        return np.searchsorted(self.codes, limits, side="right") / self.count
-
-
-def _values_in(codes: Array, places: Array | None, place: int) -> _Values:
-    inside = codes if places is None else codes[places == place]
-    return _Values(np.sort(inside.astype(float)), len(codes))
-
-
-def _largest_difference(mine: _Values, theirs: _Values, *, is_set: bool) -> float:
-    """Return the largest difference between two samples: of a value's frequency if `is_set`.
+def _largest_difference(mine: ValueCodes, theirs: ValueCodes, place: int, *, is_set: bool) -> float:
+    """Return the largest difference between two samples in one part of a domain: of a value's frequency if `is_set`.
 
     Otherwise it is the largest difference of the distribution functions.
     """
-    limits = np.unique(np.concatenate((mine.codes, theirs.codes)))
+    inside = [each.codes if each.parts is None else each.codes[each.parts == place] for each in (mine, theirs)]
+    limits = np.unique(np.concatenate(inside).astype(float))
     if not len(limits):
         return 0.0
-    differences = mine.shares_up_to(limits) - theirs.shares_up_to(limits)
+    ones, others = (np.searchsorted(np.sort(each.astype(float)), limits, side="right") for each in inside)
+    differences = ones / len(mine) - others / len(theirs)
     if is_set:
         differences = np.diff(differences, prepend=0.0)
     return float(np.abs(differences).max())

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, literal
@@ -96,43 +95,23 @@ class IraceParameter:
         return r.scaling_of(self.question).decode(number)
 
 
-class IraceParameterWriter:
-    """A converter of the questions of a space into parameters of irace."""
-
-    def __init__(self, questions: Questions) -> None:
-        """Prepare the names and labels of the parameters."""
-        self._questions = questions
-        self._names = _parameter_names(questions.by_name)
-        self._labels = {
-            name: labels for name, question in questions.by_name.items() if (labels := _labels_of(question))
-        }
-        self.conditions = r.RConditionWriter(questions, self._names, self._labels)
-
-    @cached_property
-    def parameters(self) -> Mapping[str, IraceParameter]:
-        """The parameters by the name of the question that each one answers."""
-        conditions = self.conditions.conditions_by_question()
-        return {
-            name: self._parameter(name, question, conditions[name])
-            for name, question in self._questions.by_name.items()
-        }
-
-    def _parameter(self, question: str, asked: Question, condition: str) -> IraceParameter:
-        name = self._names[question]
-        if question in self._labels:
-            is_ordered = isinstance(asked, DrawnPiece) and isinstance(asked.domain, Ordinal)
-            return IraceParameter(name, asked, "o" if is_ordered else "c", self._labels[question], condition=condition)
-        assert isinstance(asked, DrawnPiece)
-        lower, upper = (r.encode_number(asked, end) for end in _ends(asked.domain))
-        is_real = isinstance(asked.domain, Real) or r.is_drawn_as_rounded_real(asked)
-        assert isinstance(asked.domain, Grid | Real)
-        kind: Kind = ("r,log" if is_real else "i,log") if asked.domain.log else ("r" if is_real else "i")
-        return IraceParameter(name, asked, kind, bounds=(lower, upper), condition=condition)
+def make_condition_writer(questions: Questions) -> r.RConditionWriter:
+    """Return a writer of conditions that has the names and the labels of the parameters."""
+    labels = {name: labels for name, question in questions.by_name.items() if (labels := _labels_of(question))}
+    return r.RConditionWriter(questions, _parameter_names(questions.by_name), labels)
 
 
-def _ends(domain: SimpleDomain) -> tuple[Value, Value]:
-    assert isinstance(domain, Grid | Real)
-    return domain.least, domain.greatest
+def make_parameter(name: str, asked: Question, labels: tuple[str, ...], condition: str) -> IraceParameter:
+    """Return the parameter that answers a question; it has labels if the answers are listed."""
+    if labels:
+        is_ordered = isinstance(asked, DrawnPiece) and isinstance(asked.domain, Ordinal)
+        return IraceParameter(name, asked, "o" if is_ordered else "c", labels, condition=condition)
+    assert isinstance(asked, DrawnPiece)
+    assert isinstance(asked.domain, Grid | Real)
+    lower, upper = (r.encode_number(asked, end) for end in (asked.domain.least, asked.domain.greatest))
+    is_real = isinstance(asked.domain, Real) or r.is_drawn_as_rounded_real(asked)
+    kind: Kind = ("r,log" if is_real else "i,log") if asked.domain.log else ("r" if is_real else "i")
+    return IraceParameter(name, asked, kind, bounds=(lower, upper), condition=condition)
 
 
 def _parameter_names(questions: Mapping[str, Question]) -> dict[str, str]:

@@ -305,15 +305,6 @@ F_co = TypeVar("F_co", bound=Form, covariant=True)
 E = TypeVar("E")
 
 
-@runtime_checkable
-class NativeForm(Protocol):
-    """A protocol for forms that can build the object of their library."""
-
-    @property
-    def native(self) -> Any:
-        """The object that the library takes; raises MissingLibraryError if the library is not installed."""
-
-
 @renamed_attributes(reaches="accepts")
 @dataclass(frozen=True, slots=True, repr=False)
 class LoweringResult(Generic[F_co, E]):

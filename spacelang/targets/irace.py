@@ -27,7 +27,7 @@ from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.reductions.space_questions import Question, Questions
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import r_conditions as r
-from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, IraceParameterWriter
+from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, make_condition_writer, make_parameter
 from spacelang.targets._lowering import (
     OVERSIZED,
     Construct,
@@ -202,17 +202,22 @@ class IraceParameters(FormWithTextRepr):
     @cached_property
     def parameters(self) -> Mapping[str, IraceParameter]:
         """The parameters by the name of the question that each one answers (see reductions/space_questions.py)."""
-        return self._writer.parameters
+        names, labels = self._condition_writer.names, self._condition_writer.labels
+        conditions = self._condition_writer.conditions_by_question()
+        return {
+            question: make_parameter(names[question], asked, labels.get(question, ()), conditions[question])
+            for question, asked in self.questions.by_name.items()
+        }
 
     @cached_property
     def forbidden(self) -> tuple[str, ...]:
         """The forbidden combinations, as expressions in R."""
-        return tuple(map(self._writer.conditions.violation, self.constraints))
+        return tuple(map(self._condition_writer.violation, self.constraints))
 
     @property
     def are_constraints_testable(self) -> bool:
         """True if R can test the constraints: each variable in them occurs at most once in the unfolded space."""
-        return all(self._writer.conditions.is_testable(rule.expression) for rule in self.constraints)
+        return all(self._condition_writer.is_testable(rule.expression) for rule in self.constraints)
 
     @property
     def initial_configurations(self) -> str:
@@ -354,8 +359,8 @@ class IraceParameters(FormWithTextRepr):
         return f"{self.questions.space.name}: {', '.join(counts)}"
 
     @cached_property
-    def _writer(self) -> IraceParameterWriter:
-        return IraceParameterWriter(self.questions)
+    def _condition_writer(self) -> r.RConditionWriter:
+        return make_condition_writer(self.questions)
 
 
 def _is_missing(value: Any) -> bool:

@@ -132,17 +132,9 @@ class Parametrization(FlatParameters):
 
     def to_python(self) -> str:
         """Return a module with `parametrization`, `default` and `decode(values)` that needs nothing but Nevergrad."""
-        advice = "# The default configuration, for `optimizer.suggest(default)`.\n"
-        return "\n\n".join(
-            [
-                f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for Nevergrad."""',
-                "import nevergrad as ng",
-                py.assignment_source("parameters", self.parameter_codes),
-                "parametrization = ng.p.Dict(**parameters)",
-                advice + py.assignment_source("default", py.literal_dict(self.default)),
-                *("\n" + each for each in self.decode_functions(DECODE_SUMMARY)),
-            ]
-        )
+        parameters = py.assignment_source("parameters", self.parameter_codes)
+        definitions = ["import nevergrad as ng", parameters, "parametrization = ng.p.Dict(**parameters)"]
+        return self.module_source("Nevergrad", definitions, "`optimizer.suggest(default)`", DECODE_SUMMARY)
 
     def make_set_parameter(self, part: Categorical) -> py.Code:
         """Return the code of a choice; that of an ordered set moves between neighbouring values."""
@@ -158,14 +150,11 @@ class Parametrization(FlatParameters):
             code: py.Code = py.call("ng.p.TransitionChoice", py.literal_list(map(part.value_at, range(part.size))))
             return FlatParameter(name, code, value, partial(contains, part))
         half = part.step / 2
-        if not part.log:
-            code = py.call("ng.p.Scalar", lower=part.lower - half, upper=part.greatest + half)
-            answer = value if _is_exact(part) else clip_to_range(value, part)
-            return FlatParameter(name, py.MethodNode(code, "set_integer_casting"), answer, partial(contains, part))
-        ends = part.lower - min(half, part.lower / 2), part.greatest + half
-        code = py.call("ng.p.Log", lower=ends[0], upper=ends[1])
+        lower, upper = part.lower - (min(half, part.lower / 2) if part.log else half), part.greatest + half
+        code = py.call("ng.p.Log" if part.log else "ng.p.Scalar", lower=lower, upper=upper)
         if part.step != 1:
-            return FlatParameter(name, code, nearest_member_code(value, part), partial(is_within_rounding, *ends))
+            nearest = nearest_member_code(value, part)
+            return FlatParameter(name, code, nearest, partial(is_within_rounding, lower, upper))
         answer = value if _is_exact(part) else clip_to_range(value, part)
         return FlatParameter(name, py.MethodNode(code, "set_integer_casting"), answer, partial(contains, part))
 

@@ -119,16 +119,10 @@ class TuneSpace(FlatParameters):
 
     def to_python(self) -> str:
         """Return a module with `space`, `default` and `decode(config)` that needs nothing but Ray Tune."""
-        advice = "# The default configuration, for `points_to_evaluate=[default]` of a search algorithm.\n"
-        return "\n\n".join(
-            [
-                f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for Ray Tune."""',
-                *(["from ray import tune"] if self.parameters else []),
-                py.assignment_source("space", self.parameter_codes),
-                advice + py.assignment_source("default", py.literal_dict(self.default)),
-                *("\n" + each for each in self.decode_functions(DECODE_SUMMARY)),
-            ]
-        )
+        imports = ["from ray import tune"] if self.parameters else []
+        definitions = [*imports, py.assignment_source("space", self.parameter_codes)]
+        advice = "`points_to_evaluate=[default]` of a search algorithm"
+        return self.module_source("Ray Tune", definitions, advice, DECODE_SUMMARY)
 
     def make_set_parameter(self, part: Categorical) -> py.Code:
         """Return the code of a `tune.choice` between the values of a set."""

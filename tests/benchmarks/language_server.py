@@ -144,7 +144,7 @@ def _lines(found: Any) -> list[str]:
         case types.WorkspaceEdit(changes=changes):
             return [f"{len(edits)} edits in {uri.rsplit('/', 1)[-1]}" for uri, edits in (changes or {}).items()]
         case [types.Location(), *_]:
-            return [f"{len(found)} places: lines " + ", ".join(str(each.range.start.line + 1) for each in found)]
+            return ["in line " + ", ".join(str(each.range.start.line + 1) for each in found)]
         case [types.CompletionItem(), *_]:
             return [
                 f"{len(found)} items: " + ", ".join(each.label for each in sorted(found, key=lambda i: i.sort_text)[:8])

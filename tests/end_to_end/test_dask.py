@@ -70,7 +70,7 @@ def answered_once(finished: Sequence[FinishedJob], number: int) -> None:
 def members() -> list[psutil.Process]:
     """The dask workers that this process has started."""
     children = psutil.Process().children()
-    return [each for each in children if any("_dask.worker_process" in word for word in words_of(each))]
+    return [each for each in children if any("executors._dask import main" in word for word in words_of(each))]
 
 
 def words_of(process: psutil.Process) -> list[str]:

@@ -38,9 +38,13 @@ LINES = {
 """Lines and how their last words may go on."""
 
 
-def test_every_command_is_in_one_group(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_is_in_one_group_with_a_whole_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert run_command_line(["--help"]) == 0
     listed = capsys.readouterr().out
+    assert "..." not in listed.partition("\nOptions:\n")[2]
     assert [title for title in HEADINGS if f"\n{title}:\n" not in listed] == []
     assert [name for name in COMMANDS if listed.count(f"\n  {name} ") != 1] == []
 

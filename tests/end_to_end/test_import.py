@@ -74,6 +74,7 @@ def test_what_cannot_be_imported(folder: Path, name: str) -> None:
     ended = spacelang("import", name, folder=folder)
     assert ended.returncode == 1
     assert ended.stderr.startswith("error[SL0")
+    assert "`.space` file or the name" not in ended.stderr
 
 
 def test_the_imported_file_is_not_overwritten(folder: Path) -> None:

@@ -143,6 +143,10 @@ def test_a_run_on_a_table_for_people_and_among_the_runs(folder: Path, tiny: Any)
     assert {("table:tiny.npz", "blds"), ("sklearn:breast_cancer", "tabulate")} <= {
         (each["data"], each["optimizer"]) for each in listed
     }
+    store = next(each["store"] for each in listed if each["data"] == "table:tiny.npz")
+    exported = command("export", store, "-o", "pipeline.py", folder=folder)
+    assert "the run was on `table:tiny.npz`, which has no rows to fit a pipeline on" in exported.stderr
+    assert "spacelang show" in exported.stderr
 
 
 def test_a_run_on_a_table_is_resumed(folder: Path, medium: Any) -> None:

@@ -85,7 +85,7 @@ class World:
                 return Trial(work, None, cost, Status.ERROR, "it failed")
             trial = Trial(work, loss, cost * (work.fidelity or SIZE) / SIZE)
             if self.keeps_models:
-                self.models.folder.store(trial, ["model"], cost, 0.0)
+                self.models.folder.store(trial, ["model"], 0.0)
             return trial
         match work:
             case RefitWork():

@@ -356,6 +356,17 @@ def test_a_pattern_that_no_name_matches_is_dropped() -> None:
     assert space.bind_to_data({}, (DataColumn("numeric"),)).configurations == 3
 
 
+def test_a_constraint_still_applies_only_where_all_that_it_names_is_active() -> None:
+    text = """
+        stage encoder = OneHotEncoder | TargetEncoder
+        stage model = Ridge { alpha : {1, 2, 3} = 1, positive : bool when alpha > 2 }
+        pipeline = columns(numeric: StandardScaler, categorical: encoder) -> model
+        forbid not (encoder is TargetEncoder and model.positive)
+    """
+    assert sl.parse(text).configurations == 2 * 2 + 1
+    assert sl.parse(text, bind={"n_categorical": 0, "n_text": 0}).configurations == 2
+
+
 def test_a_mistake_that_only_the_data_causes_is_none_in_a_dropped_part() -> None:
     text = """
         stage reducer = PCA { n_components : int[1, n_numeric], whiten : bool when n_components > 2 } | none

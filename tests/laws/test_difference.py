@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -61,6 +62,27 @@ pairs = finite_spaces().flatmap(lambda space: st.tuples(st.just(space), variants
 def by_key(space: Space) -> set[frozenset[tuple[str, str]]]:
     keys = {choice.address: choice.key for choice in space.decisions}
     return {frozenset((keys[address], branch) for address, branch in taken) for taken in brute.structures(space)}
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "shown"),
+    [
+        ("PCA -> scaler -> model", "PCA -> scaler -> model"),
+        ("scaler & (PCA -> PCA) -> model", "(scaler & (PCA -> PCA)) -> model"),
+        ("permute(scaler, PCA) -> model", "permute(scaler, PCA) -> model"),
+        (
+            "columns(numeric: scaler -> PCA, rest: PCA) -> model",
+            "columns(numeric: scaler -> PCA, rest: PCA) -> model",
+        ),
+        ("repeat(scaler, 0, 2) -> model", "repeat(scaler, …) -> model"),
+        ("(repeat(scaler, 0, 2)) as steps -> model", "(repeat(scaler, …)) as steps -> model"),
+    ],
+)
+def test_a_pipeline_is_shown_as_the_language_writes_it(pipeline: str, shown: str) -> None:
+    stages = "stage scaler = StandardScaler | MinMaxScaler\nstage model = GaussianNB | SVC\n"
+    written, plain = (parse(f"{stages}pipeline = {each}").checked for each in (pipeline, "model"))
+    found = {each.first for each in list_differing_facts(written, plain) if each.aspect is FactKind.PIPELINE}
+    assert shown in found
 
 
 @LAW

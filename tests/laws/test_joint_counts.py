@@ -12,7 +12,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.space import Space
 from spacelang.solver import constraint_network_compiler, counting
 from spacelang.solver.counting import Structures
-from spacelang.solver.linear_inequalities import Inequality
+from spacelang.solver.fourier_motzkin import Inequality
 from spacelang.solver.summed_ranges import make_summed_ranges
 
 from . import brute

@@ -29,7 +29,7 @@ def study(folder: str, storage: str) -> Any:
             engine_kwargs={"connect_args": {"timeout": 60}},
             heartbeat_interval=1,
             grace_period=3,
-            failed_trial_callback=RetryFailedTrialCallback(),
+            failed_trial_callback=RetryFailedTrialCallback(max_retry=3),  # as in the documentation of Optuna
         )
     else:
         made = JournalStorage(JournalFileBackend(str(Path(folder, "run.log"))))

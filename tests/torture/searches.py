@@ -16,15 +16,15 @@ import psutil
 from faults import CLUSTER_FAULTS, FAULTS, Cluster
 from objective import HARNESS, MISBEHAVES, NOTES, loss_of, misbehaviour_of
 
+import spacelang
 from spacelang.testing.executors import MarkedProcesses, mark_processes
 
 HERE: Final = Path(__file__).parent
 TICK: Final = 0.005  # The interval at which a run is observed, in seconds
 START_PATIENCE: Final = 120.0  # The time without a result after which a command hangs that has had none, in seconds
-PATIENCE: Final = 20.0  # The time without a result after which any other command hangs, in seconds
 LEAVE_SECONDS: Final = 5.0  # The time in which the processes of a run that is over have to end, in seconds
 MAX_RESTARTS: Final = 15  # The number of sessions that may end by themselves before the run is given up
-MAX_FUTILE: Final = 3  # The number of such sessions in a row without a result before the run is given up
+MAX_FUTILE: Final = 5  # The number of such sessions in a row without a result before the run is given up
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,13 @@ class Tool:
     python: str
     options: tuple[str, ...] = ()
     trials: int = 200  # The number of trials of a run that a fault strikes once
+    patience: float = 20.0  # The time without a result after which a command that has had one hangs, in seconds
     has_clusters: bool = False
 
     def version(self) -> str:
         """Return the version of the package; the empty string if it is not installed."""
+        if self.package == "spacelang":  # The metadata of an editable installation may be those of an older version.
+            return spacelang.__version__
         code = f"from importlib.metadata import version; print(version('{self.package}'))"
         with suppress(OSError):
             return subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=False).stdout.strip()
@@ -54,8 +57,8 @@ def tools(peers: Path) -> list[Tool]:
         Tool("spacelang", "spacelang", "search_spacelang.py", sys.executable, has_clusters=True),
         Tool("Optuna, RDB", "optuna", "search_optuna.py", optuna, ("rdb",)),
         Tool("Optuna, journal", "optuna", "search_optuna.py", optuna, ("journal",)),
-        Tool("SMAC", "smac", "search_smac.py", smac, trials=40, has_clusters=True),
-        Tool("Ray Tune", "ray", "search_ray.py", ray, trials=30),
+        Tool("SMAC", "smac", "search_smac.py", smac, trials=40, patience=60, has_clusters=True),
+        Tool("Ray Tune", "ray", "search_ray.py", ray, trials=30, patience=60),
     ]
 
 
@@ -88,15 +91,23 @@ class Run:
     """A run of a tool in a folder, which a fault strikes; it is started again until it is complete."""
 
     def __init__(
-        self, tool: Tool, fault: str, strikes: int, trials: int, folder: Path, clock: Path | None = None
+        self,
+        tool: Tool,
+        fault: str,
+        strikes: int,
+        trials: int,
+        folder: Path,
+        clock: Path | None = None,
+        slowness: float = 1.0,
     ) -> None:
+        """Prepare a run; `slowness` multiplies the times after which a command without results hangs."""
         self.folder, self.strikes, self.note = folder / "run", strikes, ""
         self.chance = random.Random(0)
         self.sessions = self.struck = 0
         self.is_over = False
         self.command: subprocess.Popen[bytes] | None = None
         self.cluster: Cluster | None = None
-        self._tool, self._fault, self._trials = tool, fault, trials
+        self._tool, self._fault, self._trials, self._slowness = tool, fault, trials, slowness
         self._notes = folder / "notes"
         self._notes.mkdir()
         self.folder.mkdir(exist_ok=True)
@@ -192,7 +203,8 @@ class Run:
             reported = self.reported
             if reported > known:
                 known, since = reported, time.monotonic()
-            if time.monotonic() - since > (PATIENCE if known > before else START_PATIENCE):
+            patience = self._tool.patience if known > before else START_PATIENCE
+            if time.monotonic() - since > self._slowness * patience:
                 for process in [psutil.Process(self.command.pid)] if self.cluster else marked():
                     with suppress(psutil.NoSuchProcess):
                         process.kill()

@@ -60,6 +60,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1_000, help="the number of kills of spacelang, of each kind")
     parser.add_argument("--peer-kills", type=int, default=20, help="the number of kills of each peer, of each kind")
+    parser.add_argument(
+        "--slowness", type=float, default=1, help="a factor of the patience with commands, if others use the machine"
+    )
     parser.add_argument("--tools", nargs="+", help="names of tools; by default all")
     parser.add_argument("--faults", nargs="+", choices=FAULTS, help="names of faults; by default all")
     parser.add_argument("--peers", type=Path, default=Path("peers"), help="the folder with the peers' environments")
@@ -80,7 +83,7 @@ def torture(tool: Tool, version: str, fault: str, options: argparse.Namespace) -
     try:
         with small_disk(folder / "run", is_wanted=fault == "full disk"):
             clock = compile_clock(folder) if fault == "clock jumps" else None
-            losses = Run(tool, fault, strikes, trials, folder, clock).perform()
+            losses = Run(tool, fault, strikes, trials, folder, clock, options.slowness).perform()
     except NotPossibleError as error:
         print(f"{fault}: {error}")
         return None

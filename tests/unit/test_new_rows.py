@@ -16,7 +16,7 @@ from spacelang.report.pipeline_module import pipeline_module_text
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.pipelines.input_conversion import used_columns
+from spacelang.runtime.pipelines.preparation import used_columns
 
 LABEL = "bought"
 

@@ -207,7 +207,7 @@ def comparison_document(results: ComparisonResults) -> dict[str, object]:
         "seeds": list(results.seeds),
         "tolerance": results.tolerance,
         "intervals": based_on and {"level": LEVEL, "over": based_on.unit.value, "number": based_on.number},
-        **_over_time(sampled),
+        **curves_document(sampled),
         "differences": {
             ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
             for ranking, by_models in sampled.rank_estimates.items()
@@ -222,10 +222,6 @@ def comparison_document(results: ComparisonResults) -> dict[str, object]:
 
 def curves_document(results: ComparisonResults) -> dict[str, object]:
     """Return the entries `seconds`, `losses` and `ranks` of `comparison_document`, but at all times of the results."""
-    return _over_time(results)
-
-
-def _over_time(results: ComparisonResults) -> dict[str, object]:
     return {
         "seconds": results.seconds.tolist(),
         "losses": {models.value: _losses(results, models) for models in IncumbentKind},

@@ -41,7 +41,6 @@ from spacelang.solver.defaults import DefaultCompleter
 from spacelang.solver.numbering import ConfigurationNumbers, structure_at
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 FloatArray: TypeAlias = "npt.NDArray[np.float64]"

@@ -13,7 +13,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.task import UNLIMITED, AnyBound, Limits, Task
 from spacelang.ir.trial import UNIT_SCALE, UNNAMED_LOSS, LossName, LossScale, Measurement, Request, Status, Trial
-from spacelang.ir.validation import PredefinedSplits, Validation
+from spacelang.ir.validation import PredefinedSplits, Validation, parse_validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
@@ -79,8 +79,6 @@ class TableObjective:
 
         If it is unknown, predefined splits that the table's fingerprint identifies.
         """
-        from spacelang.ir.validation import parse_validation
-
         try:
             return parse_validation(self.table.metadata.validation)
         except ValueError:

@@ -17,6 +17,7 @@ LOG_RATIO: Final = 30.0
 """Positive numbers are on a logarithmic axis if the ratio of the largest to the smallest is larger than this."""
 LARGEST: Final = 1e290
 """Larger numbers, and positive ones below its inverse, are shown at the end of an axis, to avoid float overflow."""
+MARGIN: Final = 0.04  # The share of the length of an axis that is free at each end
 MIN_RELATIVE_LENGTH: Final = 1e-9
 """The smallest length of an axis relative to its numbers: closer floats have no round numbers between them."""
 
@@ -71,19 +72,16 @@ class Axis:
         return (factor * 10.0**power for power in range(first, last + 1, every) for factor in factors)
 
 
-def make_axis_for_values(values: Iterable[float], *, margin: float = 0.04) -> Axis:
-    """Return an axis that contains all finite values, logarithmic if they are of different orders of magnitude.
-
-    `margin` is the share of its length that is free at each end.
-    """
+def make_axis_for_values(values: Iterable[float]) -> Axis:
+    """Return an axis that contains all finite values, logarithmic if they are of different orders of magnitude."""
     given = [min(max(value, -LARGEST), LARGEST) for value in values if isfinite(value)]
     low, high = min(given, default=0.0), max(given, default=1.0)
     if low > 0 and high / LOG_RATIO > low:
         least = max(low, 1 / LARGEST)
-        factor = 10 ** (margin * (log10(high) - log10(least)))
+        factor = 10 ** (MARGIN * (log10(high) - log10(least)))
         return Axis(least / factor, high * factor, log=True)
     largest = max(abs(low), abs(high))
-    room = max((high - low) * margin, largest * MIN_RELATIVE_LENGTH) if high > low else largest * 0.1
+    room = max((high - low) * MARGIN, largest * MIN_RELATIVE_LENGTH) if high > low else largest * 0.1
     room = max(room, 1 / LARGEST) if largest else 0.1
     return Axis(low - room, high + room)
 

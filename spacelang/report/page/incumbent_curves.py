@@ -126,7 +126,7 @@ def curve_axes(runs: Sequence[RunData], *, has_trials: bool = True) -> tuple[Tim
         losses = [trial.loss for trial in trials if trial.loss is not None]
     largest = max(largest_loss_without_outliers(losses), *(curve[-1].loss for curve in curves if curve))
     fitting = make_axis_for_values([*(loss for loss in losses if loss <= largest), *scores])
-    return make_time_axis(max(ends, default=1.0)), ScoreAxis(LossName.of_formula(runs[0].run.header.metric), fitting)
+    return make_time_axis(max(ends, default=1.0)), ScoreAxis(runs[0].metric, fitting)
 
 
 def _line(run_data: RunData, number: int, x: TimeAxis, y: ScoreAxis) -> CurveLine:
@@ -222,8 +222,7 @@ def _row(number: int, run_data: RunData, times: Sequence[float]) -> RunScoresAtT
     losses.append([each.loss for each in curve])
     best = best_trial_records(run_data.run)[:1]
     pipelines = [describe_alternatives(each.trial.request.configuration, run_data.decision_keys) for each in best]
-    metric = LossName.of_formula(run_data.run.header.metric)
-    shown = tuple(_numbers(found[-1], metric)[0] if found else "" for found in losses)
+    shown = tuple(_numbers(found[-1], run_data.metric)[0] if found else "" for found in losses)
     return RunScoresAtTimes(number, line_css_classes(number), shown, "".join(pipelines))
 
 
@@ -236,12 +235,7 @@ class RunTableRow:
 
     number: int
     css_classes: str
-    space: str
-    data: str
-    optimizer: str
-    seed: int
-    state: str
-    trials: int
+    summary: RunSummary
     failed: int
     time: str
     best: str
@@ -286,12 +280,7 @@ def _run_row(number: int, run_data: RunData) -> RunTableRow:
     return RunTableRow(
         number,
         line_css_classes(number),
-        found.space,
-        found.data.name,
-        found.optimizer,
-        found.seed,
-        found.state.value,
-        found.trials,
+        found,
         len(run_data.records) - len(run_data.successful_trials),
         format_seconds(found.seconds),
         "" if found.best is None else _best_score(found),
@@ -306,8 +295,7 @@ def _best_score(found: RunSummary) -> str:
 
 
 def _group(runs: Sequence[tuple[int, RunData]]) -> ComparableRuns:
-    header = runs[0][1].run.header
-    score_name = LossName.of_formula(header.metric).score_name
+    header, score_name = runs[0][1].run.header, runs[0][1].metric.score_name
     title = f"{header.data.name}, {score_name}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
     found = tuple(_differences([run_data for _, run_data in runs]))

@@ -14,6 +14,7 @@ from spacelang.report.page.importance import Importances
 from spacelang.report.page.run_data import RunData, TrialsInSpace
 from spacelang.report.trial_results import format_configuration_value
 from spacelang.sampling.value_codes import Array
+from spacelang.text import shorten
 
 MAX_AXES: Final = 9  # The maximum number of variables with an axis, not counting the loss
 MAX_BEST: Final = 60  # The maximum number of best trials drawn; they are at most a tenth of all trials
@@ -90,8 +91,7 @@ def make_parallel_plot(run_data: RunData, importance: Importances | None) -> Par
     fields, points = _axis_fields(run_data, members, drawn, importance)
     if not fields:
         return None
-    metric = LossName.of_formula(run_data.run.header.metric)
-    heights, score = _heights(fields, points, members.losses[drawn], metric)
+    heights, score = _heights(fields, points, members.losses[drawn], run_data.metric)
     axes = [*(_axis(each, place, len(fields), points) for place, each in enumerate(fields)), score]
     lines = [tuple(map(float, row)) for row in heights]
     return ParallelPlot(tuple(axes), tuple(lines[:best]), tuple(lines[best:]), len(rows))
@@ -174,7 +174,7 @@ def _part_labels(part: Categorical | Grid | Real) -> list[tuple[float, str]]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+    return shorten(text, MAX_LABEL)
 
 
 def _path(heights: Sequence[float]) -> str:

@@ -13,7 +13,7 @@ from spacelang.report.page.axes import (
     percent_to_svg_units,
 )
 from spacelang.report.page.run_data import RunData
-from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names
+from spacelang.report.pipeline_lines import format_objective, pareto_front_rows, score_names
 from spacelang.report.stored_run_output import stored_pareto_front
 from spacelang.runtime.history import TrialRecord, objective_values
 from spacelang.runtime.storage.run_header import stored_objective_names
@@ -82,8 +82,9 @@ def make_pareto_front_view(run_data: RunData) -> ParetoFrontView | None:
         _plot(shown, front, (names[0], scores[0], 0), (name, scores[place], place), is_whole=len(names) == 2)
         for place, name in enumerate(names[1:], start=1)
     )
+    _, (_, *rows), _ = pareto_front_rows(front, names, run_data.decision_keys, len(front))
     headline = f"{count_with_noun(len(front), 'trial')} that no other trial dominates in {', '.join(scores)}"
-    return ParetoFrontView(headline, plots, tuple(scores), tuple(_rows(front, names, run_data.decision_keys)))
+    return ParetoFrontView(headline, plots, tuple(scores), tuple(rows))
 
 
 def _plot(
@@ -111,13 +112,3 @@ def _plot(
             ParetoFrontPoint(x.position(at), y.position(up), (at, up), f"trial {record.index}: {', '.join(texts)}")
         )
     return ParetoFrontPlot(x, other[1], y, first[1], tuple(found), tuple(points), is_whole)
-
-
-def _rows(front: Sequence[TrialRecord], names: Sequence[LossName], order: Sequence[str]) -> list[tuple[str, ...]]:
-    rows = []
-    for rank, record in enumerate(front, start=1):
-        values = zip(names, objective_values(record.trial), strict=True)
-        cells = (format_objective(name, value) for name, value in values)
-        pipeline = one_line_pipeline(record.trial.request.configuration, order)
-        rows.append((f"{rank}", f"{record.index}", *cells, pipeline))
-    return rows

@@ -23,6 +23,7 @@ from spacelang.report.page.incumbent_curves import compare_runs
 from spacelang.report.page.run_data import RunData, read_run_data
 from spacelang.report.page.view_model import make_run_view
 from spacelang.report.stored_run_output import MAX_LENGTH
+from spacelang.text import shorten
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -162,7 +163,7 @@ def _finalize(value: Any) -> Any:
     """Return a value as templates write it: texts are cut, and their control characters made visible."""
     if not isinstance(value, str) or isinstance(value, _markup()):
         return value
-    return replace_unprintable(value if len(value) <= MAX_LENGTH else f"{value[: MAX_LENGTH - 1]}…")
+    return replace_unprintable(shorten(value, MAX_LENGTH))
 
 
 def _svg_path(path: str) -> "Markup":

@@ -8,6 +8,7 @@ import numpy as np
 
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
+from spacelang.ir.trial import LossName
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.run_listing import RunSummary, summarize_run
 from spacelang.runtime.storage.stored_run import StoredRun
@@ -42,6 +43,11 @@ class RunData:
     records: tuple[TrialRecord, ...]
     space: Space | None
     is_temporary: bool = False
+
+    @property
+    def metric(self) -> LossName:
+        """The score that users see, and the loss that was minimized."""
+        return LossName.of_formula(self.run.header.metric)
 
     @cached_property
     def successful_trials(self) -> tuple[TrialRecord, ...]:

@@ -172,8 +172,7 @@ def decisions_and_alternatives_table(run_data: RunData) -> TreeTable | None:
     if run_data.space is None or members is None or not run_data.space.decisions:
         return None
     whole = np.array([run_data.is_trained_on_all_rows(each) for each in members.records])
-    metric = LossName.of_formula(run_data.run.header.metric)
-    statistics = _AlternativeStatistics(members.columns, members.losses, whole, metric)
+    statistics = _AlternativeStatistics(members.columns, members.losses, whole, run_data.metric)
     rows = [*_decision_rows(run_data.space.root, statistics, 0)]
     return TreeTable(f"{len(members.records):,} trials", tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
 

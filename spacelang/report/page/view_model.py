@@ -18,7 +18,6 @@ from spacelang.report.page.run_data import RunData
 from spacelang.report.page.tree_tables import TreeTable, decisions_and_alternatives_table, mosaic_search_tree_table
 from spacelang.report.stored_run_output import (
     best_trial_records,
-    count_failures_by_status,
     describe_alternatives,
     describe_measurement,
     run_setting_rows,
@@ -28,6 +27,7 @@ from spacelang.report.trial_results import (
     describe_failure_counts,
     format_configuration_value,
     format_test_score_with_interval,
+    sum_failures_by_status,
     summarize_held_out_rows,
 )
 from spacelang.runtime.history import TrialRecord
@@ -177,7 +177,7 @@ def _facts(run_data: RunData) -> Iterator[tuple[str, str]]:
 
 def _figures(run_data: RunData) -> Iterator[KeyFigure]:
     found, header = run_data.summary, run_data.run.header
-    metric = LossName.of_formula(header.metric)
+    metric = run_data.metric
     best = "none" if found.best is None else f"{metric.score(found.best):.5g}"
     note = "" if found.best is None else metric.describe_loss(found.best, ".5g")
     what = f"best {metric.score_name}"
@@ -191,7 +191,7 @@ def _figures(run_data: RunData) -> Iterator[KeyFigure]:
             low, high = metric.score_interval(score.low, score.high)
             note = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
         yield KeyFigure(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", note)
-    counts = count_failures_by_status(run_data.run.failure_counts)
+    counts = sum_failures_by_status(run_data.run.failure_counts)
     yield KeyFigure("trials", f"{found.trials:,}", describe_failure_counts(counts) or "none failed")
     if header.bounds and run_data.successful_trials:
         keeping, count = (
@@ -224,7 +224,7 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     found = summarize_held_out_rows(header)
     between = None if best is None else found.loss_interval(best[1])
     if between is None:
-        score = LossName.of_formula(header.metric).score_name
+        score = run_data.metric.score_name
         yield f"The 95 % interval of {score} cannot be computed from a score and the number of rows alone."
     else:
         rows = f"{found.rows:,} held-out rows"
@@ -286,7 +286,7 @@ def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
 def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
     trial, header, test = record.trial, run_data.run.header, run_data.run.test_score
     configuration = trial.request.configuration
-    metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).interval_ends(trial.loss)
+    metric, low_and_high = run_data.metric, summarize_held_out_rows(header).interval_ends(trial.loss)
     facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]
     facts += [(name, format_number(value)) for name, value in trial.metrics]
     if trial.training_loss is not None:

@@ -25,7 +25,7 @@ from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.run_header import DataFacts
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ObjectCodec, ObjectKey
-from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
+from spacelang.serialization.json_documents import DefinitionError, expect_string
 from spacelang.solver.nearest_configuration import dropped_keys_sentence, member_without_dropped_keys
 
 KIND: Final = "archive"
@@ -122,19 +122,6 @@ def read_archive(path: Path) -> Archive:
         raise ArchiveError(f"`{path}` is not an archive: {error}", error.remedy or REMEDY) from error
 
 
-def _kind(value: object, path: str) -> str:
-    if expect_string(value, path) != KIND:
-        raise DefinitionError(path, f"is `{value}`, but must be `{KIND}`")
-    return KIND
-
-
-def _version(value: object, path: str) -> int:
-    if expect_integer(value, path, 1) != VERSION:
-        what = f"is {value}, but this version of spacelang reads only version {VERSION}"
-        raise DefinitionError(path, what, "upgrade spacelang")
-    return VERSION
-
-
 _VOCABULARY: Final = (
     "A hash of the decisions of the space, their alternatives and the hyperparameters, without ranges and constraints, "
     "which may depend on the data."
@@ -176,10 +163,10 @@ _ROW: Final = ObjectCodec(
 ARCHIVE_CODEC: Final = ObjectCodec(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
     (
-        ObjectKey("kind", codec.ScalarCodec(_kind, {"const": KIND}), "The kind of the document."),
+        ObjectKey("kind", codec.kind_codec(KIND), "The kind of the document."),
         ObjectKey(
             "version",
-            codec.ScalarCodec(_version, {"const": VERSION}),
+            codec.version_codec(VERSION),
             "The version of the format; spacelang reads only its own.",
         ),
         ObjectKey(

@@ -20,6 +20,7 @@ from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn,
 from spacelang.runtime.storage.run_listing import list_runs
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import damaged_store_error
+from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.serialization.definition import space_from_json
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio
@@ -82,14 +83,6 @@ def choose_portfolio(tables: Sequence[Mapping[K, Evaluation]], size: int) -> lis
 def _regret(loss: float, known: Floats) -> float:
     best, middle = float(known.min()), float(np.median(known))
     return 0.0 if loss <= best else min((loss - best) / (middle - best), 1.0) if middle > best else 1.0
-
-
-def restrict_to_configurations(
-    tables: Iterable[Mapping[K, Evaluation]], kept: Iterable[K]
-) -> list[dict[K, Evaluation]]:
-    """Return the tables reduced to the configurations in `kept`; a table may have none of them."""
-    wanted = {*kept}
-    return [{name: each for name, each in table.items() if name in wanted} for table in tables]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +153,16 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
         winner = next(each for each in run.records() if each.index == number).trial.request
         if winner.fidelity is not None and winner.fidelity < header.training_size:
             return _UnusableRun(f"`{path.name}` has no trial that was trained on all training rows")
-        try:
-            space = identify_space(space_from_json(json.loads(header.definition)))
-        except (DefinitionError, ValueError) as error:
-            raise damaged_store_error(path, f"the space of the run cannot be read: {error}") from error
+        space = _space_of(run)
         data, features = header.data, header.meta_features
         return ArchiveRow(data.name, space, header.metric, loss, winner.configuration, data.fingerprint, features)
+
+
+def _space_of(run: StoredRun) -> SpaceIdentity:
+    try:
+        return identify_space(space_from_json(json.loads(run.header.definition)))
+    except (DefinitionError, ValueError) as error:
+        raise damaged_store_error(run.path, f"the space of the run cannot be read: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +189,7 @@ def make_portfolio(places: Iterable[Path], size: int) -> NewPortfolio:
     for path in _stores(places, left_out):
         with Store.read(path) as run:
             header = run.header
-            try:
-                space = identify_space(space_from_json(json.loads(header.definition)))
-            except (DefinitionError, ValueError) as error:
-                raise damaged_store_error(path, f"the space of the run cannot be read: {error}") from error
+            space = _space_of(run)
             judged = judged or (space, header.metric)
             if (space, header.metric) != judged:
                 left_out.append(f"`{path.name}` is for another space or loss than the first run")

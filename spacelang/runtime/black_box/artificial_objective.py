@@ -13,7 +13,7 @@ See spacelang/optimizers/README.md, section "Artificial objective".
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b, sha256
@@ -51,22 +51,19 @@ class ArtificialObjective(BlackBoxObjective):
 
     space: Space
     seed: int
-    clock: Callable[[], float] = time.perf_counter
 
     def evaluate(self, request: Request) -> Trial:
         """Return the trial of a configuration. Its cost is the time that the computation took."""
-        started = self.clock()
+        started = time.perf_counter()
         loss = 0.0
         for module in iter_chosen_alternatives(self.space.root, request.configuration):
             weights = [_weight(self.seed, address) for address in module.values]
             share = absolute_weighted_mean(weights, [*module.values.values()])
             loss = largest_absolute_shifted_value(loss, share, _draws(self.seed, module.name))
-        return Trial(request, loss, self.clock() - started)
+        return Trial(request, loss, time.perf_counter() - started)
 
 
-def make_artificial_objective(
-    space: Space, seed: int, *, clock: Callable[[], float] = time.perf_counter
-) -> ArtificialObjective:
+def make_artificial_objective(space: Space, seed: int) -> ArtificialObjective:
     """Create the artificial objective of a seed over a space; raise DataError if the task has a bound."""
     name = f"{ARTIFICIAL_PREFIX}{seed}"
     bounds = () if space.task is None else space.task.bounds
@@ -74,7 +71,7 @@ def make_artificial_objective(
         message = f"the task of the space bounds `{bounds[0].name}`, but the objective `{name}` does not measure it"
         raise DataError(message, "use a space without `subject to`, or give data")
     facts = DataFacts(name, 0, 0, sha256(f"{name} version {VERSION}".encode()).hexdigest())
-    return ArtificialObjective(facts=facts, is_cheap=True, space=space, seed=seed, clock=clock)
+    return ArtificialObjective(facts=facts, is_cheap=True, space=space, seed=seed)
 
 
 def parse_seed(reference: str) -> int:

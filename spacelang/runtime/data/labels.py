@@ -14,7 +14,7 @@ import pandas as pd
 from spacelang.ir.task import Kind
 from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.loading import Table, TargetColumns
-from spacelang.runtime.data.tables import Features, first_true_row_number
+from spacelang.runtime.data.tables import Features, first_true_row_number, format_names, holds_numbers
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
 from spacelang.text import count_with_noun
@@ -83,7 +83,7 @@ def refuse_single_target_operators(names: Sequence[str], table: Table, kind: Kin
     """Raise DataError if `names` is not empty: it lists the operators that take one target, and there are several."""
     if not names:
         return
-    shown = ", ".join(f"`{name}`" for name in names[:8]) + (", ..." if len(names) > 8 else "")
+    shown = format_names(names, 8)
     takes = "takes" if len(names) == 1 else "take"
     outer = "MultiOutputRegressor" if kind == "regression" else "MultiOutputClassifier"
     what = f"{describe_targets(table.target)} are several targets, but {shown} {takes} only one"
@@ -199,7 +199,7 @@ def _make_dataset(table: Table, target: TargetColumns, kind: TaskKind, classes: 
 
 
 def _refuse_continuous_labels(labels: pd.Series) -> None:
-    if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
+    if not holds_numbers(labels):
         return
     distinct = labels.nunique()
     with_fractions = bool((labels % 1 != 0).any())
@@ -272,6 +272,5 @@ def label_column_warnings(dataset: Dataset) -> list[str]:
 
 def _holds_labels(column: "pd.Series[Any]", labels: "pd.Series[Any]", *, is_regression: bool) -> bool:
     if is_regression:
-        is_numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-        return is_numeric and np.array_equal(column.to_numpy(dtype=np.float64, na_value=np.nan), labels.to_numpy())
+        return holds_numbers(column) and np.array_equal(column.to_numpy(np.float64, na_value=np.nan), labels)
     return np.array_equal(pd.factorize(column, use_na_sentinel=False)[0], pd.factorize(labels)[0])

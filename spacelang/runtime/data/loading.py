@@ -13,8 +13,8 @@ import pandas as pd
 from spacelang.ir.task import Kind
 from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS, DEFAULT_OPTIONS, ReadOptions
-from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_text
-from spacelang.runtime.data.tables import Features, SparseTable, canonical_csr
+from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_parquet, read_text
+from spacelang.runtime.data.tables import Features, SparseTable, canonical_csr, suggest_column
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
 from spacelang.spelling_suggestions import format_suggestion
@@ -168,8 +168,6 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
         raise DataError(what, f"save the data as one of {', '.join(f'`{extension}`' for extension in EXTENSIONS)}")
     match next(extension for extension in EXTENSIONS if path.name.lower().endswith(extension)):
         case ".parquet":
-            from spacelang.runtime.data.table_files import read_parquet
-
             _refuse_options(reference, reading.non_default_text_file_options)
             return read_parquet(read_bytes(path, reference), reference)
         case ".arff" | ".arff.gz":
@@ -234,10 +232,7 @@ def _one_or_several(columns: "Sequence[pd.Series[Any]]") -> TargetColumns:
 
 
 def _missing_column(name: str, column: str, columns: list[str]) -> DataError:
-    shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
-    return DataError(
-        f"`{name}` has no column `{column}`", format_suggestion(column, columns) or f"the columns are {shown}"
-    )
+    return DataError(f"`{name}` has no column `{column}`", suggest_column(column, columns))
 
 
 def make_features(features: Any, name: str = DEFAULT_NAME) -> Features:

@@ -67,7 +67,10 @@ class ColumnSuspicion(Enum):
     )
     DATES = (
         ("holds dates as text", "hold dates as text"),
-        ("the dates count as categories; add columns of year, month and weekday, or save dates in a `.parquet` file",),
+        (
+            "the dates count as categories; add columns of year, month and weekday, or save dates in a `.parquet` "
+            "file; to split the rows by their dates, use `--validate 'time(5, by=COLUMN)'`",
+        ),
     )
     COMMAS = (
         ("holds numbers with a decimal comma", "hold numbers with a decimal comma"),
@@ -139,7 +142,10 @@ class TableProfile:
     @property
     def warnings(self) -> list[str]:
         """Sentences on columns that may not be what their types suggest and on misleading splits, with remedies."""
-        split = [hint.starter_space_note if hint is self.split_hint else hint.message for hint in self.split_hints]
+        split = [
+            hint.starter_space_note if hint is self.split_hint else hint.starter_space_comment_note
+            for hint in self.split_hints
+        ]
         if self.repeated_row_share:
             split.append(repeated_rows_message(self.repeated_row_share, "the rows occur more than once"))
         return [*_warnings(self.without_split_columns.columns), *split]
@@ -221,7 +227,7 @@ def guess_task_kind(table: Table) -> TaskKindGuess:
         return TaskKindGuess(table.kind, f"`{table.name}` is a {table.kind} task")
     labels, column = table.target.dropna(), f"`{table.target.name}`"
     distinct = f"{labels.nunique():,} distinct"
-    if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
+    if not tables.holds_numbers(labels):
         return TaskKindGuess("classification", f"{column} holds {distinct} labels that are not numbers")
     if bool((labels % 1 != 0).any()):
         return TaskKindGuess("regression", f"{column} holds numbers with fractions")

@@ -23,12 +23,18 @@ from spacelang.ir.validation import (
 from spacelang.runtime.data.labels import Dataset, target_columns
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS
-from spacelang.runtime.data.tables import Features, Weights, check_weights, first_true_row_number, weights_fingerprint
+from spacelang.runtime.data.tables import (
+    Features,
+    Weights,
+    check_weights,
+    first_true_row_number,
+    suggest_column,
+    weights_fingerprint,
+)
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import RowRelations, Rows, Split, check_splits
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
 from spacelang.runtime.storage.run_header import GROUP_NAME, RELATIONS, SPLITS, WEIGHTS_SETTING, RunHeader
-from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import unique_name
 
 YEAR_FIRST: Final = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"  # The beginning of a date in which the month precedes the day
@@ -159,9 +165,8 @@ def _column(table: Table, name: str, option: str) -> "pd.Series[Any]":
             remedy = f"remove `{name}` from `--drop-columns`: columns of groups and times are no features anyway"
             raise DataError(f"the column `{name}` of `{option}={name}` is dropped", remedy)
         known = [str(column) for column in features.columns]
-        shown = ", ".join(f"`{column}`" for column in known[:12]) + (", ..." if len(known) > 12 else "")
         what = f"`{table.name}` has no column `{name}`, which `{option}={name}` names"
-        raise DataError(what, format_suggestion(name, known) or f"the columns are {shown}")
+        raise DataError(what, suggest_column(name, known))
     return features[name]
 
 
@@ -192,7 +197,9 @@ def _parse_dates(texts: "pd.Series[Any]", column: str) -> "pd.Series[Any]":
                 return read
     first, second = _to_dates(texts, dayfirst=False), _to_dates(texts, dayfirst=True)
     if first is None and second is None:
-        raise DataError(f"{column} cannot be ordered: it holds texts such as `{texts.iloc[0]}`", ISO_HELP)
+        shapes = texts.str.replace(r"\d", "0", regex=True)  # dates of one format have few shapes
+        shown = " and ".join(f"`{text}`" for text in texts[~shapes.duplicated()].iloc[:2])
+        raise DataError(f"{column} cannot be ordered: it holds texts such as {shown}", ISO_HELP)
     if first is not None and second is not None and not first.equals(second):
         differing = texts[(first != second).to_numpy()].iloc[0]
         raise DataError(f"{column} is ambiguous: in `{differing}` the day or the month may come first", ISO_HELP)
@@ -203,8 +210,6 @@ def _parse_dates(texts: "pd.Series[Any]", column: str) -> "pd.Series[Any]":
 
 def _to_dates(texts: "pd.Series[Any]", **options: Any) -> "pd.Series[Any] | None":
     """Return the texts as dates in UTC; None if they cannot all be read in one format."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a format that is guessed for each text
         try:

@@ -71,17 +71,31 @@ class SplitHint:
         return group_column(self.validation) is not None
 
     @property
+    def message(self) -> str:
+        """A sentence on the column, with the risk of a random split and the option to use."""
+        return f"{self.finding}; {self._risk}: use `--validate {quote(self.validation_text)}` {self._aim}"
+
+    @property
     def starter_space_note(self) -> str:
         """A sentence for a starter space that has the split, because the hint is sure."""
         return f"{self.finding}, and {self.reason}; therefore the new space has `validate {self.validation_text}`"
 
     @property
-    def message(self) -> str:
-        """A sentence on the column, with the risk of a random split and the option to use."""
-        risk, aim = "trains on later rows than it holds out", "to hold out the latest rows"
-        if self.is_group:
-            risk, aim = "puts rows with the same value on both sides", "to keep such rows together"
-        return f"{self.finding}; a random split {risk}: use `--validate {quote(self.validation_text)}` {aim}"
+    def starter_space_comment_note(self) -> str:
+        """A sentence for a starter space that has the split as a comment."""
+        line = f"`validate {self.validation_text}`"
+        return f"{self.finding}; {self._risk}: use {line} {self._aim}, which the new space has as a comment"
+
+    @property
+    def _risk(self) -> str:
+        danger = (
+            "puts rows with the same value on both sides" if self.is_group else "trains on later rows than it holds out"
+        )
+        return f"a random split {danger}"
+
+    @property
+    def _aim(self) -> str:
+        return "to keep such rows together" if self.is_group else "to hold out the latest rows"
 
 
 def find_split_hints_given_dates(
@@ -117,7 +131,7 @@ def _is_identifier(values: "pd.Series[Any]") -> bool:
     """Return True if the values could identify something: text, categories or whole numbers."""
     if tables.column_content(values) is ColumnContent.CATEGORY:
         return not pd.api.types.is_bool_dtype(values)
-    if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+    if not tables.holds_numbers(values):
         return False
     numbers = values.to_numpy(dtype=float, na_value=np.nan)
     return bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.floor(numbers)))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import nan
@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.storage.run_header import SHOWN_DIGITS, DataFacts
+from spacelang.spelling_suggestions import format_suggestion
 
 TEXT_VALUES: Final = 200
 """A column of strings is free text if it has more distinct values than this, and more than half of its rows differ."""
@@ -49,6 +50,21 @@ def column_content(column: pd.Series) -> ColumnContent:
     if strings or pd.api.types.is_bool_dtype(column):
         return ColumnContent.CATEGORY
     return ColumnContent.NUMBER if pd.api.types.is_numeric_dtype(column) else ColumnContent.OTHER
+
+
+def holds_numbers(column: Any) -> bool:
+    """Return True if a column, or a type of columns, is numeric; booleans are not."""
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def format_names(names: Sequence[Any], most: int = 6) -> str:
+    """Format up to `most` names for a message."""
+    return ", ".join(f"`{name}`" for name in names[:most]) + (", ..." if len(names) > most else "")
+
+
+def suggest_column(name: str, columns: Sequence[str]) -> str:
+    """Return the remedy for a name that is no column: the similar one, or the columns."""
+    return format_suggestion(name, columns) or f"the columns are {format_names(columns, 12)}"
 
 
 def first_true_row_number(mask: Any) -> int | None:

@@ -70,14 +70,6 @@ class TrialRows:
         """Return the features and the labels to train on."""
         return self.fold.training_rows(self.fidelity, own=self.needs_copies)
 
-    def training_labels(self) -> Any:
-        """Return the labels to train on."""
-        return (
-            self.training_features_and_labels()[1]
-            if self.needs_copies
-            else self.fold.training_rows(self.fidelity, own=False)[1]
-        )
-
     def fit_options(self, pipeline: Any) -> dict[str, Any]:
         """Return the keyword arguments for `fit` of the last step: its sample weights, if the rows have any.
 
@@ -212,7 +204,10 @@ class _DataFlow:
             self.has_drawn = True
             random_state.set_global_random_state(self.state_now)
         self.is_resampled = found.target is not None
-        target = self.prefixes.copy_and_time(found.target) if self.is_resampled else self.rows.training_labels()
+        if self.is_resampled:
+            target = self.prefixes.copy_and_time(found.target)
+        else:
+            _, target = self.rows.training_features_and_labels()
         return self.prefixes.copy_and_time(found.features), target
 
     def _fit_step(self, place: int, features: Any, target: Any) -> tuple[Any, Any]:

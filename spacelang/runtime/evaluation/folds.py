@@ -109,8 +109,7 @@ class PreparedFold:
 
     def weights(self, fidelity: int | None) -> Any:
         """Return the sample weights of the rows that `training_rows` returns, or None."""
-        count = len(self.training_rows(fidelity, own=False)[1])
-        return None if self.training_weights is None else self.training_weights[:count]
+        return None if self.training_weights is None else self.training_weights[: self.training_size(fidelity)]
 
     def held_out_rows(self, *, own: bool) -> Any:
         """Return the held-out rows; with `own` a copy, for one call of a pipeline that overwrites its input."""

@@ -272,7 +272,7 @@ class DataObjective:
         # Scikit-learn has no vote for models of several targets.
         can_vote = trial.loss is not None and not is_partial and not self.dataset.has_several_targets
         if self._models is not None and can_vote and self._know_all_classes(pipelines):
-            self._models.store(trial, pipelines, fit_seconds, max(cost - fit_seconds, 0.0))
+            self._models.store(trial, pipelines, max(cost - fit_seconds, 0.0))
         return trial
 
     def make_pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:

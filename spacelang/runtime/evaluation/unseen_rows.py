@@ -1,6 +1,5 @@
 """Test rows that no trial sees: read, set aside, and converted to the columns and types of the other rows."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -20,7 +19,7 @@ from spacelang.runtime.data.labels import (
     target_names,
 )
 from spacelang.runtime.data.loading import Table, TargetColumns, load_dataset, make_table
-from spacelang.runtime.data.tables import Features, without_columns
+from spacelang.runtime.data.tables import Features, format_names, holds_numbers, without_columns
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.splits import (
     Rows,
@@ -190,7 +189,7 @@ def encode_test_labels(tested: Table, dataset: Dataset) -> TargetColumns:
     labels = tested.target.tolist()
     unknown = [label for label in dict.fromkeys(labels) if label not in known]
     if unknown:
-        shown = ", ".join(f"`{label}`" for label in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        shown = format_names(unknown, 3)
         what = f"the column `{tested.target.name}` of `{tested.name}` has labels that the training rows lack: {shown}"
         raise DataError(what, "drop these rows, or add rows of these classes to train on")
     codes = np.array([known[label] for label in labels], dtype=np.int64)
@@ -236,10 +235,4 @@ def _value_type(column: "pd.Series[Any]") -> str | None:
         return None
     if pd.api.types.is_datetime64_any_dtype(column):
         return "dates"
-    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    return "numbers" if is_number else "text"
-
-
-def format_names(names: Sequence[Any]) -> str:
-    """Format up to six names for a message."""
-    return ", ".join(f"`{name}`" for name in names[:6]) + (", ..." if len(names) > 6 else "")
+    return "numbers" if holds_numbers(column) else "text"

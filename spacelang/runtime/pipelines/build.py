@@ -3,6 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion
+
 from spacelang.catalog.catalogue import join_tuple_elements
 from spacelang.ir.computed_parameters import computed_value
 from spacelang.ir.configuration import Configuration
@@ -207,8 +210,6 @@ class _Builder(PipelineWalk):
         return _make_pipeline(steps) if len(steps) > 1 else steps[0][1] if steps else None
 
     def _union(self, steps: list[Step]) -> Any:
-        from sklearn.pipeline import FeatureUnion
-
         return FeatureUnion(with_distinct_names(steps)) if steps else None
 
     def _operator_list(self, steps: list[Step]) -> list[Step]:
@@ -222,8 +223,6 @@ class _Builder(PipelineWalk):
 
         If a part is left out, the columns of its selector pass through.
         """
-        from sklearn.compose import ColumnTransformer
-
         remainder: Any = "drop"
         chosen: list[Entry] = []
         last: list[Entry] = []

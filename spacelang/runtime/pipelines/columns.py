@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -102,7 +104,6 @@ def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
     """Return the entry of a text column, passed as a column; if values are missing, empty text replaces them first."""
     if not column.lacks_values:
         return name, clone(part), column.name
-    import numpy as np
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import FunctionTransformer
 
@@ -146,9 +147,6 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, table: Any) -> Any:
         """Return the features of all columns: a sparse matrix if one of them is sparse, else an array."""
-        import numpy as np
-        from scipy import sparse
-
         parts = [
             fitted.transform(column)
             for fitted, column in zip(self.transformers_, columns_with_missing_as_empty_text(table), strict=True)
@@ -171,8 +169,6 @@ TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "tran
 
 def pipeline_class(steps: Iterable[Step]) -> Any:
     """Return the pipeline class for these steps: imbalanced-learn's if one of them resamples rows."""
-    from sklearn.pipeline import Pipeline
-
     if not any(resamples_rows(part) for _, part in steps):
         return Pipeline
     from imblearn.pipeline import Pipeline as ResamplingPipeline
@@ -207,8 +203,6 @@ def with_distinct_names(steps: Iterable[Step]) -> list[Step]:
 
 def expand_nested_pipelines(steps: Sequence[Step]) -> list[Step]:
     """Return the steps with every pipeline replaced by its own steps."""
-    from sklearn.pipeline import Pipeline
-
     result: list[Step] = []
     for name, part in steps:
         result += expand_nested_pipelines(part.steps) if isinstance(part, Pipeline) else [(name, part)]
@@ -217,8 +211,6 @@ def expand_nested_pipelines(steps: Sequence[Step]) -> list[Step]:
 
 def resamples_rows(part: Any) -> bool:
     """Return True if a part changes which rows the next steps are fitted on."""
-    from sklearn.pipeline import Pipeline
-
     if isinstance(part, Pipeline):
         return any(resamples_rows(inner) for _, inner in part.steps)
     return hasattr(part, "fit_resample")

@@ -1,7 +1,5 @@
-"""The first step of exported pipelines, which converts features to the table that trials had, and needed columns."""
+"""The first step of exported pipelines, which converts features to the table that trials had."""
 
-from collections.abc import Iterable, Iterator
-from enum import Enum
 from typing import Any, Final, Self
 
 import numpy as np
@@ -9,12 +7,9 @@ import pandas as pd
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
 from spacelang.runtime.data.loading import default_column_names, make_features
-from spacelang.runtime.data.tables import Features, canonical_csr
+from spacelang.runtime.data.tables import Features, canonical_csr, holds_numbers
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.pipelines.columns import TableColumn
 from spacelang.runtime.pipelines.preparation import Preparation
 
 FLOATS: Final = np.dtype(np.float64)
@@ -52,7 +47,7 @@ def _converts_to_floats(features: pd.DataFrame, preparation: Preparation) -> boo
     if preparation.takes_dataframe:
         return True
     columns = (*preparation.kept, *preparation.imputed)
-    kinds = [features[column].dtype for column in columns if _is_number(features, column)]
+    kinds = [features[column].dtype for column in columns if holds_numbers(features[column])]
     return all(kind in (FLOATS, INTEGERS) for kind in kinds) and (bool(preparation.encoded) or FLOATS in kinds)
 
 
@@ -60,12 +55,7 @@ def columns_cast_to_float(features: pd.DataFrame, preparation: Preparation) -> l
     """Return the numeric columns that are float64 in trials and have another type in the table."""
     if preparation.takes_dataframe:
         return []
-    return [column for column in features.columns if _is_number(features, column) and features[column].dtype != FLOATS]
-
-
-def _is_number(features: pd.DataFrame, column: str) -> bool:
-    kind = features[column].dtype
-    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+    return [name for name in features.columns if holds_numbers(kind := features[name].dtype) and kind != FLOATS]
 
 
 def make_table_step(preparation: Preparation) -> "AsTable":
@@ -109,7 +99,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return table
         if self.gives == "array":
             return table.to_numpy(dtype=np.float64, na_value=np.nan)
-        numbers = [column for column in table.columns if _is_number(table, column)]
+        numbers = [column for column in table.columns if holds_numbers(table[column])]
         return table.astype(dict.fromkeys(numbers, np.float64))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -152,69 +142,8 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _target_type(known: Any, found: Any) -> Any:
-    if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known):
+    if holds_numbers(known):
         return FLOATS if pd.api.types.is_object_dtype(found) else found
     if isinstance(known, pd.CategoricalDtype):
         return found if isinstance(found, pd.CategoricalDtype) else known
     return known if pd.api.types.is_object_dtype(known) or isinstance(known, pd.StringDtype) else found
-
-
-def used_columns(space: Space, configurations: Iterable[Configuration], preparation: Preparation) -> frozenset[str]:
-    """Return the names of the columns that an operator gets in the pipeline of at least one configuration.
-
-    A column is not used if all its values are missing, or if no chosen part of `columns(…)` selects it. A column that
-    the preparation one-hot encodes always counts as used, because the names of its parts are not known.
-    """
-    if preparation.table is None:
-        return frozenset((*preparation.kept, *preparation.imputed, *preparation.encoded))
-    chosen = [*configurations]
-    names = (
-        column.name
-        for column in preparation.table
-        if any(_fate(space.root, each, column) is not _Fate.DROPPED for each in chosen)
-    )
-    return frozenset((*names, *preparation.encoded))
-
-
-class _Fate(Enum):
-    """The fate of a column in a part of a pipeline."""
-
-    USED = "an operator gets the column"
-    PASSES = "the column is passed on unchanged"
-    DROPPED = "no part selects the column"
-
-
-def _fate(node: Node, configuration: Configuration, column: TableColumn) -> _Fate:
-    match node:
-        case Operator():
-            return _Fate.USED
-        case Hyperparameter():
-            return _Fate.PASSES
-        case Choice():
-            branch = node.branches[node.branch_indices[str(configuration[node.key])]]
-            return _fate(branch.node, configuration, column)
-        case Product(kind=ProductKind.SEQUENCE | ProductKind.PERMUTATION):
-            # All steps of a permutation are present. If one of them drops the column, steps before it may use it.
-            fates = [_fate(child, configuration, column) for child in _in_order(node, configuration)]
-            return next((fate for fate in fates if fate is not _Fate.PASSES), _Fate.PASSES)
-        case Product(kind=ProductKind.COLUMNS):
-            pairs = zip(node.selectors, node.children, strict=True)
-            taking = [child for selector, child in pairs if column.is_selected_by(selector, node.selectors)]
-            return _most_used(_fate(child, configuration, column) for child in taking)
-        case Product():
-            return _most_used(_fate(child, configuration, column) for child in node.children)
-
-
-def _in_order(node: Product, configuration: Configuration) -> Iterable[Node]:
-    """Return the steps of a sequence or a permutation in the order in which rows pass through them."""
-    if node.kind is ProductKind.SEQUENCE:
-        return node.children
-    order = node.children[0]
-    assert isinstance(order, Choice)
-    return node.steps_in_order(str(configuration[order.key]))
-
-
-def _most_used(fates: Iterator[_Fate]) -> _Fate:
-    """Return the fate of a column that goes to several parts: used by any, else passed on by any, else dropped."""
-    found = {*fates}
-    return next((fate for fate in (_Fate.USED, _Fate.PASSES) if fate in found), _Fate.DROPPED)

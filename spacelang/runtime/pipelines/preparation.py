@@ -7,14 +7,16 @@ handle are one-hot encoded, as in the experiments of the BLDS paper.
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import reduce
 from math import isnan, nan
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 
 from spacelang.catalog import OperatorRole
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators
@@ -105,9 +107,6 @@ class Preparation:
         """Return an unfitted `ColumnTransformer` with dense output (array or DataFrame), or None if nothing changes."""
         if self.is_empty:
             return None
-        from sklearn.compose import ColumnTransformer
-        from sklearn.pipeline import Pipeline
-
         encoded = {*self.encoded}
         # In one imputer with categories, numbers would become objects.
         categories = {column.name for column in self.table or () if column.content is ColumnContent.CATEGORY}
@@ -214,27 +213,58 @@ class _Flow(Enum):
     BREAKS = "some alternative does not accept the value"  # At least one alternative does not accept the value
 
 
-def _trace(node: Node, judge: Callable[[Operator], _Flow], column: TableColumn) -> _Flow:
+def _trace(
+    node: Node, judge: Callable[[Operator], _Flow], column: TableColumn, chosen: Configuration | None = None
+) -> _Flow:
+    """Return the fate of a value of a column in a node; with `chosen`, only in the pipeline of that configuration."""
+
+    def trace(child: Node) -> _Flow:
+        return _trace(child, judge, column, chosen)
+
     match node:
         case Operator():
             return judge(node)
         case Choice():
-            return _combine([_trace(branch.node, judge, column) for branch in node.branches])
-        case Product(kind=ProductKind.SEQUENCE):
-            flows = [_trace(child, judge, column) for child in node.children]
-            return reduce(lambda so_far, flow: flow if so_far is _Flow.PASSES else so_far, flows, _Flow.PASSES)
+            taken = node.branches if chosen is None else [node.branches[node.branch_indices[str(chosen[node.key])]]]
+            return _combine([trace(branch.node) for branch in taken])
+        case Product(kind=ProductKind.SEQUENCE | ProductKind.PERMUTATION):
+            return _trace_steps(node, trace, chosen)
         case Product(kind=ProductKind.COLUMNS):
             parts = zip(node.selectors, node.children, strict=True)
             taking = [child for selector, child in parts if column.is_selected_by(selector, node.selectors)]
-            return _combine([_trace(child, judge, column) for child in taking], nowhere=_Flow.ENDS)
-        case Product(kind=ProductKind.PERMUTATION):
-            # All steps are present, and each of them may be the first.
-            flows = [_trace(child, judge, column) for child in node.children]
-            return next((flow for flow in (_Flow.BREAKS, _Flow.ENDS) if flow in flows), _Flow.PASSES)
+            return _combine([*map(trace, taking)], nowhere=_Flow.ENDS)
         case Product():
-            return _combine([_trace(child, judge, column) for child in node.children])
+            return _combine([*map(trace, node.children)])
         case Hyperparameter():
             return _Flow.PASSES
+
+
+def _trace_steps(node: Product, trace: Callable[[Node], _Flow], chosen: Configuration | None) -> _Flow:
+    """Return the fate of a value in the steps of a sequence or a permutation, all of which are present."""
+    steps, order = node.children, node.children[0] if node.kind is ProductKind.PERMUTATION else None
+    if isinstance(order, Choice) and chosen is not None:
+        steps = node.steps_in_order(str(chosen[order.key]))
+    elif order is not None:  # each step may be the first
+        flows = {*map(trace, steps)}
+        return next((flow for flow in (_Flow.BREAKS, _Flow.ENDS) if flow in flows), _Flow.PASSES)
+    return next((flow for flow in map(trace, steps) if flow is not _Flow.PASSES), _Flow.PASSES)
+
+
+def used_columns(space: Space, configurations: Iterable[Configuration], preparation: Preparation) -> frozenset[str]:
+    """Return the names of the columns that an operator gets in the pipeline of at least one configuration.
+
+    A column is not used if all its values are missing, or if no chosen part of `columns(…)` selects it. A column that
+    the preparation one-hot encodes always counts as used, because the names of its parts are not known.
+    """
+    if preparation.table is None:
+        return frozenset((*preparation.kept, *preparation.imputed, *preparation.encoded))
+    chosen = [*configurations]
+    names = (
+        column.name
+        for column in preparation.table
+        if any(_trace(space.root, _never_accepted, column, each) is not _Flow.ENDS for each in chosen)
+    )
+    return frozenset((*names, *preparation.encoded))
 
 
 def _combine(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, Cost, CostGoal
 from spacelang.ir.trial import LossName, Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.evaluation.folds import PreparedFold, may_overwrite_input
+from spacelang.runtime.evaluation.folds import EvaluationSettings, PreparedFold, may_overwrite_input
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.run_deadline import LossComputationTime
@@ -37,9 +37,6 @@ from spacelang.runtime.scoring.metric import (
     vectorised_loss,
 )
 from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError, protect_from_changes, scorer_metric
-
-if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.folds import EvaluationSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +206,7 @@ class PipelineScorer:
         return found if math.isfinite(found) else math.nan
 
 
-def make_pipeline_scorer(
-    settings: "EvaluationSettings", dataset: Dataset, clock: Callable[[], float]
-) -> PipelineScorer:
+def make_pipeline_scorer(settings: EvaluationSettings, dataset: Dataset, clock: Callable[[], float]) -> PipelineScorer:
     """Create the scorer of a run; raise MetricError for unsuitable metrics, and ConstraintError for equal names."""
     for bound in settings.bounds:
         if bound.measure is BoundedMeasure.DISPARITY:

@@ -192,9 +192,7 @@ def make_function_bound(name: object, limit: float) -> FunctionBound:
 
 def _to_float(value: object) -> float | None:
     """Convert a Python or NumPy number to a float, huge integers to infinity; return None for anything else."""
-    from numpy import generic
-
-    plain = value.item() if isinstance(value, generic) else value
+    plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, int | float):
         return None
     try:

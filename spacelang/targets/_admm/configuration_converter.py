@@ -1,6 +1,6 @@
 """Conversions between configurations and ADMM points, and vectorized tests of conditions and constraints."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -127,10 +127,10 @@ class BatchConstraintTruths:
 
     def _evaluate(self, expression: Expr) -> Array:
         match expression:
-            case And():
-                return self._join(expression.terms, np.logical_and, empty=True)
-            case Or():
-                return self._join(expression.terms, np.logical_or, empty=False)
+            case And() | Or():
+                is_all = isinstance(expression, And)
+                terms = [np.full(self._count, is_all), *map(self.is_true, expression.terms)]
+                return np.asarray(np.all(terms, axis=0) if is_all else np.any(terms, axis=0))
             case Not():
                 return ~self.is_true(expression.term)
             case BranchTest():
@@ -139,12 +139,6 @@ class BatchConstraintTruths:
                 return self.is_active(expression.address)
             case _:
                 return self._evaluate_atom(expression)
-
-    def _join(self, terms: tuple[Expr, ...], join: Callable[[Array, Array], Array], *, empty: bool) -> Array:
-        found: Array = np.full(self._count, empty)
-        for term in terms:
-            found = join(found, self.is_true(term))
-        return found
 
     def _evaluate_atom(self, atom: Expr) -> Array:
         names = mentioned_addresses(atom)

@@ -22,6 +22,7 @@ from spacelang.reductions.case_splits import (
     CaseSplit,
     IndependentHyperparameter,
     RangeComparison,
+    SpaceUnfolder,
     UnfoldedPart,
     UnfoldedParts,
 )
@@ -72,7 +73,7 @@ class ConfigSpacePlanner:
     def __init__(self, structures: Structures, suffix: str) -> None:
         self.plan = PlanBuilder(structures, suffix, VariableNames(structures.space))
         self._structures = structures
-        self._unfold = case_splits.make_network_unfolder(structures)
+        self._unfolder = SpaceUnfolder(structures.model, structures.existence_solver)
 
     def add_networks(self, context: Context) -> None:
         """Add all networks below a context and, recursively, below the branches of their decisions.
@@ -83,7 +84,7 @@ class ConfigSpacePlanner:
             if not self._is_worth_trying(network) or not self._try_direct(network):
                 self.plan.unfolded.append(network)
                 try:
-                    CaseSplitConverter(self.plan, self._unfold(network), context).add_to_plan()
+                    CaseSplitConverter(self.plan, self._unfolder.parts_of_network(network), context).add_to_plan()
                 except (InexpressibleError, TooManyConnectedVariablesError) as error:
                     is_too_long = isinstance(error, LongConditionError)
                     raise RefusedConstraintsError(network, is_too_long=is_too_long) from error

@@ -5,7 +5,7 @@ The function `decode` of such a form asks the questions of the space, and reads 
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
@@ -165,7 +165,22 @@ class FlatParameters(LibraryFunctionForm):
         several = {each.name: each for each in self.parameters.values()}
         return values.keys() == several.keys() and all(several[name].can_be(value) for name, value in values.items())
 
-    def decode_functions(self, summary: str) -> list[str]:
+    def module_source(self, library: str, definitions: Sequence[str], advice: str, summary: str) -> str:
+        """Return a module with the definitions of the parameters for a library, the default, and `decode`.
+
+        `advice` is what the default is for, and `summary` the docstring of `decode`.
+        """
+        default = py.assignment_source("default", py.literal_dict(self.default))
+        return "\n\n".join(
+            [
+                f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for {library}."""',
+                *definitions,
+                f"# The default configuration, for {advice}.\n{default}",
+                *("\n" + each for each in self._decode_functions(summary)),
+            ]
+        )
+
+    def _decode_functions(self, summary: str) -> list[str]:
         """Return the sources of `decode`, with `summary` as its docstring, and of the functions it calls."""
         writer = QuestionFunctionWriter(
             self.questions, "decode", self.argument, lambda name, _: self.parameters[name].answer

@@ -79,13 +79,13 @@ def _is_plain(domain: Domain) -> bool:
 class RConditionWriter:
     """A writer of conditions in R over the parameters of irace, one for each question."""
 
-    def __init__(self, questions: Questions, names: Mapping[str, str], labels: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, questions: Questions, names: Mapping[str, str], labels: Mapping[str, tuple[str, ...]]) -> None:
         """Prepare to write conditions.
 
         `names` has the irace parameter of each question, and `labels` the choices of those that are categorical, both
         by the name of the question.
         """
-        self._questions, self._names, self._labels = questions, names, labels
+        self._questions, self.names, self.labels = questions, names, labels
         every_unfolded_part = questions.every_unfolded_part
         self._frees = group_by_key(
             (p.node.address, p) for p in every_unfolded_part if isinstance(p, IndependentHyperparameter)
@@ -207,10 +207,10 @@ class RConditionWriter:
 
         If these are all answers, return `otherwise`, the condition under which there is an answer.
         """
-        labels = [quoted(self._labels[question][place]) for place in places]
-        if len(labels) == len(self._labels[question]):
+        labels = [quoted(self.labels[question][place]) for place in places]
+        if len(labels) == len(self.labels[question]):
             return otherwise
-        name = self._names[question]
+        name = self.names[question]
         return f"{name} == {labels[0]}" if len(labels) == 1 else f"{name} %in% c({', '.join(labels)})"
 
     def _atom(self, atom: Expr) -> str:
@@ -246,7 +246,7 @@ class RConditionWriter:
         (free,) = self._frees[address]
         asked = next(iter(self._questions.draws[id(free)].questions), None)
         reached = self.condition_of_part(free)
-        return reached if asked is None or reached == ALWAYS else f"!is.na({self._names[asked]})"
+        return reached if asked is None or reached == ALWAYS else f"!is.na({self.names[asked]})"
 
     def _negated(self, test: str, condition: Expr, known: Collection[str]) -> str:
         if test in (ALWAYS, NEVER):
@@ -271,7 +271,7 @@ class RConditionWriter:
         return r_disjunction(map(partial(_run_test, piece, self._drawn_number(piece)), runs))
 
     def _drawn_number(self, piece: DrawnPiece) -> str:
-        name = self._names[piece.name]
+        name = self.names[piece.name]
         return f"round({name})" if is_drawn_as_rounded_real(piece) else name
 
     def _number(self, free: IndependentHyperparameter) -> str:

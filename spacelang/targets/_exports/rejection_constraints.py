@@ -19,7 +19,8 @@ from spacelang.reductions.case_splits import CaseSplit
 from spacelang.reductions.relation_groups import inequalities_of
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions, VariableNames
 from spacelang.sampling.unit_scale import from_unit_function
-from spacelang.solver.linear_inequalities import Inequality, linear_difference
+from spacelang.solver.fourier_motzkin import Inequality
+from spacelang.solver.linear_inequalities import linear_difference
 from spacelang.targets._exports import python_expression_tree as py
 from spacelang.targets._exports.optuna_calls import exact_decimal_code, exact_number_code, plain_number_code, sum_code
 from spacelang.targets._exports.python_conditions import PythonConditionWriter, join_tests

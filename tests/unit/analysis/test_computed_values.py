@@ -220,3 +220,12 @@ def test_steps_share_a_cache_only_if_their_computed_values_agree() -> None:
     assert first[:2] == other_c[:2]
     assert first != other_c
     assert first[:2] != other_n[:2]
+
+
+@pytest.mark.parametrize("number", ["count(a > 1, b == 2) <= 2", "count(a > 1) + count(b == 2) >= 0"])
+def test_counts_that_decide_nothing_still_name_their_hyperparameters(number: str) -> None:
+    space = sl.parse(f"""
+        abstract Model
+        stage model = Model {{ a : int[0, 3], b : int[1, 2] when a > 1, forbid {number} }}
+    """)
+    assert space.configurations == 2  # where `b` is active, everything is forbidden

@@ -13,7 +13,7 @@ from trying import IS_FULL
 from spacelang.ir.search_protocol import Search
 from spacelang.ir.trial import Request
 from spacelang.optimizers._selection import SelectionProblem, accept_all
-from spacelang.optimizers.bo import MAX_RANKED_LEAVES, SAMPLE_SIZE, Bo, OneHotPipelineEncoder, PipelineRanking
+from spacelang.optimizers.bo import MAX_RANKED_LEAVES, SAMPLE_SIZE, Bo, PipelineRanking
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
@@ -50,7 +50,7 @@ def selected(
 def test_each_alternative_of_each_decision_is_a_coordinate_and_what_is_not_reached_is_0_in_all() -> None:
     tree = DiscrepancyTree(Structures(nested_space()))
     leaves = list(tree.iter_leaves())
-    vectors = OneHotPipelineEncoder(tree).encode(leaves)
+    vectors = PipelineRanking(tree).encode(leaves)
     assert vectors.shape == (len(leaves), sum(len(layer.alternatives) for layer in tree.layers))
     ends = np.cumsum([0, *(len(layer.alternatives) for layer in tree.layers)])
     for leaf, vector in zip(leaves, vectors, strict=True):

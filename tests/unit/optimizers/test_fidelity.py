@@ -1,10 +1,12 @@
 """The fidelity grid (spacelang/optimizers/README.md, section "Fidelity grid")."""
 
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.optimizers._fidelity import cumulative_rows, fidelity_of_rows, rungs
+from spacelang.optimizers._fidelity import fidelity_of_rows, rungs
 
 
 @pytest.mark.parametrize(
@@ -25,13 +27,13 @@ def test_worked_numbers(size: int, b: int, eta: float, expected: tuple[int, ...]
 
 
 def test_cumulative_rows_without_a_cap() -> None:
-    sizes = rungs(10**9, 100, 2.0)
-    assert cumulative_rows(sizes)[:6] == (100, 300, 700, 1500, 3100, 6300)
-    assert all(total == 100 * (2**k - 1) for k, total in enumerate(cumulative_rows(sizes)[:-1], start=1))
+    totals = [*accumulate(rungs(10**9, 100, 2.0))]
+    assert totals[:6] == [100, 300, 700, 1500, 3100, 6300]
+    assert all(total == 100 * (2**k - 1) for k, total in enumerate(totals[:-1], start=1))
 
 
 def test_the_capped_last_rung_counts_with_its_real_size() -> None:
-    assert cumulative_rows(rungs(1000, 100, 2.0)) == (100, 300, 700, 1500, 2500)
+    assert [*accumulate(rungs(1000, 100, 2.0))] == [100, 300, 700, 1500, 2500]
 
 
 def test_a_whole_number_is_not_lost_to_rounding() -> None:

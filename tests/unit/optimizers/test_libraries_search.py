@@ -23,7 +23,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.prior import Normal
 from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request
+from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers import smac as module
 from spacelang.optimizers._libraries import OptunaStudy, lower_for_optuna
@@ -305,6 +305,15 @@ def test_smac_tells_losses_apart_that_lie_beyond_the_ends_of_the_scale(monkeypat
     problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 9))
     drive_search(Smac(challengers=20, retrain_after=1).search(problem), lambda _: next(answers), 9)
     assert costs[-9:] == [3.0 if loss is None else loss for loss in losses]
+
+
+def test_a_model_of_smac_gets_the_best_and_the_latest_of_many_trials() -> None:
+    requests = [Request(Configuration({"number": place})) for place in range(1_200)]
+    known = [(each, Trial(each, float(place)) if place % 3 else None) for place, each in enumerate(requests)]
+    assert module.choose_modelled_trials(known[:1_000]) == known[:1_000]
+    best = [place for place in range(1_200) if place % 3][:500]  # losses rise, and a third of the trials has none
+    others = sorted({*range(1_200)} - {*best})
+    assert module.choose_modelled_trials(known) == [known[place] for place in sorted([*best, *others[-500:]])]
 
 
 def test_smac_says_what_it_cannot_search() -> None:

@@ -21,7 +21,6 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._mosaic import (
     Playout,
-    PlayoutCandidates,
     RewardSurrogate,
     max_children,
     replay_trials,
@@ -196,12 +195,12 @@ def test_after_a_failure_the_next_best_candidate_is_evaluated_three_times_at_mos
     space = continuous_space()
     tree = tree_of(space)
     found = driven(Mosaic(**CHEAP), space, failing_loss, 30)
-    candidates = PlayoutCandidates(tree, RewardSurrogate(tree, 0, trees=2, features=0.5, draws=3), 12)
+    surrogate = RewardSurrogate(tree, 0, trees=2, features=0.5, draws=3)
     seen = {trial.request.configuration for trial in found.trials if not trial.request.memo}
     tried = [*playouts(found.trials, tree)]
     for (prefix, seed), several in groupby(tried, key=lambda each: (each[0].prefix, each[0].seed)):
         assert seed is not None
-        ranked = (each for each in candidates.ranked_candidates(prefix, None, seed) if each not in seen)
+        ranked = (each for each in surrogate.ranked_candidates(prefix, None, seed, 12) if each not in seen)
         attempts, configurations = [], []
         for playout, trial in several:
             attempts.append(playout.attempt)

@@ -38,7 +38,7 @@ def test_trials_and_seconds_are_counted_by_part_and_by_learner() -> None:
     assert sum(each.trials for each in parts.values()) == sum(each.trials for each in learners.values()) == 4
     assert (
         describe_parts_of_auto(parts)
-        == "1 given as initial configurations, 1 from the portfolio, 2 proposed by the model"
+        == "1 given as initial configurations, 1 from the starting points, 2 proposed by the model"
     )
     assert describe_learner_seconds(learners) == "forest 12.0 s, linear 3.0 s"
 

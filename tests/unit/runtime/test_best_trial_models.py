@@ -23,7 +23,7 @@ def trial(name: int, loss: float | None, rows: int | None = None, size: float = 
 
 def finish(models: BestTrialModels, found: Trial, content: Any = "model") -> None:
     """Do what the worker and then the coordinator does."""
-    models.folder.store(found, [content], 2.0, 0.5)
+    models.folder.store(found, [content], 0.5)
     models.add(TrialRecord(int(found.request.configuration["x"]), found, 0.0, 1.0))  # type: ignore[call-overload]
 
 
@@ -36,7 +36,7 @@ def test_models_are_read_as_they_were_written_and_deleted_at_the_end() -> None:
         finish(models, trial(1, 0.5), {"a": [1, 2]})
         found = models.find(trial(1, 0.5))
         assert found is not None
-        assert (found.fit_seconds, found.score_seconds, found.index) == (2.0, 0.5, 1)
+        assert (found.score_seconds, found.index) == (0.5, 1)
         assert found.bytes == found.path.stat().st_size
         assert read_models(found.path) == [{"a": [1, 2]}]
         assert models.find(trial(1, 0.5, rows=70)) is not None, "these are all rows"
@@ -55,7 +55,7 @@ def test_those_of_the_best_trials_are_kept() -> None:
         assert there == [2, 4, 7]
         assert len(names(models)) == 3
         finish(models, trial(9, None))
-        models.folder.store(trial(8, 0.9), ["unwanted"], 1.0, 0.0)
+        models.folder.store(trial(8, 0.9), ["unwanted"], 0.0)
         assert len(names(models)) == 3, "a worker does not write what is not wanted"
 
 
@@ -94,5 +94,5 @@ def test_what_cannot_be_written_is_not_kept(tmp_path: Path) -> None:
         assert names(models) == []
         assert models.find(trial(1, 0.5)) is None
     absent = TrialModelFolder(str(tmp_path / "of another machine"), 70)
-    absent.store(trial(1, 0.5), ["model"], 1.0, 0.0)
+    absent.store(trial(1, 0.5), ["model"], 0.0)
     assert not Path(absent.path).exists()

@@ -1,6 +1,6 @@
 """The predicted seconds of the work after a search."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from spacelang.runtime.run_deadline import (
     MAX_SHARE,
     PRIOR_EXPONENT,
     SCORING_SHARE,
+    AnswerCandidate,
     FinalWorkCosts,
     LossComputationTime,
     RunDeadline,
@@ -25,19 +26,17 @@ from spacelang.runtime.trial_models import StoredTrialModels
 SIZES = WorkSizes(1000, 500, folds=1, held_out_rows=500)
 
 
-@dataclass
-class Candidate:
-    trial: Trial
-    model: StoredTrialModels | None = None
-
-
 def trial(cost: float, rows: int | None = None, name: int = 0, loss: float | None = 0.5) -> Trial:
     status = Status.ERROR if loss is None else Status.SUCCESS
     return Trial(Request(Configuration({"x": name}), rows), loss, cost, status)
 
 
 def kept(score_seconds: float = 0.0, size: int = 1) -> StoredTrialModels:
-    return StoredTrialModels((False, 0.0, False, 0.5), 1, Path("model"), size, 1.0, score_seconds)
+    return StoredTrialModels((False, 0.0, False, 0.5), 1, Path("model"), size, score_seconds)
+
+
+def candidate(of_trial: Trial, model: StoredTrialModels | None = None) -> AnswerCandidate:
+    return AnswerCandidate((False, 0.0, False, 0.5), 1, of_trial, model)
 
 
 def test_a_fit_grows_with_the_rows() -> None:
@@ -86,18 +85,18 @@ def test_scores_take_time_by_their_rows() -> None:
     costs = FinalWorkCosts(replace(SIZES, test_rows=250, resamples=4, loss_seconds=LossComputationTime(0.0, 0.001)))
     assert costs.score_seconds(trial(4.0), kept(score_seconds=2.0)) == pytest.approx(1.0)
     assert costs.score_seconds(trial(4.0), None) == pytest.approx(4 * SCORING_SHARE / 2)
-    assert costs.best_pipeline_score_seconds([Candidate(trial(4.0), kept(2.0))]) == pytest.approx(2.0)
+    assert costs.best_pipeline_score_seconds([candidate(trial(4.0), kept(2.0))]) == pytest.approx(2.0)
     short = FinalWorkCosts(costs.sizes, 10.0)
     assert short.confidence_interval_seconds == pytest.approx(0.5), "a twentieth of the time"
     slow = FinalWorkCosts(replace(SIZES, loss_seconds=LossComputationTime(0.01, 0.001)))
     assert slow.selection_seconds(32, 4) == pytest.approx(32 * (0.01 + 4 * 500 * 0.001))
-    assert FinalWorkCosts(SIZES).best_pipeline_score_seconds([Candidate(trial(4.0))]) == 0.0, "no test rows"
+    assert FinalWorkCosts(SIZES).best_pipeline_score_seconds([candidate(trial(4.0))]) == 0.0, "no test rows"
 
 
 def test_the_reserve_is_that_of_the_formula() -> None:
     costs = FinalWorkCosts(SIZES, 1000.0)
     assert costs.seconds_to_reserve([], votes=None, workers=2) == FIXED_SECONDS
-    best = [Candidate(trial(1.0), kept()), Candidate(trial(3.0), kept())]
+    best = [candidate(trial(1.0), kept()), candidate(trial(3.0), kept())]
     fits = [costs.fit_seconds(each.trial, each.model) for each in best]
     assert costs.seconds_to_reserve(best, votes=None, workers=2) == pytest.approx(FIXED_SECONDS + fits[0])
     of_members = sum(fits) / 2  # two members on two workers
@@ -108,11 +107,11 @@ def test_the_reserve_is_that_of_the_formula() -> None:
 
 def test_a_fit_that_takes_too_long_is_not_reserved_if_there_is_a_model() -> None:
     costs, slow = FinalWorkCosts(SIZES, 60.0), trial(50.0)
-    assert costs.seconds_to_reserve([Candidate(slow, kept())], workers=1, votes=None) == pytest.approx(FIXED_SECONDS)
-    without = costs.seconds_to_reserve([Candidate(slow)], workers=1, votes=None)
+    assert costs.seconds_to_reserve([candidate(slow, kept())], workers=1, votes=None) == pytest.approx(FIXED_SECONDS)
+    without = costs.seconds_to_reserve([candidate(slow)], workers=1, votes=None)
     assert without == pytest.approx(FIXED_SECONDS + costs.fit_seconds(slow, None)), "else there would be no answer"
-    assert costs.seconds_to_reserve([Candidate(slow, kept())] * 9, workers=1, votes=32) == pytest.approx(FIXED_SECONDS)
-    members = [Candidate(trial(1.0), kept()), *[Candidate(trial(3.0), kept())] * 9]
+    assert costs.seconds_to_reserve([candidate(slow, kept())] * 9, workers=1, votes=32) == pytest.approx(FIXED_SECONDS)
+    members = [candidate(trial(1.0), kept()), *[candidate(trial(3.0), kept())] * 9]
     assert costs.seconds_to_reserve(members, workers=1, votes=32) == pytest.approx(MAX_SHARE * 60)
 
 

@@ -69,6 +69,12 @@ def test_rows_are_in_the_order_of_their_times(times: Any, ranks: list[int]) -> N
         ),
         ({"at": [None, *range(11)]}, Holdout(0.3, by="at"), "row 1 has no value", "give each row a time"),
         ({"at": ["x1", "x2"] * 6}, Holdout(0.3, by="at"), "it holds texts such as `x1`", "`2026-01-31`"),
+        (
+            {"at": ["31/01/2024", "01/02/2024", "2024-01-31"] * 4},
+            Holdout(0.3, by="at"),
+            "it holds texts such as `31/01/2024` and `2024-01-31`",
+            "`2026-01-31`",
+        ),
         ({"at": ["1/2/2020", "3/4/2020"] * 6}, Holdout(0.3, by="at"), "in `1/2/2020` the day or", "`2026-01-31`"),
     ],
 )

@@ -227,8 +227,8 @@ def test_an_iteration_that_is_left_open_holds_up_nobody(tmp_path: Path) -> None:
     [
         (trial(5), "trial 5 does not follow trial 3"),
         (trial(3), "trial 3 does not follow trial 3"),
-        (trial(4, loss=math.nan), "trial 4 has a loss or a time that is not finite"),
-        (trial(4, cost=math.inf), "trial 4 has a loss or a time that is not finite"),
+        (trial(4, loss=math.nan), "trial 4 cannot be stored: its loss or one of its times is not finite"),
+        (trial(4, cost=math.inf), "trial 4 cannot be stored: its loss or one of its times is not finite"),
     ],
 )
 def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, wrong: TrialRecord, reason: str) -> None:
@@ -312,7 +312,7 @@ DIFFERENT = {
     ),
     "space": (
         {"over": replace(SMALL, root=SMALL.root.children[1])},
-        "space: pipeline: `(scaler -> estimator)` in the store, `estimator` now",
+        "space: pipeline: `scaler -> estimator` in the store, `estimator` now",
     ),
 }
 

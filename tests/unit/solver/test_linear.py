@@ -8,15 +8,13 @@ from trying import few
 
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference
+from spacelang.solver.fourier_motzkin import Inequality, SearchTooLongError, solve_inequalities
 from spacelang.solver.linear_inequalities import (
-    Inequality,
-    SearchTooLongError,
     find_feasible_values,
     inequalities_for,
     is_feasible_system,
     linear_difference,
     linear_form,
-    solve_inequalities,
 )
 
 A, B, C = (Reference(name) for name in "abc")
@@ -151,7 +149,7 @@ def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.solver.linear_inequalities.MAX_BRANCHINGS", 1)
+    monkeypatch.setattr("spacelang.solver.fourier_motzkin.MAX_BRANCHINGS", 1)
     one = Fraction(1)
     # 3x + w = 2y with w between 0.5 and 1: the middle that is looked at first is not whole.
     bounds = [row for n in "xy" for row in (Inequality({n: -one}, Fraction(-1)), Inequality({n: one}, Fraction(-9)))]

@@ -78,7 +78,8 @@ def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.Mo
     points, numbers = data(count)
     growing = IncrementalGaussianProcess()
     growing.fit(points, numbers, np.random.default_rng(0).random((200, 2)))
-    latest = growing.training_row_indices
+    assert growing._last is not None
+    latest = growing._last.rows
     assert len(latest) <= MAX_POINTS
     assert latest[-1] == count - 1
 

@@ -6,7 +6,6 @@ workers are fresh interpreters, and are restarted whenever they end.
 """
 
 import asyncio
-import json
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from distributed.comm.core import CommClosedError
 from spacelang.ir.task import SECONDS, format_quantity
 from spacelang.runtime.errors import InputError, describe_exception
 from spacelang.runtime.executors._dask import worker_plugin
+from spacelang.runtime.executors._processes.communication import start_interpreter
 from spacelang.runtime.executors._processes.process_tree import kill_tree
 
 CONNECT_TIMEOUT: Final = 5.0  # The maximum time to connect or reconnect to a scheduler, in seconds
@@ -71,14 +71,6 @@ def no_workers_error(address: str, seconds: float) -> InputError:
 POLL_INTERVAL: Final = 0.05  # The interval at which a worker is polled for its end, in seconds
 MAX_FAILED_STARTS: Final = 3  # The number of times in a row that a worker may end before it has joined the scheduler
 KILL_TIMEOUT: Final = 1.0  # The maximum wait for killed processes, in seconds
-BOOT_SCRIPT: Final = """
-import json, sys
-given = json.loads(sys.argv[1])
-sys.path[:] = given.pop("path")
-from spacelang.runtime.executors._dask.worker_process import main
-main(**given)
-"""
-"""The code that a worker runs. It has the module path of the search, but not its `__main__`."""
 
 
 class LocalCluster:
@@ -136,15 +128,9 @@ class LocalCluster:
         self._fail(InputError(f"{what}: {self._last_log_line(name)}"))
 
     def _start_worker(self, name: str, address: str) -> "subprocess.Popen[bytes]":
-        given = {"path": sys.path, "address": address, "name": name, "folder": self._folder.name}
+        given = {"address": address, "name": name, "folder": self._folder.name}
         with self._log_path(name).open("wb") as log:
-            return subprocess.Popen(
-                [sys.executable, "-P", "-c", BOOT_SCRIPT, json.dumps(given)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                start_new_session=True,
-            )
+            return start_interpreter("_dask", given, stdin=subprocess.PIPE, stderr=log)
 
     def _log_path(self, name: str) -> Path:
         return Path(self._folder.name) / f"{name}.log"

@@ -1,10 +1,14 @@
 """Connections between the processes: sockets for whole messages, the messages, and numbers in shared memory."""
 
+import json
 import mmap
 import signal
 import socket
 import struct
+import subprocess
+import sys
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from ctypes import Structure, c_double, c_int64
 from dataclasses import dataclass
@@ -23,8 +27,25 @@ THREAD_VARIABLES: Final = (
 """The environment variables that set the number of threads of libraries and the number of cores."""
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals by which a user, a terminal or a scheduler stops all processes of a run; only the coordinator obeys."""
+BOOT_SCRIPT: Final = """
+import json, sys
+given = json.loads(sys.argv[1])
+sys.path[:] = given.pop("path")
+from spacelang.runtime.executors.{module} import main
+main(**given)
+"""
 Answer: TypeAlias = Any
 """The answer to a job: a result, a Failure, a TransmissionFailure, or an InputError, which ends the whole run."""
+
+
+def start_interpreter(module: str, given: Mapping[str, object], **options: Any) -> "subprocess.Popen[bytes]":
+    """Start a new interpreter that calls `main` of a module of executors with the arguments `given`.
+
+    It has the module path of this process, but not its `__main__`. `options` are further arguments of `Popen`.
+    """
+    # `-P`: no file of the current folder is imported in place of a module before the path is set.
+    command = [sys.executable, "-P", "-c", BOOT_SCRIPT.format(module=module), json.dumps({"path": sys.path, **given})]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True, **options)
 
 
 class Channel:

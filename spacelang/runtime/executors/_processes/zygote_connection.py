@@ -1,7 +1,6 @@
 """The coordinator's connection to the zygote, which is a new process or a fork of the search."""
 
 import gc
-import json
 import os
 import pickle
 import signal
@@ -24,14 +23,6 @@ from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import communication, operating_system
 from spacelang.runtime.executors._processes.communication import Channel
 
-BOOT_SCRIPT: Final = """
-import json, sys
-given = json.loads(sys.argv[1])
-sys.path[:] = given.pop("path")
-from spacelang.runtime.executors._processes.zygote import main
-main(**given)
-"""
-"""The code that a new zygote runs. It has the module path of the coordinator, but not its `__main__`."""
 MARKER_VARIABLE: Final = "SPACELANG_ZYGOTE"  # The environment variable that identifies a zygote and all its descendants
 SHUTDOWN_TIMEOUT: Final = 1.0
 """The maximum time for the zygote to end its workers, in seconds; then they are killed from here."""
@@ -131,19 +122,12 @@ class ZygoteConnection:
             raise InputError(f"no process can be started: {describe_exception(error)}", NO_WORKERS_HELP) from error
 
     def _start_process(self, files: dict[str, int]) -> "subprocess.Popen[bytes]":
-        given = json.dumps({"path": sys.path, **files})
         threads = dict.fromkeys(communication.THREAD_VARIABLES, "1")
         environment = {**os.environ, **threads, MARKER_VARIABLE: self._marker}
         try:
-            # `-P`: no file of the current folder is imported in place of a module before the path is set.
-            return subprocess.Popen(
-                [sys.executable, "-P", "-c", BOOT_SCRIPT, given],
-                pass_fds=tuple(files.values()),
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
+            streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            return communication.start_interpreter(
+                "_processes.zygote", files, pass_fds=tuple(files.values()), env=environment, **streams
             )
         except OSError as error:
             raise InputError(f"no process can be started: {describe_exception(error)}", NO_WORKERS_HELP) from error

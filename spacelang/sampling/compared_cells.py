@@ -104,28 +104,22 @@ class ComparedCells:
         return found
 
     @cached_property
-    def linear_inequalities_of_shares(self) -> tuple[Array, Array] | None:
-        """The factors and constants of `inequalities` in terms of shares; None if one of them is not linear in shares.
+    def inequalities_of_shares(self) -> list[tuple[Array, float] | None]:
+        """The factors and the constant of each of the `inequalities` in terms of shares; None if it is not linear.
 
         Comparisons of two ranges under `log` without a constant, such as `a <= 2 * b`, are linear in their logarithms.
         """
-        rows = [self.inequality_of_shares(row) for row in range(len(self.inequalities.constants))]
-        known = [row for row in rows if row is not None]
-        if len(known) < len(rows):
-            return None
-        factors = np.array([row for row, _ in known]).reshape(len(rows), self.dimension)
-        return factors, np.array([constant for _, constant in known])
+        return [*map(self._in_terms_of_shares, self.inequalities.factors, self.inequalities.constants.tolist())]
 
-    def inequality_of_shares(self, row: int) -> tuple[Array, float] | None:
-        """Return the factors and the constant of one of the inequalities in terms of shares; None if not linear."""
-        given, constant = self.inequalities.factors[row], float(self.inequalities.constants[row])
-        places = np.flatnonzero(given)
-        found = _linear_in_shares([self.cells[self.names[place]] for place in places.tolist()], given[places], constant)
-        if found is None:
+    def _in_terms_of_shares(self, factors: Array, constant: float) -> tuple[Array, float] | None:
+        places = np.flatnonzero(factors)
+        cells = [self.cells[self.names[place]] for place in places.tolist()]
+        linear = _linear_in_shares(cells, factors[places], constant)
+        if linear is None:
             return None
-        factors = np.zeros(self.dimension)
-        factors[places] = found[0]
-        return factors, found[1]
+        found = np.zeros(self.dimension)
+        found[places] = linear[0]
+        return found, linear[1]
 
     def inequality_excess(self, numbers: Array) -> Array:
         """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""

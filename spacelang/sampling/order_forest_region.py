@@ -128,8 +128,7 @@ class _ShareForest:
         self._least, self._greatest = dict.fromkeys(tied.names, 0.0), dict.fromkeys(tied.names, 1.0)
         self._pairs: dict[tuple[str, str], _ShareComparison] = {}
         self._ties = UnionFind(tied.names)
-        rows = [tied.inequality_of_shares(row) for row in range(len(tied.inequalities.constants))]
-        has_place = [row is not None and self._add(*row) for row in rows]
+        has_place = [row is not None and self._add(*row) for row in tied.inequalities_of_shares]
         self.is_whole = all(has_place)
 
     def _add(self, factors: Array, constant: float) -> bool:

@@ -246,6 +246,23 @@ def _check_random_draws(
     return found, [LawCheck("draws of the library follow the distribution of the space's random draws", draws, apart)]
 
 
+def measure_draw_distances(
+    form: "LoweringResult[Any, Any]", draws: int = 3_000, *, seed: int = 0
+) -> "DrawDistances | None":
+    """Compare random draws of the library of a compiled space with the distribution of the space's random draws.
+
+    Return None if no library draws at random for the target. Raises SamplingFailedError as a sampler does, and
+    ValueError for a number of draws below 1.
+    """
+    from numpy.random import default_rng
+
+    from spacelang.targets._draw_distances import measure_draw_distances
+
+    if draws < 1:
+        raise ValueError(f"cannot compare {draws} draws: give at least 1")
+    return None if form.origin is None else measure_draw_distances(form, form.origin[1], draws, default_rng(seed))
+
+
 def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encodings: Iterable[Any]) -> int:
     """Return the number of different structures among encoded configurations.
 

@@ -72,7 +72,9 @@ def compile_command(
     if distances is not None:
         form = replace(form, report=distances.added_to(form.report))
     if format_ is OutputFormat.JSON:
-        found = compiled_document(target, loaded.checked, form, asdict(chosen), loaded.bound, distances)
+        found = compiled_document(
+            target, loaded.checked, form, asdict(chosen), loaded.bound, distances and asdict(distances)
+        )
         # For a terminal, special characters are written as JSON escapes, so that every text can be read back.
         text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
     else:
@@ -85,10 +87,11 @@ def compile_command(
 
 
 def _measure(target: str, lowered: "LoweringResult[Any, Any]", draws: int) -> "DrawDistances | None":
+    from spacelang.api.compilation import measure_draw_distances
     from spacelang.solver.constraint_network import SamplingFailedError
 
     try:
-        found = lowered.measure_draw_distances(draws)
+        found = measure_draw_distances(lowered, draws)
     except SamplingFailedError as error:
         exit_with_error(str(error), error.remedy, status=BAD_INPUT)
     if found is None:

@@ -1,7 +1,7 @@
 """The interface of targets: `Target`, the compiled space `LoweringResult`, and the report on every construct."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -21,8 +21,6 @@ from spacelang.text import NO_SPAN, Span
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-
-    from spacelang.targets._draw_distances import DrawDistances
 
 
 class Construct(StrEnum):
@@ -326,20 +324,6 @@ class LoweringResult(Generic[F_co, E]):
     report: tuple[ReportEntry, ...]
     origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
 
-    def measure_draw_distances(self, draws: int = 3_000, *, seed: int = 0) -> "DrawDistances | None":
-        """Compare random draws of the library with the distribution of the space's random draws, as `verify` does.
-
-        Return None if no library draws at random for the target. Raises SamplingFailedError as a sampler does, and
-        ValueError for a number of draws below 1.
-        """
-        from numpy.random import default_rng
-
-        from spacelang.targets._draw_distances import measure_draw_distances
-
-        if draws < 1:
-            raise ValueError(f"cannot compare {draws} draws: give at least 1")
-        return None if self.origin is None else measure_draw_distances(self, self.origin[1], draws, default_rng(seed))
-
     def __repr__(self) -> str:
         name = "" if self.origin is None else f"{type(self.origin[0]).__name__.lower()}: "
         return f"<compiled space, {name}{first_line_of_text(self.form)}>"
@@ -396,17 +380,17 @@ def compiled_document(
     lowered: LoweringResult[Any, Any],
     options: Mapping[str, object] | None = None,
     bound: Mapping[str, int | None] | None = None,
-    distances: "DrawDistances | None" = None,
+    random_draws: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the document that `compile --format json` prints (see `grammars/compiled.schema.json`).
 
     It contains the form, the report, and the definition of the space, from which the space can be loaded again. `bound`
-    has the number of each symbol of the data that the text mentions, None if it is not bound, and `distances` those of
-    random draws of the library, if they were measured.
+    has the number of each symbol of the data that the text mentions, None if it is not bound. `random_draws` has the
+    distances of random draws of the library as a dictionary, if they were measured.
     """
     head = {"target": target, "space": space.name, "version": VERSION, "options": dict(options or {})}
     symbols = {"bound": dict(bound)} if bound else {}
-    measured = {} if distances is None else {"random_draws": asdict(distances)}
+    measured = {} if random_draws is None else {"random_draws": dict(random_draws)}
     report = {"report": [entry.to_json() for entry in lowered.report], **measured}
     return {**head, **symbols, **lowered.form.to_json(), **report, "definition": space_to_json(space)}
 

@@ -91,15 +91,15 @@ def test_the_report_names_what_may_deviate_and_why() -> None:
 
 def test_measured_distances_replace_what_the_target_declares() -> None:
     form = UNEVEN.compile("optuna")
-    found = form.measure_draw_distances(400, seed=1)
+    found = UNEVEN.draw_distances("optuna", draws=400, seed=1)
     assert found is not None
     assert (found.draw_count, found.large_distances.keys()) == (400, {"e", "scaler"})
     (entry,) = (each for each in found.added_to(form.report) if each.construct == "random draws")
     assert entry.status == "rewritten"
     assert entry.message.startswith(f"400 draws of `RandomSampler` differ by up to {found.distances['e']:.3f} from ")
-    assert UNEVEN.compile("blds").measure_draw_distances() is None
+    assert UNEVEN.draw_distances("blds") is None
     with pytest.raises(ValueError, match="give at least 1"):
-        form.measure_draw_distances(0)
+        UNEVEN.draw_distances("optuna", draws=0)
 
 
 def test_compile_measures_draws_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

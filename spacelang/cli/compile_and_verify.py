@@ -72,9 +72,8 @@ def compile_command(
     if distances is not None:
         form = replace(form, report=distances.added_to(form.report))
     if format_ is OutputFormat.JSON:
-        found = compiled_document(
-            target, loaded.checked, form, asdict(chosen), loaded.bound, distances and asdict(distances)
-        )
+        measured = None if distances is None else asdict(distances)
+        found = compiled_document(target, loaded.checked, form, asdict(chosen), loaded.bound, measured)
         # For a terminal, special characters are written as JSON escapes, so that every text can be read back.
         text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
     else:

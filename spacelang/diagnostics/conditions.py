@@ -245,9 +245,10 @@ class ApproximateDraws(Diagnostic):
     Only random draws are approximate; membership, defaults and counts remain exact. Up to four tied ranges are drawn
     exactly. More than four are drawn exactly if at least one in five independent draws satisfies the constraints, if
     the only constraint bounds their sum, such as `a + b + c + d + e <= 1`, or if inequalities of two connect continuous
-    ranges like a tree, such as `a <= b and b <= c`. Integer ranges and ranges with a `step` are drawn exactly if
-    comparisons of two connect them like a tree, or if constraints limit only one sum that has not too many possible
-    totals. Other draws take 25 steps of hit-and-run for each tied range.
+    ranges like a tree, such as `a <= b and b <= c`, and at least one in five draws of these satisfies the other
+    constraints. Integer ranges and ranges with a `step` are drawn exactly if comparisons of two connect them like a
+    tree, or if constraints limit only one sum that has not too many possible totals. Other draws take 25 steps of
+    hit-and-run for each tied range.
     """
 
     code = "SL514"

@@ -104,21 +104,22 @@ class ComparedCells:
         return found
 
     @cached_property
-    def linear_inequalities_of_shares(self) -> tuple[Array, Array] | None:
-        """The factors and constants of `inequalities` in terms of shares; None if one of them is not linear in shares.
+    def inequalities_of_shares(self) -> list[tuple[Array, float] | None]:
+        """The factors and the constant of each of the `inequalities` in terms of shares; None if it is not linear.
 
         Comparisons of two ranges under `log` without a constant, such as `a <= 2 * b`, are linear in their logarithms.
         """
-        given = self.inequalities
-        factors, constants = np.zeros_like(given.factors), given.constants.copy()
-        for row, places in enumerate(map(np.flatnonzero, given.factors)):
-            cells = [self.cells[self.names[place]] for place in places.tolist()]
-            mine = given.factors[row, places]
-            found = _linear_in_shares(cells, mine, given.constants[row])
-            if found is None:
-                return None
-            factors[row, places], constants[row] = found
-        return factors, constants
+        return [*map(self._in_terms_of_shares, self.inequalities.factors, self.inequalities.constants.tolist())]
+
+    def _in_terms_of_shares(self, factors: Array, constant: float) -> tuple[Array, float] | None:
+        places = np.flatnonzero(factors)
+        cells = [self.cells[self.names[place]] for place in places.tolist()]
+        linear = _linear_in_shares(cells, factors[places], constant)
+        if linear is None:
+            return None
+        found = np.zeros(self.dimension)
+        found[places] = linear[0]
+        return found, linear[1]
 
     def inequality_excess(self, numbers: Array) -> Array:
         """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""

@@ -7,9 +7,9 @@ at least one draw in five:
 - For two to four ranges, boxes cover the region and are halved until one draw in five is accepted. If possible, the
   last range is not covered, but drawn from its conditional distribution given the others. Draws are exact, because
   those outside of the region are rejected.
-- For more continuous ranges that comparisons of two connect like a forest, each is drawn given its parent
-  (`order_forest_region.py`).
-- For any other ranges, hit-and-run is used, which is approximate (`hit_and_run.py`).
+- For more ranges, comparisons of two continuous ranges that connect these like a forest are satisfied by the draws of
+  each range, given its parent (`order_forest_region.py`). Draws that violate other comparisons are rejected.
+- If this would reject too many draws, hit-and-run is used, which is approximate (`hit_and_run.py`).
 """
 
 import math
@@ -53,7 +53,9 @@ def make_region(tied: ComparedCells) -> Region:
     if simplex is not None:
         return simplex
     if tied.dimension > MAX_EXACT_RANGES and len(tied.inequalities.constants):
-        return OrderForestRegion.find_in_cells(tied) or HitAndRunRegion(tied)
+        forest = OrderForestRegion.find_in_cells(tied)
+        is_good = forest is not None and forest.draw(PILOT_DRAWS, np.random.default_rng(0))[1].mean() >= MIN_ACCEPTED
+        return forest if forest is not None and is_good else HitAndRunRegion(tied)
     last = next((name for name in tied.names if can_be_drawn_last(tied, name)), None)
     return BoxRegion(tied) if last is None or tied.dimension == 1 else SlabRegion(tied, last)
 

@@ -121,8 +121,10 @@ class _SparseInequalities:
     @classmethod
     def of_shares(cls, tied: ComparedCells) -> "_SparseInequalities | None":
         """Return the inequalities of cells, or None if they are not linear in shares."""
-        found = tied.linear_inequalities_of_shares
-        return None if found is None else cls(*found)
+        rows = [row for row in tied.inequalities_of_shares if row is not None]
+        if len(rows) < len(tied.inequalities_of_shares):
+            return None
+        return cls(np.array([factors for factors, _ in rows]), np.array([constant for _, constant in rows]))
 
     def products(self, shares: Array) -> Array:
         """Return the sums of factors times shares, shape (points, inequalities)."""

@@ -11,16 +11,16 @@ The linear extensions of a tree are counted in the same way (Atkinson, On Comput
 Tree, Order 1990).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 from numpy.random import Generator
 
 from spacelang.frozen import frozen
-from spacelang.grouping import group_by_key
 from spacelang.sampling.compared_cells import ComparedCells
 from spacelang.sampling.value_codes import Array
+from spacelang.solver.bucket_elimination import UnionFind
 from spacelang.solver.range_forest import ordered_forest
 
 MAX_COEFFICIENTS: Final = 10_000_000  # The maximum number of coefficients of all polynomials; takes about a second
@@ -64,13 +64,19 @@ class _AxisPoint:
 
 
 class OrderForestRegion:
-    """A region of continuous ranges that comparisons of two connect like a forest."""
+    """A region of continuous ranges that comparisons of two connect like a forest, or a cover of such a region.
+
+    If there are other comparisons, draws that satisfy the forest are accepted if they satisfy these, too.
+    """
 
     is_approximate = False
 
-    def __init__(self, points: Mapping[str, _AxisPoint]) -> None:
-        """Compute the polynomials of all points; `points` has each one after its parent."""
-        self._points = points
+    def __init__(self, points: Mapping[str, _AxisPoint], rest: ComparedCells | None = None) -> None:
+        """Compute the polynomials of all points; `points` has each one after its parent.
+
+        Draws are tested with the comparisons of `rest`.
+        """
+        self._points, self._rest = points, rest
         edges = np.unique([end for each in points.values() for end in each.ends])
         self._densities: dict[str, _PiecewisePolynomial] = {}
         left: dict[str, Array] = {}
@@ -91,13 +97,15 @@ class OrderForestRegion:
 
     @classmethod
     def find_in_cells(cls, tied: ComparedCells) -> "OrderForestRegion | None":
-        """Return the region of cells, or None if comparisons do not connect them like a forest."""
-        found = tied.linear_inequalities_of_shares
-        points = None if found is None else _points_on_axis(tied.names, *found)
-        return None if points is None or _coefficient_count(points) > MAX_COEFFICIENTS else cls(points)
+        """Return the region of cells; None if it is empty, or if it would have too many polynomials or pieces."""
+        forest = _ShareForest(tied)
+        points = forest.points_on_axis()
+        if points is None or _coefficient_count(points) > MAX_COEFFICIENTS:
+            return None
+        return cls(points, None if forest.is_whole else tied)
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
-        """Return shares of shape (count, dimension), and True for each of them."""
+        """Return shares of shape (count, dimension), and True for those that satisfy all comparisons."""
         shares = np.empty((count, len(self._points)))
         drawn: dict[str, Array] = {}
         for name, point in self._points.items():
@@ -107,54 +115,76 @@ class OrderForestRegion:
             else:
                 drawn[name] = density.draw(count, rng)
             shares[:, point.place] = ((drawn[name] - point.offset) / point.scale).clip(point.least, point.greatest)
-        return shares, np.ones(count, bool)
+        if self._rest is None:
+            return shares, np.ones(count, bool)
+        return shares, self._rest.satisfy_comparisons(self._rest.codes_from_shares(shares), count)
 
 
-def _points_on_axis(names: Sequence[str], factors: Array, constants: Array) -> dict[str, _AxisPoint] | None:
-    """Return the points of ranges, each after its parent, or None if the inequalities of shares form no forest."""
-    least, greatest = dict.fromkeys(names, 0.0), dict.fromkeys(names, 1.0)
-    rows: list[tuple[tuple[str, str], _ShareComparison]] = []
-    for row, constant in zip(factors, constants.tolist(), strict=True):
-        places = np.flatnonzero(row).tolist()
-        if len(places) > 2 or (not places and constant > 0):
+class _ShareForest:
+    """Comparisons of the shares of two ranges each that form a forest; `is_whole` if there are no other comparisons."""
+
+    def __init__(self, tied: ComparedCells) -> None:
+        self._names = tied.names
+        self._least, self._greatest = dict.fromkeys(tied.names, 0.0), dict.fromkeys(tied.names, 1.0)
+        self._pairs: dict[tuple[str, str], _ShareComparison] = {}
+        self._ties = UnionFind(tied.names)
+        has_place = [row is not None and self._add(*row) for row in tied.inequalities_of_shares]
+        self.is_whole = all(has_place)
+
+    def _add(self, factors: Array, constant: float) -> bool:
+        """Add an inequality of shares; return False if it has no place in the forest."""
+        names = [self._names[place] for place in np.flatnonzero(factors).tolist()]
+        mine = factors[factors != 0].tolist()
+        match names:
+            case []:
+                return constant <= 0
+            case [name] if mine[0] > 0:
+                self._greatest[name] = min(self._greatest[name], -constant / mine[0])
+                return True
+            case [name]:
+                self._least[name] = max(self._least[name], -constant / mine[0])
+                return True
+            case [one, other]:
+                return self._add_pair((one, other), _ShareComparison(mine[0], mine[1], constant))
+            case _:
+                return False
+
+    def _add_pair(self, pair: tuple[str, str], comparison: _ShareComparison) -> bool:
+        known = self._pairs.get(pair)
+        tighter = comparison if known is None else _tighter(known, comparison)
+        if tighter is None or (known is None and self._ties.find(pair[0]) == self._ties.find(pair[1])):
+            return False
+        self._ties.union(pair)
+        self._pairs[pair] = tighter
+        return True
+
+    def points_on_axis(self) -> dict[str, _AxisPoint] | None:
+        """Return the points of all ranges, each after its parent; None if a range has no values or lies too far off."""
+        order = ordered_forest(self._names, self._pairs)
+        if order is None or any(self._least[name] >= self._greatest[name] for name in self._names):
             return None
-        if len(places) == 2:
-            one, other = places
-            rows.append(((names[one], names[other]), _ShareComparison(float(row[one]), float(row[other]), constant)))
-        for place in places if len(places) == 1 else ():
-            end, name = -constant / float(row[place]), names[place]
-            if row[place] > 0:
-                greatest[name] = min(greatest[name], end)
-            else:
-                least[name] = max(least[name], end)
-    pairs = {pair: _tightest(several) for pair, several in group_by_key(rows).items()}
-    order = None if None in pairs.values() else ordered_forest(names, pairs)
-    if order is None or any(least[name] >= greatest[name] for name in names):
+        found: dict[str, _AxisPoint] = {}
+        for name, parent in reversed(order):
+            offset, scale, sign = 0.0, 1.0, 1
+            if parent:
+                known = self._pairs.get((name, parent)) or self._pairs[parent, name].turned()
+                # The comparison is `(own * share + constant) / slope <= parent - offset of parent`, or `>=`.
+                slope = -known.other / found[parent].scale
+                offset, scale = found[parent].offset + known.constant / slope, known.own / slope
+                sign = 1 if slope > 0 else -1
+            ends = self._least[name], self._greatest[name]
+            point = found[name] = _AxisPoint(self._names.index(name), parent, offset, scale, *ends, sign)
+            if max(map(abs, point.ends)) > MAX_OFFSET * (point.ends[1] - point.ends[0]):
+                return None
+        return found
+
+
+def _tighter(one: _ShareComparison, other: _ShareComparison) -> _ShareComparison | None:
+    """Return the tighter one of two comparisons of the same ranges, or None if neither implies the other."""
+    ratio = other.own / one.own
+    if ratio <= 0 or other.other != ratio * one.other:
         return None
-    found: dict[str, _AxisPoint] = {}
-    for name, parent in reversed(order):
-        offset, scale, sign = 0.0, 1.0, 1
-        if parent:
-            known = pairs.get((name, parent)) or pairs[parent, name].turned()  # type: ignore[union-attr]
-            # The comparison is `(own * share + constant) / slope <= parent - offset of parent`, or `>=`.
-            slope = -known.other / found[parent].scale
-            offset, scale = found[parent].offset + known.constant / slope, known.own / slope
-            sign = 1 if slope > 0 else -1
-        point = found[name] = _AxisPoint(names.index(name), parent, offset, scale, least[name], greatest[name], sign)
-        if max(map(abs, point.ends)) > MAX_OFFSET * (point.ends[1] - point.ends[0]):
-            return None
-    return found
-
-
-def _tightest(rows: Sequence[_ShareComparison]) -> _ShareComparison | None:
-    """Return the tightest of several comparisons of two ranges, or None if none of them implies all others."""
-    first, *others = rows
-    for other in others:
-        ratio = other.own / first.own
-        if ratio <= 0 or other.other != ratio * first.other:
-            return None
-        first = other if other.constant > ratio * first.constant else first
-    return first
+    return other if other.constant > ratio * one.constant else one
 
 
 def _coefficient_count(points: Mapping[str, _AxisPoint]) -> int:

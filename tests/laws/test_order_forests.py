@@ -98,19 +98,29 @@ def test_long_chains_are_order_statistics() -> None:
         assert stats.kstest(shares[:, place], stats.beta(place + 1, number - place).cdf).pvalue > LEAST_P_VALUE
 
 
-def test_other_relations_are_no_forest() -> None:
+def test_draws_that_violate_other_comparisons_are_rejected() -> None:
     a, b, c = (Reference(name) for name in "abc")
     cells = {name: ComparedCell(UNIT, UNIT, None) for name in "abc"}
     order, scaled = (Compare("<=", a, b), True), (Compare("<=", Arithmetic("*", Constant(2), a), b), True)
-    for required in (
-        [order, (Compare("<=", b, c), True), (Compare("<=", a, c), True)],  # a cycle
-        [(Compare("<=", Arithmetic("+", a, b), c), True)],
-        [order, (Compare(">=", Arithmetic("+", a, Constant(0.1)), b), True)],  # a band
-        [order, scaled],
+    rng = np.random.default_rng(0)
+    for required, share in (
+        ([order, (Compare("<=", b, c), True), (Compare("<=", a, c), True)], 1.0),  # a cycle
+        ([order, (Compare("<=", Arithmetic("+", Arithmetic("+", a, b), c), Constant(1)), True)], 1 / 6),
+        ([order, (Compare(">=", Arithmetic("+", a, Constant(0.1)), b), True)], 1 - 0.9**2),  # a band
+        ([order, scaled], 0.5),
     ):
-        assert OrderForestRegion.find_in_cells(ComparedCells(cells, required)) is None
-    mixed = {**cells, "b": ComparedCell(LOG, LOG, None)}
-    assert OrderForestRegion.find_in_cells(ComparedCells(mixed, [order])) is None
+        tied = ComparedCells(cells, required)
+        region = OrderForestRegion.find_in_cells(tied)
+        assert region is not None
+        shares, accepted = region.draw(2_000, rng)
+        assert (tied.satisfy_comparisons(tied.codes_from_shares(shares), 2_000) == accepted).all()
+        assert stats.binomtest(int(accepted.sum()), 2_000, share).pvalue > LEAST_P_VALUE
+
+
+def test_redundant_comparisons_change_nothing() -> None:
+    a, b = Reference("a"), Reference("b")
+    cells = {name: ComparedCell(UNIT, UNIT, None) for name in "ab"}
+    order = Compare("<=", a, b), True
     for limits in ([order, order], [order, (Compare("<=", a, Arithmetic("+", b, Constant(1))), True)]):
         found = OrderForestRegion.find_in_cells(ComparedCells(cells, limits))
         assert found is not None

@@ -9,14 +9,16 @@ from math import isnan
 from typing import Final
 
 from spacelang.frozen import frozen
+from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, NotFound, contains, members, parts
 from spacelang.ir.domain_properties import nearest_value
-from spacelang.ir.membership import ExclusionReason, all_exclusions, first_exclusion, member_or_exclusion
+from spacelang.ir.expr import mentioned_addresses
+from spacelang.ir.membership import ExclusionReason, all_exclusions, first_exclusion, is_violated, member_or_exclusion
 from spacelang.ir.space import TUPLE_NAME, Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.ir.value import Value, are_same_value, is_number
-from spacelang.ir.walk import Structure, default_structure, hyperparameters_of, rebuild_tree
+from spacelang.ir.walk import Assignment, Structure, default_structure, hyperparameters_of, rebuild_tree
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 
@@ -86,16 +88,23 @@ def _member_by_decisions(space: Space, given: Configuration) -> Configuration:
 
 def _with_closest_numbers(space: Space, given: Configuration, member: Configuration) -> Configuration:
     """Return the member with every changed number moved as close as possible to the given one."""
+    deciding = {address for condition in space.conditions.values() for address in mentioned_addresses(condition)}
+    rules = group_by_key((address, constraint) for constraint in space.constraints for address in constraint.scope)
 
-    def holds(key: str, value: Value) -> bool:
-        return first_exclusion(space, Configuration({**member, key: value})) is None
+    def holds(node: Hyperparameter, value: Value) -> bool:
+        changed = Configuration({**member, node.key: value})
+        if node.address in deciding:
+            return first_exclusion(space, changed) is None
+        # The same hyperparameters stay active, so that only constraints that name this one may fail.
+        assignment = Assignment.from_configuration(space, changed)
+        return not any(is_violated(constraint, assignment) for constraint in rules.get(node.address, ()))
 
     for key, node in hyperparameters_of(space, member).items():
         wanted = _closest_in_domain(given.get(key), node.domain)
         if wanted is not None and is_number(member[key]) and not are_same_value(wanted, member[key]):
             has_few = node.domain.size is not None and node.domain.size <= MAX_ENUMERATED
             closest = (_closest_by_enumeration if has_few else _closest_by_bisection)(
-                node.domain, wanted, member[key], partial(holds, key)
+                node.domain, wanted, member[key], partial(holds, node)
             )
             member = Configuration({**member, key: closest})
     return member

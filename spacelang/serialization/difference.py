@@ -389,6 +389,8 @@ def _outline(node: ir.Node) -> str:
             return f"repeat({stage}, …)" if stage == node.name else f"(repeat({stage}, …)) as {node.name}"
         case ir.Choice() | ir.Hyperparameter() | ir.Operator():
             return node.name
+        case ir.Product(children=()):
+            return "none"
         case ir.Product(kind=kind, steps=steps) if kind in _SIGNS:
             is_joined = [isinstance(s, ir.Product) and s.kind in _SIGNS and len(s.steps) > 1 for s in steps]
             parts = (f"({_outline(s)})" if joined else _outline(s) for s, joined in zip(steps, is_joined, strict=True))

@@ -69,10 +69,11 @@ def by_key(space: Space) -> set[frozenset[tuple[str, str]]]:
     [
         ("PCA -> scaler -> model", "PCA -> scaler -> model"),
         ("scaler & (PCA -> PCA) -> model", "(scaler & (PCA -> PCA)) -> model"),
+        ("scaler & none -> model", "(scaler & none) -> model"),
         ("permute(scaler, PCA) -> model", "permute(scaler, PCA) -> model"),
         (
-            "columns(numeric: scaler -> PCA, rest: PCA) -> model",
-            "columns(numeric: scaler -> PCA, rest: PCA) -> model",
+            "columns(numeric: scaler -> PCA, categorical: PCA, rest: none) -> model",
+            "columns(numeric: scaler -> PCA, categorical: PCA, rest: none) -> model",
         ),
         ("repeat(scaler, 0, 2) -> model", "repeat(scaler, …) -> model"),
         ("(repeat(scaler, 0, 2)) as steps -> model", "(repeat(scaler, …)) as steps -> model"),

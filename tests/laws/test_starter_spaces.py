@@ -182,8 +182,8 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
         ColumnSuspicion.NUMBERS.message(["income"]),
         ColumnSuspicion.COMMAS.message(["share"]),
         ColumnSuspicion.DATES.message(["day", "born", "hired"]),
-        "`day`, `hired`, `when` hold dates; a random split trains on later rows than it holds out: use "
-        "`validate time(5, by=day)` to hold out the latest rows, which the new space has as a comment",
+        "`day`, `hired`, `when` hold dates; a random split trains on later rows than it holds out: to hold "
+        "out the latest rows, use `validate time(5, by=day)`, which the new space has as a comment",
     ]
     assert all(f"! {warning}." in flat for warning in data.warnings)
 

@@ -84,7 +84,7 @@ class SplitHint:
     def starter_space_comment_note(self) -> str:
         """A sentence for a starter space that has the split as a comment."""
         line = f"`validate {self.validation_text}`"
-        return f"{self.finding}; {self._risk}: use {line} {self._aim}, which the new space has as a comment"
+        return f"{self.finding}; {self._risk}: {self._aim}, use {line}, which the new space has as a comment"
 
     @property
     def _risk(self) -> str:

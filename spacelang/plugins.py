@@ -10,6 +10,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -193,16 +194,21 @@ class PluginRegistry:
         return plugin(**{name: _parse_value(*types[name], text) for name, text in settings.items()})
 
     def _modules(self) -> frozenset[str]:
-        path = import_module(self.package).__path__
-        return frozenset(
-            module.name for module in pkgutil.iter_modules(path) if not module.ispkg and not module.name.startswith("_")
-        )
+        return _public_modules(self.package)
 
     def _entry_points(self) -> "dict[str, EntryPoint]":
         # Imported here: it is slow to import, and worker processes never look up entry points.
         from importlib.metadata import entry_points
 
         return {entry.name: entry for entry in entry_points(group=self.group)}
+
+
+@cache  # every compilation looks up its target, and listing a folder would take longer than many compilations
+def _public_modules(package: str) -> frozenset[str]:
+    path = import_module(package).__path__
+    return frozenset(
+        module.name for module in pkgutil.iter_modules(path) if not module.ispkg and not module.name.startswith("_")
+    )
 
 
 def _class_of(module: str, name: str) -> type[Any]:
@@ -213,9 +219,14 @@ def _class_of(module: str, name: str) -> type[Any]:
     raise ImportError(f"`{module}` must define a class with the same name as the module")
 
 
-def _typed_fields(plugin: type[Any]) -> list[tuple[Any, Any]]:
+def _typed_fields(plugin: type[Any]) -> tuple[tuple[Any, Any], ...]:
+    return _read_typed_fields(plugin)  # type: ignore[arg-type]  # mypy takes no class for hashable
+
+
+@cache
+def _read_typed_fields(plugin: type[Any]) -> tuple[tuple[Any, Any], ...]:
     types = get_type_hints(plugin)
-    return [(entry, types[entry.name]) for entry in fields(plugin) if "doc" in entry.metadata]
+    return tuple((entry, types[entry.name]) for entry in fields(plugin) if "doc" in entry.metadata)
 
 
 def _with_preset(presets: Mapping[str, Mapping[str, str]], settings: Mapping[str, str]) -> Mapping[str, str]:

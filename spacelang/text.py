@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -111,8 +111,9 @@ def parameter_name_problem(name: str) -> str | None:
 
 def unique_name(wanted: str, taken: Container[str], sign: str = "_") -> str:
     """Return `wanted`, or, if it is taken, the name with `sign` and the first free number from 2 appended."""
-    names = chain((wanted,), (f"{wanted}{sign}{number}" for number in count(2)))
-    return next(name for name in names if name not in taken)
+    if wanted not in taken:
+        return wanted
+    return next(name for number in count(2) if (name := f"{wanted}{sign}{number}") not in taken)
 
 
 def count_with_noun(number: int, one: str, many: str = "") -> str:

@@ -236,16 +236,31 @@ def _check_random_draws(
     """
     from spacelang.targets._draw_distances import measure_draw_distances
 
-    declared = getattr(type(form.origin[0]), "random_draws", None) if form.origin else None
-    if declared is None:
+    found = measure_draw_distances(form, structures, draws, rng)
+    if found is None:
         return None, []
-    members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
-    found = measure_draw_distances(declared, members, structures, form, rng)
     undeclared = found.undeclared_distances
     if found.large_distances and not undeclared:
         return found, []
     apart = ", ".join(f"the shares of {key} differ by {by:.3f}" for key, by in undeclared.items())
     return found, [LawCheck("draws of the library follow the distribution of the space's random draws", draws, apart)]
+
+
+def measure_draw_distances(
+    form: "LoweringResult[Any, Any]", draws: int = 3_000, *, seed: int = 0
+) -> "DrawDistances | None":
+    """Compare random draws of the library of a compiled space with the distribution of the space's random draws.
+
+    Return None if no library draws at random for the target. Raises SamplingFailedError as a sampler does, and
+    ValueError for a number of draws below 1.
+    """
+    from numpy.random import default_rng
+
+    from spacelang.targets._draw_distances import measure_draw_distances
+
+    if draws < 1:
+        raise ValueError(f"cannot compare {draws} draws: give at least 1")
+    return None if form.origin is None else measure_draw_distances(form, form.origin[1], draws, default_rng(seed))
 
 
 def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encodings: Iterable[Any]) -> int:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from spacelang.sampling.neighbours import Neighbourhood
     from spacelang.solver.nearest_configuration import NearestMember
     from spacelang.solver.numbering import ConfigurationNumbers
+    from spacelang.targets._draw_distances import DrawDistances
     from spacelang.targets._lowering import LoweringResult
 
 TEXT_NAME: Final = "<text>"  # The name of a text that was not read from a file
@@ -333,6 +334,18 @@ class Space(CachedPropertyMixin):
         from spacelang.api.compilation import verify
 
         return verify(self.compile(target, **options), self.counted, count=count, seed=seed, draws=draws)
+
+    def draw_distances(
+        self, target: str, *, draws: int = 3_000, seed: int = 0, **options: Any
+    ) -> "DrawDistances | None":
+        """Compare random draws of a target's library with the distribution of the space's random draws, as `verify`.
+
+        Return None if no library draws at random for the target. Raises as `compile` does, ValueError for a number of
+        draws below 1, and SamplingFailedError as `sample` does.
+        """
+        from spacelang.api.compilation import measure_draw_distances
+
+        return measure_draw_distances(self.compile(target, **options), draws, seed=seed)
 
     def estimator(self, *, random_state: int | None = None) -> Any:
         """Return a scikit-learn estimator whose parameters are configurations of the space.

@@ -1,7 +1,7 @@
 """`spacelang compile` and `verify`: compile a space for a target, and check that the target preserves its meaning."""
 
 import json as json_module
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from spacelang.diagnostics.terminal_cells import replace_unprintable
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.api.compilation import Verification
+    from spacelang.targets._draw_distances import DrawDistances
     from spacelang.targets._lowering import LoweringResult
 
 GROUP = ("Compile a space", 2)
@@ -42,6 +43,15 @@ def compile_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail if the target can only approximate the space.")
     ] = False,
+    draws: Annotated[
+        int,
+        typer.Option(
+            "--draws",
+            min=0,
+            help="The number of the library's random draws that are compared with the distribution of the space; "
+            "the report states the largest difference.",
+        ),
+    ] = 0,
 ) -> None:
     """Compile a space to the form of another tool or optimizer.
 
@@ -58,8 +68,12 @@ def compile_command(
     chosen = configure_plugin(TARGETS, target, set_)
     loaded = load_checked_space(space, options)
     form = compile_with_target(target, chosen, loaded.counted, strict=strict)
+    distances = _measure(target, form, draws) if draws else None
+    if distances is not None:
+        form = replace(form, report=distances.added_to(form.report))
     if format_ is OutputFormat.JSON:
-        found = compiled_document(target, loaded.checked, form, asdict(chosen), loaded.bound)
+        measured = None if distances is None else asdict(distances)
+        found = compiled_document(target, loaded.checked, form, asdict(chosen), loaded.bound, measured)
         # For a terminal, special characters are written as JSON escapes, so that every text can be read back.
         text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
     else:
@@ -69,6 +83,19 @@ def compile_command(
         print("\n".join(map(replace_unprintable, text.split("\n"))))
     else:
         overwrite_file(output, text + "\n", own=space, own_name="the space itself")
+
+
+def _measure(target: str, lowered: "LoweringResult[Any, Any]", draws: int) -> "DrawDistances | None":
+    from spacelang.api.compilation import measure_draw_distances
+    from spacelang.solver.constraint_network import SamplingFailedError
+
+    try:
+        found = measure_draw_distances(lowered, draws)
+    except SamplingFailedError as error:
+        exit_with_error(str(error), error.remedy, status=BAD_INPUT)
+    if found is None:
+        print_warning(f"no library draws at random for the target `{target}`: `--draws` has no effect")
+    return found
 
 
 def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: OutputFormat, space: "Space") -> str:

@@ -233,6 +233,8 @@ def _apply(function: Callable[..., ComputedValue], operands: tuple[ComputedValue
 def children(expression: Expr) -> tuple[Expr, ...]:
     """Return the direct subexpressions of an expression."""
     match expression:
+        case Constant() | Reference() | BranchTest() | ActivityTest():  # most expressions
+            return ()
         case And() | Or():
             return expression.terms
         case Not():
@@ -243,8 +245,6 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             return (expression.left, expression.right)
         case Call():
             return expression.arguments
-        case Constant() | Reference() | BranchTest() | ActivityTest():
-            return ()
 
 
 def nodes(expression: Expr) -> Iterator[Expr]:

@@ -243,6 +243,8 @@ def reduce_domain(part: SimpleDomain, accepts: DomainPredicate, points: int = GR
     Raises ValueError, which lists what `accepts` could allow, if it allows none. If only a grid can replace a range,
     the grid has `points` values.
     """
+    if accepts(part):
+        return IdentityReduction(part)
     made = partial(possible_reductions_of, part, has_logs=accepts(Real(1.0, 2.0, log=True)), points=points)
     for found in made():
         if accepts(found.domain):

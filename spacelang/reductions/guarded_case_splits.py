@@ -107,7 +107,10 @@ def _model_without(
     """Return the model without the conditions of the given hyperparameters, and a solver for existence in it."""
     if not conditional:
         return structures.model, structures.existence_solver
-    variables = structures.space.variables
+    variables, addresses = structures.space.variables, {node.address for node in conditional}
+    own = structures.structure_model.variables
+    if addresses == {address for address in structures.space.conditions if own[address].condition is None}:
+        return structures.structure_model, structures.structure_solver
     freed = {n.address: replace(variables[n.address], node=replace(n, condition=None)) for n in conditional}
     model = SolverModel({**variables, **freed}, structures.space.constraints, structures.model)
     return model, WeightedModelSolver(model, SolverWeights())

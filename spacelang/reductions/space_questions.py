@@ -157,6 +157,8 @@ class Questions:
         self._signatures: dict[tuple[object, ...], int] = {}
         self._part_signatures: dict[int, int] = {}
         self.names = VariableNames(space)
+        wanted = (self.base_name(part) for part in self.every_unfolded_part if isinstance(part, CaseSplit))
+        self._fork_counts = Counter(wanted) if sharing == "options" else Counter[str]()
         for part in self.every_unfolded_part:
             if isinstance(part, CaseSplit) and len(part.cases) > 1:
                 self.forks[id(part)] = name = self._make_fork_name(part)
@@ -330,6 +332,8 @@ class Questions:
         wanted = self.base_name(fork)
         if self._sharing != "options":
             return self._make_name(wanted, fork.node, _answers(fork))
+        if self._fork_counts[wanted] == 1:
+            return self.names.make_unique(wanted)
         signature: tuple[object, ...] = (self._signature(fork),)
         name = self._make_name(wanted, fork.node, signature)
         first = self.by_name.get(name)  # the fork with whose shares the options of this name are drawn

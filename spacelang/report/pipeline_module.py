@@ -5,6 +5,8 @@ and the seed for steps without a random state.
 """
 
 import ast
+import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -145,6 +147,7 @@ def dump_skops_model(fitted: Any) -> tuple[bytes, list[str]]:
     return content, types
 
 
+MANY_BLANK_LINES: Final = re.compile(r"\n{4,}")
 MODULE_NAMES: Final = frozenset(
     {"Step", "TAKEN", "TEXT_VALUES", "STRINGS", "READERS", "Any", "Iterable", "Mapping", "Sequence"}
 )
@@ -174,10 +177,51 @@ def module_with_builder(form: str, space: Space, *, is_estimator: bool = False) 
     try:
         found = builder_code(space, "\n\n".join([form, *classes]))
     except BuildError as error:
-        return f"{form}\n\n\n# This module has no `build(configuration)`: {replace_unprintable(error.message)}."
-    lines = form.split("\n")
-    end = ast.parse(form).body[0].end_lineno or 0
-    return "\n\n\n".join(["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions, *classes])
+        note = f"# This module has no `build(configuration)`: {replace_unprintable(error.message)}."
+        return with_imports_on_top(f"{form}\n\n\n{note}")
+    return with_imports_on_top("\n\n\n".join([form, found.functions, *classes]), found.imports.split("\n"))
+
+
+def with_imports_on_top(source: str, further: Iterable[str] = ()) -> str:
+    """Return a module with all its imports, and `further` ones, below its docstring, in the order of isort.
+
+    The module must begin with a docstring, and `further` are statements of one line each.
+    """
+    lines, body = source.split("\n"), ast.parse(source).body
+    imports = [each for each in further if each]
+    left = [*lines]
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            place = slice(node.lineno - 1, node.end_lineno)
+            imports.append("\n".join(lines[place]))
+            left[place] = [""] * len(lines[place])
+    if not imports:
+        return source
+    end = body[0].end_lineno or 0
+    rest = MANY_BLANK_LINES.sub("\n\n\n", "\n".join(left[end:])).strip("\n")
+    gap = "\n\n\n" if rest.startswith(("def ", "class ", "@")) else "\n\n"
+    head = "\n".join([*left[:end], "", _sorted_imports(imports)])
+    return f"{head}{gap}{rest}" if rest else head
+
+
+def _sorted_imports(statements: Iterable[str]) -> str:
+    """Return import statements in two groups: those of the standard library, and others.
+
+    Statements about one module are joined, except those with a comment.
+    """
+    names: dict[tuple[str, str], set[str]] = {}
+    for text in statements:
+        (node,) = ast.parse(text).body
+        start, _, comment = text.partition("  #")
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else start.removeprefix("import ")
+        own = {ast.unparse(each) for each in node.names} if isinstance(node, ast.ImportFrom) else set()
+        names.setdefault((module, comment), set()).update(own)
+    found: tuple[list[str], list[str]] = [], []
+    for (module, comment), own in sorted(names.items(), key=lambda each: (bool(each[1]), each[0][0].lower())):
+        line = f"from {module} import {', '.join(sorted(own))}" if own else f"import {module}"
+        is_foreign = module.partition(".")[0].partition(" ")[0] not in sys.stdlib_module_names
+        found[is_foreign].append(f"{line}  #{comment}" if comment else line)
+    return "\n\n".join("\n".join(each) for each in found if each)
 
 
 def _estimator_code(space: Space) -> tuple[str, str]:

@@ -167,7 +167,17 @@ def is_multivariate(atom: expr.Expr) -> bool:
 
 def is_always_decidable(expression: expr.Expr) -> bool:
     """Return True if each atom with a hyperparameter has only one, and it is known where its truth may change."""
-    return not any(is_multivariate(atom) or cut_points_of(atom) is None for atom in hyperparameter_atoms(expression))
+    return all(map(_is_decidable_atom, expr.logical_atoms(expression)))
+
+
+def _is_decidable_atom(atom: expr.Expr) -> bool:
+    match atom:
+        case expr.BranchTest() | expr.ActivityTest() | expr.Reference() | expr.In(item=expr.Reference()):
+            return True
+        case expr.Compare(left=expr.Reference(), right=expr.Constant()):
+            return True
+        case _:
+            return not expr.references(atom) or not (is_multivariate(atom) or cut_points_of(atom) is None)
 
 
 def cut_points_of(atom: expr.Expr) -> tuple[Rational, ...] | None:

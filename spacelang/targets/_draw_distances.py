@@ -1,13 +1,12 @@
-"""The distances between the random draws of libraries and the distribution of the space, for `verify`."""
+"""The distances between the random draws of libraries and the distribution of the space."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.walk import rebuild_tree
@@ -16,7 +15,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.sampling.value_codes import Array, ValueCodes
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
-from spacelang.targets._random_draws import RandomDrawDeclaration
+from spacelang.targets._random_draws import DISTRIBUTION, RANDOM_DRAWS, RandomDrawDeclaration
 
 MAX_DISTANCE: Final = 0.05  # The largest distance for which a target need not declare a reason
 _NOTHING: Final[Array] = np.empty(0)
@@ -48,23 +47,42 @@ class DrawDistances:
         """The distances above `MAX_DISTANCE` for which the target declares no reason."""
         return {key: distance for key, distance in self.large_distances.items() if key not in self.declared_reasons}
 
+    def added_to(self, report: Iterable[ReportEntry]) -> tuple[ReportEntry, ...]:
+        """Return a report with the largest distance in place of what the target declares about random draws.
+
+        The declared reasons for large distances are added.
+        """
+        key, largest = next(iter(self.distances.items()), ("", 0.0))
+        found = f"{self.draw_count:,} draws of {self.library} differ by up to {largest:.3f} from {DISTRIBUTION}"
+        reasons = "; ".join(dict.fromkeys(self.declared_reasons.values()))
+        message = f"{found}{f' (`{key}`)' if key else ''}{f': {reasons}' if reasons else ''}"
+        status = Preservation.REWRITTEN if self.large_distances else Preservation.EXACT
+        others = (entry for entry in report if entry.construct != RANDOM_DRAWS)
+        return (*others, ReportEntry(RANDOM_DRAWS, status, message))
+
 
 def measure_draw_distances(
-    draws: RandomDrawDeclaration,
-    configurations: Sequence[Configuration],
-    structures: Structures,
-    compiled: LoweringResult[Any, Any],
-    rng: Generator,
-) -> DrawDistances:
-    """Return the distances between a library's draws, given as configurations, and draws of the space's sampler.
+    compiled: LoweringResult[Any, Any], structures: Structures, draws: int, rng: Generator
+) -> DrawDistances | None:
+    """Draw with the library of a compiled space, and return the distances to draws of the space's sampler.
 
-    The sampler follows weights and priors, except those that the form ignores according to its report.
+    The sampler follows weights and priors, except those that the form ignores according to its report. Return None if
+    no library draws for the target. Raises SamplingFailedError as a sampler does.
     """
+    declared: RandomDrawDeclaration | None = (
+        getattr(type(compiled.origin[0]), "random_draws", None) if compiled.origin else None
+    )
+    if declared is None:
+        return None
+    configurations = [compiled.decode(encoding) for encoding in compiled.sample(draws, rng)]
     followed = _without_lost_guidance(structures.space, compiled.report)
     law = Sampler(Structures(followed), advised=True).batch(LAW_DRAWS, rng)
     drawn = BatchBuilder(structures.space).build(configurations)
     found = sorted(_distances(structures.space, drawn, law), key=lambda each: -each[1])
-    result, reasons = DrawDistances(draws.library, len(drawn), dict(found), {}), draws.deviation_reasons(compiled.form)
+    result, reasons = (
+        DrawDistances(declared.library, len(drawn), dict(found), {}),
+        declared.deviation_reasons(compiled.form),
+    )
     return replace(result, declared_reasons={key: reasons[key] for key in result.large_distances if key in reasons})
 
 

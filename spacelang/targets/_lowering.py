@@ -13,7 +13,6 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
 from spacelang.ir.domain_properties import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.ir.space import Space, operators
-from spacelang.ir.walk import computed_parameters
 from spacelang.serialization.definition import VERSION, space_to_json
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import is_always_decidable
@@ -230,6 +229,9 @@ def refuse_oversized_integers(space: Space, keeps: PreservationTable) -> None:
 def _entries(
     construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
 ) -> Iterable[ReportEntry]:
+    if not differing:
+        yield ReportEntry(construct.value, usual.status, usual.message, tuple(spans))
+        return
     findings = group_by_key((_span_key(finding.span), finding) for finding in differing)
     told: list[tuple[Verdict, Span]] = []
     for key, places in group_by_key((_span_key(span), span) for span in spans).items():
@@ -347,11 +349,14 @@ def _html(text: str) -> str:
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
     """Compile structures and return a result that can be pickled, and whose `decode` explains its errors.
 
-    Raise the errors of `Target.lower`.
+    Its report also says whether random draws of the library follow the distribution of the space. Raise the errors of
+    `Target.lower`.
     """
     found = target.lower(structures)
     decode = checked_decoder(found.encode, found.decode, structures)
-    return replace(found, decode=decode, origin=(target, structures))
+    draws = getattr(type(target), "random_draws", None)
+    report = found.report if draws is None else (*found.report, *draws.report_entries(found.form))
+    return replace(found, decode=decode, report=report, origin=(target, structures))
 
 
 class Target(Protocol):
@@ -375,16 +380,19 @@ def compiled_document(
     lowered: LoweringResult[Any, Any],
     options: Mapping[str, object] | None = None,
     bound: Mapping[str, int | None] | None = None,
+    random_draws: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the document that `compile --format json` prints (see `grammars/compiled.schema.json`).
 
     It contains the form, the report, and the definition of the space, from which the space can be loaded again. `bound`
-    has the number of each symbol of the data that the text mentions, None if it is not bound.
+    has the number of each symbol of the data that the text mentions, None if it is not bound. `random_draws` has the
+    distances of random draws of the library as a dictionary, if they were measured.
     """
     head = {"target": target, "space": space.name, "version": VERSION, "options": dict(options or {})}
     symbols = {"bound": dict(bound)} if bound else {}
-    report = [entry.to_json() for entry in lowered.report]
-    return {**head, **symbols, **lowered.form.to_json(), "report": report, "definition": space_to_json(space)}
+    measured = {} if random_draws is None else {"random_draws": dict(random_draws)}
+    report = {"report": [entry.to_json() for entry in lowered.report], **measured}
+    return {**head, **symbols, **lowered.form.to_json(), **report, "definition": space_to_json(space)}
 
 
 def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
@@ -409,8 +417,9 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
     found[Construct.TESTED].extend(_only_tested(space))
     for rule in space.constraints:
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
-    found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
-    found[Construct.TUPLES].extend(each.span for operator in operators(space.root) for each in operator.tuples)
+    for operator in operators(space.root):
+        found[Construct.COMPUTED].extend(each.span for each in operator.computed)
+        found[Construct.TUPLES].extend(each.span for each in operator.tuples)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
 

@@ -8,6 +8,7 @@ from spacelang.grouping import group_by_key
 from spacelang.plugins import PluginRegistry
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import ALWAYS, Construct, Preservation, Verdict
+from spacelang.targets._random_draws import DISTRIBUTION
 
 PAGE: Final = Path(__file__).with_name("README.md")
 STATUS_MARKDOWN: Final = {
@@ -73,7 +74,7 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
             reasons = "; ".join(each.reason for each in draws.deviations)
             follow = "may not follow" if reasons else "follow"
             because = f": {reasons}" if reasons else ""
-            yield f"- draws of {draws.library} {follow} the distribution of the space's random draws{because}"
+            yield f"- draws of {draws.library} {follow} {DISTRIBUTION}{because}"
         yield ""
 
 

@@ -3,26 +3,34 @@
 `_draw_distances` measures the draws.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain, parts
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.counting import Structures
+from spacelang.targets._lowering import Preservation, ReportEntry
+
+DISTRIBUTION: Final = "the distribution of the space's random draws"
+RANDOM_DRAWS: Final = "random draws"  # The construct of entries about the random draws of a library
+MAX_NAMED: Final = 4  # The maximum number of variables that an entry names
 
 
 @dataclass(frozen=True, slots=True)
 class DeviationReason:
     """A reason why random draws deviate from the distribution of the space.
 
-    `keys_in` takes the form and returns the keys of the affected variables.
+    `keys_in` takes the form and returns the keys of the affected variables. `known_difference`, if given, takes the
+    form, too, and returns a text about a difference that is known without draws.
     """
 
     reason: str
     keys_in: Callable[[Any], Iterable[str]]
+    known_difference: Callable[[Any], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,37 @@ class RandomDrawDeclaration:
 
     def deviation_reasons(self, form: Any) -> dict[str, str]:
         """Return the reason why the draws of a variable may deviate, by the key of each affected variable."""
-        return {key: each.reason for each in reversed(self.deviations) for key in each.keys_in(form)}
+        return {key: each.reason for key, each in self._deviations_in(form).items()}
+
+    def report_entries(self, form: Any) -> tuple[ReportEntry, ...]:
+        """Return the entries of a form's report on how its random draws are distributed, made without any draws.
+
+        There is one for each reason why they may deviate, or one that says that they follow the distribution.
+        """
+        deviations = self._deviations_in(form)
+        if not deviations:
+            return (ReportEntry(RANDOM_DRAWS, Preservation.EXACT, f"draws of {self.library} follow {DISTRIBUTION}"),)
+        keys_by_reason = group_by_key((each.reason, key) for key, each in deviations.items())
+        known = {each.reason: each.known_difference(form) for each in deviations.values() if each.known_difference}
+        return tuple(
+            ReportEntry(
+                RANDOM_DRAWS,
+                Preservation.REWRITTEN,
+                f"draws of {self.library} may not follow {DISTRIBUTION} for {name_some(keys)}: "
+                + "; ".join(filter(None, (reason, known.get(reason)))),
+            )
+            for reason, keys in keys_by_reason.items()
+        )
+
+    def _deviations_in(self, form: Any) -> dict[str, DeviationReason]:
+        """Return the first reason that concerns each affected variable, by its key."""
+        return {key: each for each in reversed(self.deviations) for key in each.keys_in(form)}
+
+
+def name_some(keys: Sequence[str]) -> str:
+    """Return the first `MAX_NAMED` of some keys as text, and how many more there are."""
+    named = ", ".join(f"`{key}`" for key in keys[:MAX_NAMED])
+    return f"{named} and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else named
 
 
 def keys_of_connected_hyperparameters(structures: Structures) -> Iterator[str]:

@@ -47,6 +47,7 @@ TOO_ENTANGLED: Final = refused(
 EVENLY: Final = DeviationReason(
     "the alternatives of a decision are drawn evenly, however many structures they have",
     lambda form: _keys_of_uneven_decisions(form.questions),
+    lambda form: _largest_uneven_share(form.questions),
 )
 UNIFORM: Final = exact("values are drawn uniformly")
 
@@ -156,14 +157,10 @@ def name_count_entry(chain: Questions) -> _lowering.ReportEntry:
     return _lowering.ReportEntry("names", status, f"{count_with_noun(used, 'name')} for {each}")
 
 
-def uneven_choice_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
-    """Yield an entry for the decision whose even draws differ most from the distribution of the space, if any do."""
-    if found := _uneven_forks(chain):
-        fork, distance = max(found, key=lambda each: each[1])
-        name = chain.forks[id(fork)]
-        differ = f"a share of `{name}` differs by {distance:.2f} from the distribution of the space's random draws"
-        message = f"{EVENLY.reason}: {differ}"
-        yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
+def _largest_uneven_share(chain: Questions) -> str:
+    """Return a text about the decision whose even draws differ most from the distribution of the space."""
+    fork, difference = max(_uneven_forks(chain), key=lambda each: each[1])
+    return f"a share of `{chain.forks[id(fork)]}` differs by {difference:.2f}"
 
 
 def _uneven_forks(chain: Questions) -> list[tuple[CaseSplit, float]]:
@@ -191,7 +188,10 @@ def reduction_findings(chain: Questions, keeps: PreservationTable) -> Iterator[_
     """
 
     def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
-        for construct in {*_lowering.constructs_in(slot.part)} & {*_lowering.constructs_in(node.domain)}:
+        constructs = {*_lowering.constructs_in(slot.part)}
+        for construct in (
+            constructs if slot.part is node.domain else constructs & {*_lowering.constructs_in(node.domain)}
+        ):
             verdict = _verdict(slot.reduction, construct)
             if construct not in keeps:
                 raise _lowering.missing_verdict_error(construct)

@@ -120,13 +120,15 @@ def lower_by_relations(
 ) -> LoweringResult[Any, Any]:
     """Compile a space in the way that the option `relations` of a target names.
 
-    `native` expresses relations by means of the tool, `rejecting` by rejecting configurations that violate them; each
-    is None if the tool cannot do so. `lower` is used for quantiles, for nested cases, and for a space without
-    relations.
+    `native` expresses relations by means of the tool, `rejecting` by rejecting configurations that violate them or any
+    other constraint; each is None if the tool cannot do so. `lower` is used for quantiles, for nested cases, and for a
+    space in which there is nothing else to express.
 
     Raises RefusedError. With `auto`, it is raised only if all ways refuse the space, and is the error of the first.
     """
-    if not any(map(is_relation, structures.space.constraints)):
+    constraints = structures.space.constraints
+    rejects_any = target.relations == "rejection" and rejecting is not None and constraints
+    if not rejects_any and not any(map(is_relation, constraints)):
         return lower(QuantileReduction(structures, ()))
     ways: Ways = {"native": native, "quantiles": lower, "rejection": rejecting, "cases": lower}
     if target.relations != "auto":

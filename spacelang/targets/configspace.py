@@ -25,7 +25,11 @@ from spacelang.targets import _lowering, _reduction_chain
 from spacelang.targets._configspace import documents
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.documents import Document
-from spacelang.targets._configspace.space_plan import ConfigSpacePlan, UnsupportedHyperparameterError
+from spacelang.targets._configspace.space_plan import (
+    MAX_CONDITION_TERMS,
+    ConfigSpacePlan,
+    UnsupportedHyperparameterError,
+)
 from spacelang.targets._configspace.space_planner import RefusedConstraintsError, make_plan
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 from spacelang.targets._random_draws import (
@@ -67,6 +71,10 @@ NO_PRIOR = approximated("ConfigSpace has no such distribution for these values; 
 TOO_WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 280 powers of ten")
 INEXPRESSIBLE = refused(
     "ConfigSpace cannot express arithmetic over ranges, or equality of ranges, in conditions or clauses"
+)
+TOO_LONG = refused(
+    f"ConfigSpace would take minutes to read a condition of more than {MAX_CONDITION_TERMS} cases: "
+    "ask about fewer values"
 )
 
 
@@ -128,9 +136,9 @@ class Configspace:
             ),
             Construct.SETS: (exact("a categorical"), AS_STRINGS),
             Construct.ORDERED: (exact("an ordinal"), AS_STRINGS),
-            Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE),
+            Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE, TOO_LONG),
             **dict.fromkeys(
-                _reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE)
+                _reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE, TOO_LONG)
             ),
             Construct.DEFAULTS: (exact("the default configuration of the space"),),
             Construct.WEIGHTS: (exact("the weights of a categorical hyperparameter"),),
@@ -192,7 +200,7 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         lookup, values = Assignment.from_configuration(self.space, configuration), dict[str, cs.FlatValue]()
         for write in self.plan.writers:
             write(lookup, values)
-        return values
+        return {name: value for name, value in values.items() if name not in self.plan.constants}
 
     def decode(self, encoding: Encoding) -> Configuration:
         """Return the configuration of values; raise ValueError for names and values that ConfigSpace does not have."""
@@ -203,7 +211,7 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         unknown = next((name for name in values if name not in self.plan.parameters), None)
         if unknown is not None:
             raise ValueError(f"unknown hyperparameter `{unknown}`")
-        found: dict[str, Value] = {}
+        found: dict[str, Value] = {**self.plan.fixed}
         for name, value in values.items():
             if name in self.plan.readers:
                 try:
@@ -238,12 +246,14 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
 
     def to_json(self) -> Document:
         """Return the document of ConfigSpace, and which hyperparameters encode a variable in another way."""
-        codes = [entry for node, coded in self.plan.coded for entry in _codes(node, coded)]
+        constants = self.plan.constants
+        codes = [entry for node, coded in self.plan.coded for entry in _codes(node, coded, constants)]
         return {"configuration_space": self.configuration_space_document, "codes": codes}
 
     def to_text(self) -> str:
         """Return a listing of the hyperparameters with their conditions, and of the forbidden clauses."""
-        return documents.text_listing(self.configuration_space_document)
+        fixed = [f"  {key} = {domains.literal(value)}, which is not a choice" for key, value in self.plan.fixed.items()]
+        return "\n".join([documents.text_listing(self.configuration_space_document), *fixed])
 
     def to_dot(self) -> str:
         """Return a graph of the dependencies between hyperparameters, in the DOT language."""
@@ -276,15 +286,24 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         return {**found, **self._encode_reduced(member_nearest_to_default(self.structures)[1])}
 
 
-def _codes(node: Choice | Hyperparameter, coded: cs.EncodedDomain | cs.FlatHyperparameter) -> Iterator[Document]:
-    """Yield an entry for a variable unless one ConfigSpace hyperparameter has its key and its values."""
-    if isinstance(coded, cs.FlatHyperparameter):
-        if coded.name != node.key:
-            yield {"names": [coded.name], "key": node.key}
-        return
-    names = [parameter.name for parameter in coded.parameters]
-    if names != [node.key] or not _is_unchanged(coded):
-        yield {"names": names, "key": node.key, "domain": domains.describe(coded.domain)}
+def _codes(
+    node: Choice | Hyperparameter,
+    coded: cs.EncodedDomain | cs.FlatHyperparameter,
+    constants: Mapping[str, cs.FlatValue],
+) -> Iterator[Document]:
+    """Yield an entry for a variable unless one ConfigSpace hyperparameter has its key and its values.
+
+    The entry of one that no hyperparameter encodes, because it has one value only, has no names.
+    """
+    parameters = (coded,) if isinstance(coded, cs.FlatHyperparameter) else coded.parameters
+    names = [each.name for each in parameters if each.name not in constants]
+    if isinstance(coded, cs.EncodedDomain):
+        if names != [node.key] or not _is_unchanged(coded):
+            yield {"names": names, "key": node.key, "domain": domains.describe(coded.domain)}
+    elif not names:
+        yield {"names": names, "key": node.key, "domain": f"{{{coded.choices[0]}}}"}
+    elif names != [node.key]:
+        yield {"names": names, "key": node.key}
 
 
 def _is_unchanged(coded: cs.EncodedDomain) -> bool:
@@ -344,5 +363,6 @@ def _refusals(error: RefusedConstraintsError) -> Iterator[_lowering.Finding]:
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]
     tied = expressions_of(network.members, ())
     conditions = [each for each in tied if len(compared & set(references(each))) > 1 or not (compared or rules)]
-    yield from _reduction_chain.constraint_findings(rules, INEXPRESSIBLE)
-    yield from (_lowering.Finding(Construct.CONDITIONS, INEXPRESSIBLE, condition.span) for condition in conditions)
+    verdict = TOO_LONG if error.is_too_long else INEXPRESSIBLE
+    yield from _reduction_chain.constraint_findings(rules, verdict)
+    yield from (_lowering.Finding(Construct.CONDITIONS, verdict, condition.span) for condition in conditions)

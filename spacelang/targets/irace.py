@@ -40,7 +40,16 @@ from spacelang.targets._lowering import (
     refused,
     rewritten,
 )
+from spacelang.targets._random_draws import (
+    ACTIVITY_FIRST,
+    CONNECTED_IN_TURN,
+    REPEATED_REASON,
+    DeviationReason,
+    RandomDrawDeclaration,
+    keys_of_constrained_variables,
+)
 from spacelang.targets._reduction_chain import (
+    EVENLY,
     NESTED,
     TOO_ENTANGLED,
     build_questions,
@@ -97,6 +106,19 @@ class Irace:
     paper: ClassVar[str] = (
         "López-Ibáñez et al., The irace Package: Iterated Racing for Automatic Algorithm Configuration, "
         "Operations Research Perspectives 2016"
+    )
+
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration(
+        "the first iteration of irace",
+        (
+            EVENLY,
+            DeviationReason(
+                REPEATED_REASON,
+                lambda form: keys_of_constrained_variables(form.questions.structures) if form.constraints else (),
+            ),
+            CONNECTED_IN_TURN,
+            ACTIVITY_FIRST,
+        ),
     )
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "quantiles")

@@ -2,7 +2,8 @@
 
 Each question depends on the previous answers, so that conditions and constraints hold and every answer is a member.
 Each hyperparameter has one name, under which a trial is always asked for the same distribution. Where constraints
-narrow a range, its bounds vary; where they narrow a set or a decision, each selection has a name of its own. A use of a
+narrow a range, its bounds vary; where they narrow a set or a decision, each selection has a name of its own, because
+optuna does not accept different choices under one name. With `relations=rejection` nothing is narrowed. A use of a
 chain has the same names for any number of uses. An encoding is the parameter dictionary of a trial, as `FixedTrial` and
 `study.enqueue_trial` take it.
 """
@@ -68,7 +69,6 @@ from spacelang.targets._reduction_chain import (
     constraint_findings,
     name_count_entry,
     preserved_by_reductions,
-    uneven_choice_entries,
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
@@ -171,6 +171,7 @@ class Optuna:
             ),
             Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
             Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
+            Construct.RULES_ON_DECISIONS: (NESTED, REJECTED, TOO_ENTANGLED, TOO_RARE),
             Construct.RULES_ON_VALUES: (NESTED, BOUNDED, REJECTED, TOO_ENTANGLED, TOO_RARE, NOT_IN_PYTHON),
         }
     )
@@ -198,10 +199,13 @@ class Optuna:
         return self._result(OptunaFunction(named, reduction), constraint_findings(bounded, BOUNDED), entries)
 
     def _reject(self, reduction: QuantileReduction) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
-        """Compile a space so that trials that violate a relation are pruned, instead of never drawn."""
+        """Compile a space so that trials that violate a constraint are pruned, instead of never drawn.
+
+        Constraints that the function cannot test are unfolded into cases, or refused if they are relations.
+        """
         space = reduction.structures.space
-        rejected = RejectionConstraints(space, tuple(filter(is_relation, space.constraints)))
-        untestable = [rule for rule in rejected.constraints if not can_be_tested(rule, space)]
+        rejected = RejectionConstraints(space, tuple(rule for rule in space.constraints if can_be_tested(rule, space)))
+        untestable = [rule for rule in space.constraints if is_relation(rule) and rule not in rejected.constraints]
         if untestable:
             _lowering.make_report(space, self.preserves, constraint_findings(untestable, NOT_IN_PYTHON))
         free = without_constraints(reduction.structures, rejected.constraints)
@@ -225,7 +229,7 @@ class Optuna:
     ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         named = form.questions
         found = build_report(named, self.preserves, (*unfolded_condition_findings(named, BELOW_CHOICES), *findings))
-        report = (*found, name_count_entry(named), *uneven_choice_entries(named), *entries)
+        report = (*found, name_count_entry(named), *entries)
         whole = translate_report_to_original(form.reduction, report)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, whole)
 
@@ -247,7 +251,7 @@ class OptunaFunction(LibraryFunctionForm):
     def native(self, trial: Any) -> dict[str, Value]:
         """Ask a trial for a configuration and return it as a dictionary; to be called by an objective.
 
-        Raise TrialPruned if the configuration violates a relation, if relations are expressed by rejection.
+        Raise TrialPruned if the configuration violates a constraint, if constraints are expressed by rejection.
         """
         found = self._ask(trial)
         if self._rejected is not None:
@@ -319,7 +323,7 @@ class OptunaFunction(LibraryFunctionForm):
 
     @property
     def prunes_violations(self) -> bool:
-        """True if trials that violate a relation are pruned."""
+        """True if trials that violate a constraint are pruned."""
         return self._rejected is not None
 
     @property

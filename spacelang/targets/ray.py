@@ -36,7 +36,8 @@ from spacelang.targets._lowering import (
     exact,
     rewritten,
 )
-from spacelang.targets._reduction_chain import preserved_by_reductions
+from spacelang.targets._random_draws import ACTIVITY_FIRST, CONNECTED_IN_TURN, RandomDrawDeclaration
+from spacelang.targets._reduction_chain import EVENLY, preserved_by_reductions
 from spacelang.targets._relations import RELATIONS_DOC, Lowering, RelationsOption, with_quantile_verdicts
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ class Ray:
     """A search space for Ray Tune: one flat dictionary of `tune.choice` and other distributions."""
 
     paper: ClassVar[str] = "Liaw et al., Tune: A Research Platform for Distributed Model Selection and Training, 2018"
+
+    random_draws: ClassVar[RandomDrawDeclaration] = RandomDrawDeclaration(
+        "Ray Tune's random search", (EVENLY, CONNECTED_IN_TURN, ACTIVITY_FIRST)
+    )
 
     default_relations: ClassVar[tuple[Lowering, ...]] = ("quantiles",)
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from trying import IS_FULL
 
 from spacelang.analysis import check
-from spacelang.api.compilation import CompilationError, compile_with_target
+from spacelang.api.compilation import CompilationError, compile_with_target, measure_draw_distances
 from spacelang.api.schemas import SCHEMAS, format_json
 from spacelang.files import resource_folder
 from spacelang.ir.space import Space
@@ -58,6 +58,16 @@ def test_everything_is_documented_and_nothing_left_over() -> None:
     for name, definition in SCHEMA["$defs"].items():
         assert definition.get("description"), name
         assert f'"#/$defs/{name}"' in text, name
+
+
+def test_a_document_with_measured_random_draws() -> None:
+    structures = Structures(SMALL[0])
+    form = compile_with_target("random", TARGETS.load("random")(), structures)
+    measured = measure_draw_distances(form, 50)
+    assert measured is not None
+    found = compiled_document("random", structures.space, form, random_draws=asdict(measured))
+    assert not problems(json.loads(json.dumps(found, allow_nan=False)))
+    assert found["random_draws"]
 
 
 @pytest.mark.takes_turns("space")

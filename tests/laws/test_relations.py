@@ -170,6 +170,28 @@ def test_rejection_gives_members_only_and_prunes_the_others(text: str) -> None:
     assert max(study.trials[trial.number].constraints.values()) <= 0
 
 
+def test_rejection_asks_for_all_choices_under_one_name() -> None:
+    space = sl.parse(
+        """stage scaler = none | StandardScaler @default
+stage e = SVC { kernel : {rbf, poly} = rbf, degree : int[2, 5] = 3 } | KNeighborsClassifier | GaussianNB
+forbid scaler is none and e is SVC
+forbid e.SVC.kernel == poly and e.SVC.degree > 3
+"""
+    )
+    narrowed, whole = (space.compile("optuna", relations=each) for each in ("auto", "rejection"))
+    names = [[e.message[:2] for e in form.report if e.construct == "names"] for form in (narrowed, whole)]
+    assert names == [["5 "], ["4 "]]
+    assert_members_and_nothing_else(whole, space)
+    trial = FixedTrial({"scaler": "none", "e": "SVC", "e.kernel": "poly", "e.degree": 5})
+    with pytest.raises(optuna.TrialPruned):
+        whole.form.native(trial)
+    module: dict[str, Any] = {}
+    exec(whole.form.to_python(), module)
+    assert module["violations"](module["ask"](trial)) == [1.0, 1.0]
+    assert module["suggest"](FixedTrial(module["default"])) == space.default().to_dict()
+    assert space.verify("optuna", relations="rejection", count=20, draws=500).holds
+
+
 def test_rejection_keeps_amounts_as_an_attribute_before_optuna_5() -> None:
     class OldTrial(FixedTrial):
         set_constraint = property()  # as if it did not exist
@@ -212,5 +234,5 @@ def test_the_report_says_how_relations_are_expressed_but_not_other_constraints(t
     entries = [each for each in space.compile(target, **option).report if each.construct == "relations"]
     assert [(each.message.partition(":")[0], each.lines) for each in entries] == [(told, (8,))]
     plain = sl.parse(f"space s\nabstract M\nstage m = M {{\n{lines}\n}}")
-    for relations in ("native", "quantiles", "rejection") if target == "optuna" else ("native",):
+    for relations in ("native", "quantiles") if target == "optuna" else ("native",):
         assert not any(each.construct == "relations" for each in plain.compile(target, relations=relations).report)

@@ -196,7 +196,7 @@ HEAD: Final = '''\
 def decode(configuration):
     """Return the configuration of the search space that a ConfigSpace configuration encodes, as a dictionary."""
     given = {name: value.item() if hasattr(value, "item") else value for name, value in dict(configuration).items()}
-    found = {}'''
+    found = '''
 
 
 def decoder_source(plan: ConfigSpacePlan) -> str:
@@ -228,7 +228,8 @@ def decoder_source(plan: ConfigSpacePlan) -> str:
     if same:
         listed = py.expression_source(py.ListNode(tuple(map(py.LiteralNode, same))), 4, 12)
         lines[:0] = [f"    for name in {listed}:", "        if name in given:", "            found[name] = given[name]"]
-    return "\n".join([HEAD, *lines, "    return found"])
+    fixed = py.expression_source(py.literal_dict(plan.fixed), 4, 12)
+    return "\n".join([f"{HEAD}{fixed}", *lines, "    return found"])
 
 
 def _match_lines(name: str, key: str, cases: Iterable[tuple[cs.FlatValue, py.Code]]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Final, Literal
 
 from spacelang.ir import expr
@@ -28,6 +29,11 @@ MAX_CELLS: Final = 12  # The maximum number of parts into which a range is cut
 MAX_CLAUSES: Final = 400
 """The maximum number of clauses: the sampling of ConfigSpace needs memory quadratic in their number."""
 MAX_CLAUSES_PER_HYPERPARAMETER: Final = 50  # The maximum number of clauses per hyperparameter
+MAX_CONDITION_TERMS: Final = 64
+"""The maximum number of conjunctions in a condition.
+
+ConfigSpace compares a condition with itself for each of its tests, which takes minutes for a hundred conjunctions.
+"""
 _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 
 Values = dict[str, cs.FlatValue]
@@ -42,6 +48,10 @@ class ConfigSpacePlan:
     `parameters` has the hyperparameters by name, owners first. `conditions` has the conditions of hyperparameters that
     are not always active. A reader returns the key and the value that a hyperparameter encodes; if several encode one
     value, only the first has a reader. A writer adds the encoded values of some variables of a configuration.
+
+    `constants` has the only value of each hyperparameter that is left out because it is always the same: tools such as
+    SMAC evaluate more initial configurations for more hyperparameters. `fixed` has the values in configurations that
+    they encode, by key. Nothing is left out if it would be everything, or if names are those of auto-sklearn.
     """
 
     parameters: dict[str, cs.FlatHyperparameter]
@@ -51,6 +61,8 @@ class ConfigSpacePlan:
     writers: tuple[Writer, ...]
     coded: tuple[tuple[Choice | Hyperparameter, cs.EncodedDomain | cs.FlatHyperparameter], ...]
     unfolded: tuple[ConstraintNetwork, ...]
+    constants: Mapping[str, cs.FlatValue]
+    fixed: Mapping[str, Value]
 
     @cached_property
     def index_by_name(self) -> Mapping[str, int]:
@@ -64,6 +76,10 @@ class UnsupportedHyperparameterError(Exception):
     def __init__(self, node: Hyperparameter) -> None:
         super().__init__()
         self.node = node
+
+
+class LongConditionError(dnf.InexpressibleError):
+    """An error for a condition with more than `MAX_CONDITION_TERMS` conjunctions."""
 
 
 @dataclass
@@ -100,7 +116,14 @@ class PlanBuilder:
         needed = {name: ways for name, ways in conditions.items() if ways != ALWAYS}
         kept = tuple(way for way in clauses if dnf.tested_names(way) <= conditions.keys())
         lists = (tuple(self.writers), tuple(self.coded), tuple(self.unfolded))
-        return ConfigSpacePlan(parameters, needed, kept, self.readers, *lists)
+        tested = {name for way in (*kept, *chain(*needed.values())) for name in dnf.tested_names(way)}
+        always = {name: each for name, each in parameters.items() if name not in needed and name not in tested}
+        constants = {name: each.choices[0] for name, each in always.items() if each.kind == "constant"}
+        if self.suffix or len(constants) == len(parameters):
+            constants = {}
+        read = (self.readers[name](constants) for name in constants if name in self.readers)
+        chosen = {name: each for name, each in parameters.items() if name not in constants}
+        return ConfigSpacePlan(chosen, needed, kept, self.readers, *lists, constants, dict(filter(None, read)))
 
     def context_reached_condition(self, context: Context) -> NormalForm:
         """Return the condition that the last branch of a context is taken."""
@@ -153,6 +176,8 @@ class PlanBuilder:
             found = disjunction(*(dnf.with_activity_conditions(way, self.activity) for way in found))
         if any(isinstance(test, dnf.PairRelation) for way in found for test in way):
             raise dnf.InexpressibleError
+        if len(found) > MAX_CONDITION_TERMS:
+            raise LongConditionError
         return found
 
     def _depth(self, name: str) -> int:

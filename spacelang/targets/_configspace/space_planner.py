@@ -35,7 +35,13 @@ from spacelang.solver.model import WeightedModelSolver
 from spacelang.targets._configspace import disjunctive_normal_form as dnf
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.disjunctive_normal_form import NEVER, InexpressibleError, NormalForm, disjunction
-from spacelang.targets._configspace.space_plan import ConfigSpacePlan, DirectNetworkConverter, PlanBuilder
+from spacelang.targets._configspace.space_plan import (
+    MAX_CONDITION_TERMS,
+    ConfigSpacePlan,
+    DirectNetworkConverter,
+    LongConditionError,
+    PlanBuilder,
+)
 
 MIN_ACCEPTANCE: Final = 0.02
 """The minimum share of draws that must satisfy the constraints of a network: ConfigSpace samples by rejection."""
@@ -44,11 +50,14 @@ NOT_ACTIVE: Final = "(not active)"
 
 
 class RefusedConstraintsError(Exception):
-    """An error for a network whose conditions or constraints ConfigSpace cannot express at all."""
+    """An error for a network whose conditions or constraints ConfigSpace cannot express at all.
 
-    def __init__(self, network: ConstraintNetwork) -> None:
+    `is_too_long` is true if a condition would only be too long.
+    """
+
+    def __init__(self, network: ConstraintNetwork, *, is_too_long: bool = False) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.is_too_long = network, is_too_long
 
 
 def make_plan(structures: Structures, suffix: str) -> ConfigSpacePlan:
@@ -77,7 +86,8 @@ class ConfigSpacePlanner:
                 try:
                     CaseSplitConverter(self.plan, self._unfolder.parts_of_network(network), context).add_to_plan()
                 except (InexpressibleError, TooManyConnectedVariablesError) as error:
-                    raise RefusedConstraintsError(network) from error
+                    is_too_long = isinstance(error, LongConditionError)
+                    raise RefusedConstraintsError(network, is_too_long=is_too_long) from error
                 continue
             for member in network.members:
                 decision = self.plan.decisions.get(member.address)
@@ -158,6 +168,9 @@ class CaseSplitConverter:
         """Add all parts to the plan; raise InexpressibleError if ConfigSpace cannot express them."""
         for part in self.parts:
             self._add_part(part)
+        for active in self._activity.values():
+            if len(active) > MAX_CONDITION_TERMS:
+                self.plan.make_order_independent(active)
         for part in self.parts:
             if isinstance(part, RangeComparison):
                 self.plan.clauses.extend(self._clauses(part))

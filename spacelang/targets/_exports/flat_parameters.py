@@ -30,7 +30,6 @@ from spacelang.targets._reduction_chain import (
     build_questions,
     build_report,
     name_count_entry,
-    uneven_choice_entries,
     unfolded_condition_findings,
 )
 from spacelang.targets._relations import (
@@ -89,9 +88,7 @@ def lower_to_flat_parameters(
         named = build_questions(reduction.reduced_structures, accepts, keeps, unfolded=unfolded, sharing="answers")
         report = build_report(named, keeps, unfolded_condition_findings(named, BELOW_CHOICES))
         form = make_form(named, reduction)
-        entries = translate_report_to_original(
-            reduction, (*report, name_count_entry(named), *uneven_choice_entries(named))
-        )
+        entries = translate_report_to_original(reduction, (*report, name_count_entry(named)))
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, entries)
 
     return lower_by_relations(target, structures, lower)

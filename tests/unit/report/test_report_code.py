@@ -32,6 +32,7 @@ from spacelang.ir.space import (
 )
 from spacelang.report import code_writer
 from spacelang.report.code_writer import WIDTH
+from spacelang.report.pipeline_module import with_imports_on_top
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.errors import BuildError
@@ -303,3 +304,15 @@ def test_copied_modules_do_without_the_package(module: ModuleType) -> None:
     exec(copied, {"__name__": "copied"})
     assert "spacelang" not in copied
     assert "__getattr__" not in copied
+
+
+def test_imports_of_a_module_are_joined_and_sorted() -> None:
+    source = '"""A module."""\n\n\n# Two.\nfrom math import log\nimport zlib\n\n\n\n\ndef f():\n    import ast\n'
+    enabling = "from sklearn.experimental import e  # noqa: F401"
+    further = ["from sklearn.impute import A", enabling, "from math import exp"]
+    assert with_imports_on_top(source, further) == (
+        '"""A module."""\n\nimport zlib\nfrom math import exp, log\n\n'
+        f"{enabling}\nfrom sklearn.impute import A\n\n"
+        "# Two.\n\n\ndef f():\n    import ast"
+    )
+    assert with_imports_on_top('"""A module."""\nx = 1') == '"""A module."""\nx = 1'

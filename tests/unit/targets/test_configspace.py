@@ -66,6 +66,43 @@ def lowered(space: Space) -> LoweringResult[Any, Any]:
     return Configspace().lower(Structures(space))
 
 
+def test_what_is_always_the_same_is_no_hyperparameter() -> None:
+    first = "stage first = PCA { n_components : float[0.5, 0.9] = 0.7, svd_solver : {full} = full }"
+    space = spacelang.parse(f"{first}\nstage last = GaussianNB | SVC")
+    form = space.compile("configspace")
+    assert [*form.form.native] == ["first.n_components", "last"]
+    assert form.form.to_text().splitlines()[-2:] == [
+        "  first = PCA, which is not a choice",
+        "  first.svd_solver = full, which is not a choice",
+    ]
+    assert form.form.to_json()["codes"] == [
+        {"names": [], "key": "first", "domain": "{PCA}"},
+        {"names": [], "key": "first.svd_solver", "domain": "{full}"},
+    ]
+    module: dict[str, Any] = {}
+    exec(form.form.to_python(), module)
+    for member in (space.default(), *space.sample(5, seed=0)):
+        encoding = form.encode(member)
+        assert encoding.keys() == {"first.n_components", "last"}
+        assert form.accepts(encoding)
+        assert form.decode(encoding) == member
+        assert module["decode"](encoding) == member.to_dict()
+
+
+def test_a_condition_that_configspace_would_read_for_minutes_is_refused() -> None:
+    lines = "a : int[1, {0}] = 1, b : int[1, {0}] = 1, x : float[0, 1] = 0.5 when a + b == {0}"
+    spaces = [spacelang.parse(f"abstract m\nstage s = m {{ {lines.format(size)} }}") for size in (30, 114)]
+    assert len(spaces[0].compile("configspace").form.native) == 3
+    with pytest.raises(spacelang.SpaceError, match="would take minutes to read a condition of more than 64 cases"):
+        spaces[1].compile("configspace")
+
+
+def test_the_only_value_of_everything_stays_a_constant() -> None:
+    assert [*spacelang.parse("stage m = SVC").compile("configspace").form.native] == ["m"]
+    named = spacelang.parse("stage m = SVC { C : float[1, 9] = 2 }").compile("configspace", choices=True)
+    assert {*named.form.native} == {"m:__choice__", "m.C"}
+
+
 def test_a_small_space_reads_like_its_text() -> None:
     form = lowered(spacelang.parse(TEXT).checked).form
     lines = form.to_text().splitlines()

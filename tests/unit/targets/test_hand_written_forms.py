@@ -1,5 +1,6 @@
 """The benchmark of compiled and hand-written forms: all forms draw members, and it tells bad forms from good ones."""
 
+import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -57,6 +58,18 @@ def test_hand_written_forms_draw_members_with_losses_up_to_1(fidelity: Any, tool
         for values in drawn_values(fidelity.hand_written_form(tool, task), tool):
             assert exclusion_of(space, values) is None, (name, values)
             assert 0.0 < task.loss(values) <= 1.0 or values == task.optimum
+
+
+@pytest.mark.parametrize("name", ["conditions", "ordered"])
+def test_compiled_configuration_spaces_are_those_by_hand_but_for_the_names(fidelity: Any, name: str) -> None:
+    def described(form: Any) -> dict[str, list[str]]:
+        found = form.native.to_serialized_dict()
+        parts = {key: map(json.dumps, found[key]) for key in ("hyperparameters", "conditions", "forbiddens")}
+        return {key: sorted(each.replace('"s.', '"') for each in texts) for key, texts in parts.items()}
+
+    task = fidelity.TASKS[name]
+    compiled = fidelity.compiled_form("configspace", task, "")
+    assert described(compiled) == described(fidelity.hand_written_form("configspace", task))
 
 
 def test_optima_are_members_without_loss(fidelity: Any) -> None:

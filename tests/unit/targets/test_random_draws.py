@@ -1,12 +1,14 @@
 """Random draws of the libraries compared with the distribution of the space's random draws."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import spacelang as sl
 from spacelang.api.compilation import verify
+from spacelang.cli._app import run_command_line
 from spacelang.reductions.case_splits import CaseSplit, all_parts, unfold_into_case_splits
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.targets.sklearn import Sklearn
@@ -28,6 +30,12 @@ stage e = M { a : int[1, 9] = 1, b : int[1, 9] = 1, c : int[1, 9] = 1 } | Gaussi
 require e.M.a + e.M.b <= 10
 """
 )
+
+
+def draw_entries(space: sl.Space, target: str) -> list[tuple[str, str]]:
+    """Return the status and the message of each entry about random draws in the report of a compiled space."""
+    report = space.compile(target).report
+    return [(entry.status.value, entry.message) for entry in report if entry.construct == "random draws"]
 
 
 def test_weights_are_numbers_of_structures() -> None:
@@ -69,6 +77,42 @@ def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
     assert "`e` differs by 0.25" in entry.message
 
 
+def test_the_report_names_what_may_deviate_and_why() -> None:
+    (entry,) = draw_entries(CONNECTED, "optuna")
+    assert entry == (
+        "rewritten",
+        "draws of `RandomSampler` may not follow the distribution of the space's random draws for `e.a`, `e.b`: values "
+        "that constraints connect are drawn one after the other",
+    )
+    assert [status for status, _ in draw_entries(CONNECTED, "hyperopt")] == ["exact"]
+    assert [status for status, _ in draw_entries(UNEVEN, "configspace")] == ["rewritten"]
+    assert not draw_entries(UNEVEN, "blds")
+
+
+def test_measured_distances_replace_what_the_target_declares() -> None:
+    form = UNEVEN.compile("optuna")
+    found = UNEVEN.draw_distances("optuna", draws=400, seed=1)
+    assert found is not None
+    assert (found.draw_count, found.large_distances.keys()) == (400, {"e", "scaler"})
+    (entry,) = (each for each in found.added_to(form.report) if each.construct == "random draws")
+    assert entry.status == "rewritten"
+    assert entry.message.startswith(f"400 draws of `RandomSampler` differ by up to {found.distances['e']:.3f} from ")
+    assert UNEVEN.draw_distances("blds") is None
+    with pytest.raises(ValueError, match="give at least 1"):
+        UNEVEN.draw_distances("optuna", draws=0)
+
+
+def test_compile_measures_draws_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "uneven.space"
+    path.write_text("stage e = GaussianNB | SVC", encoding="utf-8")
+    assert run_command_line(["compile", str(path), "--target", "random", "--draws", "2000"]) == 0
+    assert (
+        "exact        random draws: 2,000 draws of the sampler of the space differ by up to " in capsys.readouterr().out
+    )
+    assert run_command_line(["compile", str(path), "--target", "blds", "--draws", "2000"]) == 0
+    assert "`--draws` has no effect" in capsys.readouterr().err
+
+
 def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sklearn, "random_draws", replace(Sklearn.random_draws, deviations=()))
     found = UNEVEN.verify("sklearn", count=20)
@@ -93,7 +137,9 @@ def test_a_reason_is_declared_only_for_the_variables_that_it_concerns(target: st
 
 def test_the_numbers_of_a_chain_are_even_and_therefore_not_reported() -> None:
     chain = sl.parse("stage step = PCA | StandardScaler\nstage e = GaussianNB\npipeline = repeat(step, 0, 2) -> e")
-    assert "random draws" not in {entry.construct for entry in chain.compile("optuna").report}
+    assert draw_entries(chain, "optuna") == [
+        ("exact", "draws of `RandomSampler` follow the distribution of the space's random draws")
+    ]
     assert not chain.verify("optuna", count=20).distances.large_distances
 
 

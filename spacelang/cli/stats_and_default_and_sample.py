@@ -1,13 +1,15 @@
-"""`spacelang stats`: count the parts and members of a space exactly."""
+"""`spacelang stats`, `default` and `sample`: count the parts and members of a space, and print some of them."""
 
 import sys
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load_checked_space
-from spacelang.cli._output import print_json
+from spacelang.cli._output import exit_with_error, print_json
+from spacelang.cli._process import BAD_INPUT
+from spacelang.cli._run_options import SeedOption
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.text import pad_table_columns
 
@@ -20,7 +22,7 @@ DIGITS: Final = 3  # The digits of an estimate that are shown
 LARGE: Final = 10_000_000  # Estimates from here on are shown with an exponent
 
 
-def command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption = False) -> None:
+def stats_command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption = False) -> None:
     """Count stages, structures, hyperparameters and configurations.
 
     Counts are exact. Configurations that cannot be counted are estimated, with an interval.
@@ -36,6 +38,47 @@ def command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption =
         print_json({**found.to_json(), **symbols, **task})
     else:
         _print(found, loaded.task)
+
+
+def default_command(
+    space: SpaceInputArgument,
+    options: SpaceOptions,
+    json: JsonOption = False,  # noqa: ARG001 - read by `parsed`, for errors
+) -> None:
+    """Print the default configuration as one JSON object.
+
+    Example: `spacelang default blds_table1`
+    """
+    print_json(load_checked_space(space, options).default().to_dict())
+
+
+def sample_command(
+    space: SpaceInputArgument,
+    *,
+    count: Annotated[int, typer.Option("-n", min=0, help="The number of configurations.")] = 1,
+    seed: SeedOption = 0,
+    advised: Annotated[bool, typer.Option("--advised", help="Draw by priors and weights.")] = False,
+    options: SpaceOptions,
+    json: JsonOption = False,  # noqa: ARG001 - read by `parsed`, for errors
+) -> None:
+    """Draw random configurations; print one JSON object per line.
+
+    Draws are uniform over structures (choices of one alternative for every decision), and uniform over values, on the
+    log scale for `log`. With `--advised` they are weighted by `@weight` and `@prior`, like the draws of random search
+    and of the other optimizers.
+
+    Example: `spacelang sample credit.space -n 5 --seed 1 --advised`
+    """
+    from numpy.random import default_rng
+
+    from spacelang.sampling.sampler import Sampler, SamplingFailedError
+
+    loaded = load_checked_space(space, options)
+    try:
+        for configuration in Sampler(loaded.counted, advised=advised).configurations(count, default_rng(seed)):
+            print_json(configuration.to_dict())
+    except SamplingFailedError as error:
+        exit_with_error(str(error), error.remedy, status=BAD_INPUT)
 
 
 def _lines(task: "Task") -> list[str]:

@@ -1,4 +1,4 @@
-"""`spacelang compile` and `verify`: compile a space for a target, and check that the target preserves its meaning."""
+"""`spacelang targets`, `compile` and `verify`: list targets, compile a space, and test that its meaning is kept."""
 
 import json as json_module
 from dataclasses import asdict, replace
@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, TargetOption, load_checked_space
-from spacelang.cli._output import configure_plugin, exit_with_error, overwrite_file, print_json, print_warning
+from spacelang.cli._output import (
+    configure_plugin,
+    exit_with_error,
+    overwrite_file,
+    print_json,
+    print_plugins,
+    print_warning,
+)
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption, SetOption
 from spacelang.diagnostics.terminal_cells import replace_unprintable
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from spacelang.targets._draw_distances import DrawDistances
     from spacelang.targets._lowering import LoweringResult
 
-GROUP = ("Compile a space", 2)
+GROUP = ("Compile a space", 1)
 
 
 class OutputFormat(StrEnum):
@@ -30,6 +37,22 @@ class OutputFormat(StrEnum):
     TEXT = "text"
     DOT = "dot"
     PYTHON = "python"
+
+
+def targets_command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this target with its options.")] = None,
+    *,
+    json: JsonOption = False,
+) -> None:
+    """List the targets, or the options of one.
+
+    With --json, all of them are listed with their options.
+
+    Example: `spacelang targets boasf`
+    """
+    from spacelang.targets import TARGETS
+
+    print_plugins(TARGETS, name, command="targets", as_json=json)
 
 
 def compile_command(

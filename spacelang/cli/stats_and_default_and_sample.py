@@ -31,13 +31,17 @@ def stats_command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOp
     """
     loaded = load_checked_space(space, options)
     found = loaded.statistics
-    sys.set_int_max_str_digits(0)  # counts may have more digits than Python prints by default
-    if json:
-        symbols = {"symbols": dict(loaded.symbols)} if loaded.symbols else {}
-        task = {} if loaded.task is None else {"task": {"kind": loaded.task.kind, "settings": _lines(loaded.task)}}
-        print_json({**found.to_json(), **symbols, **task})
-    else:
-        _print(found, loaded.task)
+    usual_limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)  # Counts may have more digits than Python prints by default
+    try:
+        if json:
+            symbols = {"symbols": dict(loaded.symbols)} if loaded.symbols else {}
+            task = {} if loaded.task is None else {"task": {"kind": loaded.task.kind, "settings": _lines(loaded.task)}}
+            print_json({**found.to_json(), **symbols, **task})
+        else:
+            _print(found, loaded.task)
+    finally:
+        sys.set_int_max_str_digits(usual_limit)
 
 
 def default_command(

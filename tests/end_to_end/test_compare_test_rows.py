@@ -16,7 +16,6 @@ from spacelang.bench import comparison_data, run_comparison
 from spacelang.bench.comparison import plots
 from spacelang.cli import main
 from spacelang.report.trial_results import document_of_test_score
-from spacelang.runtime import final_fit
 from spacelang.runtime.scoring import unseen_scores
 
 Here = Callable[..., CompletedProcess[str]]
@@ -90,7 +89,7 @@ def test_a_run_that_was_stopped_while_it_was_scored_is_scored_later(
     here: Here, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = document(here(*TESTED))
-    finish = final_fit.fit_best_pipeline
+    finish = comparison_data.fit_best_pipeline
     left = [2]
 
     def stopped(*given: Any, **named: Any) -> Any:
@@ -99,7 +98,7 @@ def test_a_run_that_was_stopped_while_it_was_scored_is_scored_later(
             raise KeyboardInterrupt
         return finish(*given, **named)
 
-    monkeypatch.setattr(final_fit, "fit_best_pipeline", stopped)
+    monkeypatch.setattr(comparison_data, "fit_best_pipeline", stopped)
     command = [*TESTED]
     command[command.index("out")] = "other"
     assert here(*command).returncode == 130

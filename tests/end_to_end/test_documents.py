@@ -352,8 +352,8 @@ PLACES: Final = {
 """What stands for the words of the documents that a user replaces."""
 
 
-SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs", "--pyodide"}
-"""The options of `tests/run.py` and of the scripts in `examples`."""
+SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs", "--pyodide", "--slowness"}
+"""The options of `tests/run.py` and of the scripts in `examples` and `tests`."""
 
 
 def named(pattern: str, documents: list[Path] = DOCUMENTS) -> list[str]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -147,6 +146,9 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, table: Any) -> Any:
         """Return the features of all columns: a sparse matrix if one of them is sparse, else an array."""
+        import numpy as np  # The source of this class is copied into generated modules
+        from scipy import sparse
+
         parts = [
             fitted.transform(column)
             for fitted, column in zip(self.transformers_, columns_with_missing_as_empty_text(table), strict=True)

@@ -14,7 +14,7 @@ import gzip
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from math import comb, inf, isnan, log
+from math import comb, inf, isnan
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -66,14 +66,14 @@ def final_losses(runs: Iterable[Run]) -> "Mapping[str, pd.Series[Any]]":
 
 def comparison_lines(runs: Iterable[Run], base: str, floors: Mapping[str, float]) -> Iterator[str]:
     """Yield a table of the mean log ratios of the test losses of the base to those of the others."""
-    logarithms = {
-        name: pd.Series(
-            {key: log(max(loss, floors.get(key[0], SMALLEST_LOSS))) for key, loss in losses.items()}
-        ).rename_axis(losses.index.names)
-        for name, losses in final_losses(runs).items()
-    }
+    logarithms = {name: _log(losses, floors) for name, losses in final_losses(runs).items()}
     others = [name for name in logarithms if name != base]
     yield from comparison_table([compare(logarithms[base], logarithms[name], name) for name in others], base)
+
+
+def _log(losses: "pd.Series[Any]", floors: Mapping[str, float]) -> "pd.Series[Any]":
+    smallest = [floors.get(table, SMALLEST_LOSS) for table in losses.index.get_level_values("table")]
+    return pd.Series(np.log(np.maximum(losses.to_numpy(dtype=np.float64), smallest)), index=losses.index)
 
 
 def mann_whitney_lines(runs: Iterable[Run], base: str) -> Iterator[str]:

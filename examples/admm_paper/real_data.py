@@ -63,7 +63,7 @@ def score_ensembles(result: sl.Result) -> Mapping[str, float]:
     for votes in SIZES:
         with result.final_fits.new_executor() as executor:
             test = result.final_fits.fit_ensemble(votes, result.predictions, executor).test
-        if test is not None:
+        if test is not None and test.loss is not None:
             losses[name_ensemble(votes)] = test.loss
     return losses
 
@@ -135,7 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def speed_lines(runs: Sequence[ContestRun]) -> Iterator[str]:
     """Yield a table of the times to the best loss of JOPT in the search, and of the improvements on it.
 
-    Medians are over the runs of a data set, and in the last lines over the data sets with a 95 % bootstrap interval.
+    Seeds with which JOPT found nothing are left out. Medians are over the runs of a data set, in the last lines over
+    the data sets with a 95 % bootstrap interval.
     """
     found: dict[tuple[str, str], list[Run]] = {}
     for run in sorted(runs, key=lambda each: each.seed):
@@ -146,11 +147,12 @@ def speed_lines(runs: Sequence[ContestRun]) -> Iterator[str]:
     )
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     medians: dict[str, list[tuple[float, float]]] = {}
-    for (data, name), own in found.items():
-        if name == BASE:
+    for (data, name), runs_of_name in found.items():
+        pairs = [(own, base) for own, base in zip(runs_of_name, found[data, BASE], strict=True) if base.curve]
+        if name == BASE or not pairs:
             continue
-        base = found[data, BASE]
-        times = [each.seconds_to_reach(other.loss) for each, other in zip(own, base, strict=True)]
+        own, base = ([pair[place] for pair in pairs] for place in (0, 1))
+        times = [each.seconds_to_reach(other.loss) for each, other in pairs]
         counts = [", ".join(str(getattr(each, what)) for each in own) for what in ("trials", "iterations")]
         speedup, improvement = (
             estimate_median(each(own, base))[0] for each in (compute_speedups, compute_improvements)

@@ -115,6 +115,21 @@ def test_real_data(
     assert float(ensembles["32 votes"]) == float(ensembles["ensemble"])
 
 
+def test_speeds_are_those_to_the_best_loss_of_jopt(scripts: dict[str, ModuleType]) -> None:
+    runs = [
+        scripts["contests"].Run("d", name, seed, curve, 5, 0)
+        for name, seed, curve in (
+            ("jopt", 0, ((4.0, 0.2, 0.3),)),
+            ("jopt", 1, ()),
+            ("random", 0, ((2.0, 0.15, None), (3.0, 0.1, 0.3))),
+            ("random", 1, ((1.0, 0.1, 0.3),)),
+        )
+    ]
+    *_, one, overall = scripts["real_data"].speed_lines(runs)
+    assert one == "| d | random | 5 | 0 | 2.0 s (1 of 1) | 2.0 | 50.0 |"
+    assert overall.endswith("| 2.0 [2.0, 2.0] | 50.0 [50.0, 50.0] |")
+
+
 def test_constraints(
     scripts: dict[str, ModuleType],
     datasets: Path,

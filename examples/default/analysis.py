@@ -5,8 +5,8 @@
 The base contender is compared with every other one, on the tables and seeds that both have. The difference of a table
 is the mean over its seeds of log(loss of the base / loss of the other); negative numbers are in favour of the base. The
 mean over tables has a 95 % interval by bootstrap over tables, and the smallest true difference that a test with as many
-tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on. If a
-contender has fewer seeds, a second report has all contenders, and the seeds that all of them have.
+tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on. If
+contenders have fewer seeds, a second report compares the base with them, on the seeds that all of them have.
 """
 
 import argparse
@@ -125,15 +125,16 @@ def compute_ranks(results: pd.DataFrame) -> tuple[list[str], RankEstimates] | No
 def parts_with_equal_seeds(results: pd.DataFrame, base: str) -> list[pd.DataFrame]:
     """Return the results in parts in which each contender has runs with the same seeds.
 
-    The first part has the contenders with all seeds. If there are others, the second part has all contenders, and the
-    seeds that all of them have. If the base contender lacks seeds, all results are one part.
+    The first part has the contenders with all seeds. If there are others, the second part has these and the base
+    contender, and the seeds that all of them have. If the base contender lacks seeds, all results are one part.
     """
     seeds = {name: {*part["seed"]} for name, part in results.groupby("contender")}
     everything, common = set.union(*seeds.values()), set.intersection(*seeds.values())
     if common == everything or not common or seeds[base] != everything:
         return [results]
-    complete = [name for name, found in seeds.items() if found == everything]
-    return [results[results["contender"].isin(complete)], results[results["seed"].isin(common)]]
+    has_all = results["contender"].isin([name for name, found in seeds.items() if found == everything])
+    is_base = results["contender"] == base
+    return [results[has_all], results[(~has_all | is_base) & results["seed"].isin(common)]]
 
 
 def report(results: pd.DataFrame, base: str) -> Iterator[str]:

@@ -592,7 +592,7 @@ def test_contenders_with_fewer_seeds_are_compared_in_a_report_of_their_own() -> 
     results_of_three = pd.concat([rows, fewer])
     first, second = analysis.parts_with_equal_seeds(results_of_three, "auto")
     pd.testing.assert_frame_equal(first, rows)
-    assert {*second["contender"]} == {"auto", "random", "tpe"}
+    assert {*second["contender"]} == {"auto", "tpe"}
     assert {*second["seed"]} == {0}
     assert len(analysis.parts_with_equal_seeds(rows, "auto")) == 1
     assert len(analysis.parts_with_equal_seeds(results_of_three, "tpe")) == 1, "the base lacks a seed"

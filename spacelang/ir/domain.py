@@ -275,7 +275,7 @@ class Union:
 
 def exact_float(value: Value) -> float | None:
     """Return the float that equals a number (0.0 for -0.0), or None if no float does or `value` is not a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return None
     try:
         number = float(value) + 0.0

@@ -1,6 +1,8 @@
 """The page and the plots of a result, with a store and without one."""
 
+import pickle
 import re
+from copy import copy
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +27,20 @@ def loss(configuration: Any) -> float:
 @pytest.fixture(scope="module")
 def result() -> sl.Result:
     return sl.search(SPACE, objective=loss, trials=60, **QUIET)
+
+
+def test_a_result_is_pickled_for_the_same_version(result: sl.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: sl.Result = pickle.loads(pickle.dumps(result))
+    assert repr(read) == repr(result) == repr(copy(result))
+    assert read.best_configuration == result.best_configuration
+    monkeypatch.setattr(sl, "__version__", "0.2.9")
+    old = pickle.dumps(result)
+    assert pickle.loads(old).loss == result.loss
+    monkeypatch.setattr(sl, "__version__", "0.3.1")
+    with pytest.raises(
+        pickle.UnpicklingError, match=r"^spacelang 0\.2\.9 pickled this Result, and spacelang 0\.3\.1 can"
+    ):
+        pickle.loads(old)
 
 
 def test_the_page_of_a_result_is_that_of_its_store_without_commands(tmp_path: Path, result: sl.Result) -> None:

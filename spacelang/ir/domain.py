@@ -158,9 +158,9 @@ class Grid:
         """Return the index of a member, so that `value_at(index_of(member)) == member`."""
         assert is_number(member)
         if self.is_integral:
-            return int((int(member) - self.lower) // self.step)  # type: ignore[arg-type]
+            return int((int(member) - self.lower) // self.step)
         start, step, below = affine_integer_coefficients(self)
-        number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
+        number, divisor = member.as_integer_ratio()
         return round(Fraction(number * below - start * divisor, step * divisor))
 
     def position(self, number: float | Fraction) -> Fraction:

@@ -199,7 +199,7 @@ def _print(found: "Verification") -> None:
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
         differ = f"shares differ by up to {distance:.3f} from the space's random draws ({key})"
-        typer.echo(f"        {found.distances.library}: {differ}{found.distances.chance_text}")
+        typer.echo(f"        {found.distances.library}: {differ}{found.distances.detection_limit_text}")
         for reason in dict.fromkeys(found.distances.declared_reasons.values()):
             typer.echo(f"        declared: {reason}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))

@@ -67,16 +67,16 @@ class DrawDistances:
         key, largest = next(iter(self.distances.items()), ("", 0.0))
         found = f"{self.draw_count:,} draws of {self.library} differ by up to {largest:.3f} from {DISTRIBUTION}"
         reasons = "; ".join(dict.fromkeys(self.declared_reasons.values()))
-        message = f"{found}{f' (`{key}`)' if key else ''}{self.chance_text}{f': {reasons}' if reasons else ''}"
+        message = f"{found}{f' (`{key}`)' if key else ''}{self.detection_limit_text}{f': {reasons}' if reasons else ''}"
         status = Preservation.REWRITTEN if self.large_distances else Preservation.EXACT
         others = [each for each in report if each.construct != RANDOM_DRAWS]
-        if self.chance_text and not self.large_distances:  # So few draws do not refute a declared deviation.
+        if self.detection_limit_text and not self.large_distances:  # So few draws do not refute a declared deviation.
             declared = (each for each in report if each.construct == RANDOM_DRAWS)
             others += [each for each in declared if each.status is Preservation.REWRITTEN]
         return (*others, ReportEntry(RANDOM_DRAWS, status, message))
 
     @property
-    def chance_text(self) -> str:
+    def detection_limit_text(self) -> str:
         """A text about the size of differences that chance can cause, or "" if this is at most `MAX_DISTANCE`."""
         limit = self.highest_limit
         return f", where differences up to {limit:.3f} may be chance" if limit > MAX_DISTANCE else ""

@@ -5,8 +5,8 @@
 The base contender is compared with every other one, on the tables and seeds that both have. The difference of a table
 is the mean over its seeds of log(loss of the base / loss of the other); negative numbers are in favour of the base. The
 mean over tables has a 95 % interval by bootstrap over tables, and the smallest true difference that a test with as many
-tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on. If a
-contender has fewer seeds, a second report has all contenders, and the seeds that all of them have.
+tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on. If
+contenders have fewer seeds, a second report compares the base with them, on the seeds that all of them have.
 """
 
 import argparse
@@ -41,6 +41,8 @@ from spacelang.bench.comparison.ranks import (
 Array: TypeAlias = npt.NDArray[np.float64]
 POWER: Final = 0.8
 """The probability with which the smallest detectable difference would be detected."""
+LEAST_ROWS: Final = (5, 10, 20)
+"""Numbers of test rows: a second comparison does not tell losses apart that are below the share of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,12 @@ class Comparison:
         return "ahead" if self.high < 0 else "behind" if self.low > 0 else "within noise"
 
 
-def log_losses(results: pd.DataFrame, column: str = "loss") -> pd.DataFrame:
-    """Return the logarithms of test losses, by table and seed (rows) and contender (columns); NaN without a loss."""
-    losses = np.log(results[column].astype(float).clip(lower=results["floor"]))
+def log_losses(results: pd.DataFrame, column: str = "loss", least_rows: float = 0.5) -> pd.DataFrame:
+    """Return the logarithms of test losses, by table and seed (rows) and contender (columns); NaN without a loss.
+
+    A loss counts as at least the share of `least_rows` test rows. The floor of the results is that of half a row.
+    """
+    losses = np.log(results[column].astype(float).clip(lower=results["floor"] * (least_rows / 0.5)))
     return results.assign(log_loss=losses).pivot(index=["table", "seed"], columns="contender", values="log_loss")
 
 
@@ -93,9 +98,12 @@ def detectable_difference(values: Array, power: float = POWER) -> float:
     return float(quantiles * np.std(values, ddof=1) / sqrt(number))
 
 
-def compare_all(results: pd.DataFrame, base: str) -> list[Comparison]:
-    """Return the comparisons of the base with all others, the others with the smallest losses first."""
-    found = log_losses(results)
+def compare_all(results: pd.DataFrame, base: str, least_rows: float = 0.5) -> list[Comparison]:
+    """Return the comparisons of the base with all others, the others with the smallest losses first.
+
+    A loss counts as at least the share of `least_rows` test rows.
+    """
+    found = log_losses(results, least_rows=least_rows)
     names = [name for name in found.columns if name != base]
     return sorted((compare(found[base], found[name], name) for name in names), key=lambda each: -each.mean)
 
@@ -117,15 +125,16 @@ def compute_ranks(results: pd.DataFrame) -> tuple[list[str], RankEstimates] | No
 def parts_with_equal_seeds(results: pd.DataFrame, base: str) -> list[pd.DataFrame]:
     """Return the results in parts in which each contender has runs with the same seeds.
 
-    The first part has the contenders with all seeds. If there are others, the second part has all contenders, and the
-    seeds that all of them have. If the base contender lacks seeds, all results are one part.
+    The first part has the contenders with all seeds. If there are others, the second part has these and the base
+    contender, and the seeds that all of them have. If the base contender lacks seeds, all results are one part.
     """
     seeds = {name: {*part["seed"]} for name, part in results.groupby("contender")}
     everything, common = set.union(*seeds.values()), set.intersection(*seeds.values())
     if common == everything or not common or seeds[base] != everything:
         return [results]
-    complete = [name for name, found in seeds.items() if found == everything]
-    return [results[results["contender"].isin(complete)], results[results["seed"].isin(common)]]
+    has_all = results["contender"].isin([name for name, found in seeds.items() if found == everything])
+    is_base = results["contender"] == base
+    return [results[has_all], results[(~has_all | is_base) & results["seed"].isin(common)]]
 
 
 def report(results: pd.DataFrame, base: str) -> Iterator[str]:
@@ -137,6 +146,8 @@ def report(results: pd.DataFrame, base: str) -> Iterator[str]:
         yield f"{expected - len(results)} runs are missing: every pair is compared on the runs that both have"
     yield ""
     yield from comparison_table(compare_all(results, base), base)
+    yield ""
+    yield from least_loss_table(results, base)
     yield ""
     yield from contender_table(results)
     yield ""
@@ -161,6 +172,17 @@ def comparison_table(comparisons: Iterable[Comparison], base: str) -> Iterator[s
             smaller,
             each.verdict,
         )
+
+
+def least_loss_table(results: pd.DataFrame, base: str) -> Iterator[str]:
+    """Yield a table of the comparisons in which losses below the share of a few test rows count as equal."""
+    yield from _heading(
+        f"`{base}` compared with", *(f"a loss counts as at least {rows} rows [95 %]" for rows in LEAST_ROWS)
+    )
+    found = {rows: {each.other: each for each in compare_all(results, base, rows)} for rows in LEAST_ROWS}
+    for name in (each.other for each in compare_all(results, base)):
+        comparisons = (found[rows][name] for rows in LEAST_ROWS)
+        yield _row(f"`{name}`", *(_interval(each.mean, each.low, each.high) for each in comparisons))
 
 
 def contender_table(results: pd.DataFrame) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module
+from math import log
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -559,6 +560,23 @@ def test_losses_below_the_floor_are_equal() -> None:
     assert found.verdict == "within noise"
 
 
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=8), st.lists(st.floats(0, 1), min_size=8, max_size=8))
+def test_losses_below_the_share_of_some_rows_are_not_told_apart(losses: list[float], others: list[float]) -> None:
+    """A floor of 0.01 is half a row's share, so that 5 rows are 0.1, and 20 rows 0.4."""
+    rows = [
+        run_row(f"t{place}", name, loss=loss)
+        for place, pair in enumerate(zip(losses, others, strict=False))
+        for name, loss in zip(("auto", "random"), pair, strict=True)
+    ]
+    found = pd.DataFrame([asdict(row) for row in rows])
+    for number, least in ((0.5, 0.01), (5, 0.1), (20, 0.4)):
+        (comparison,) = analysis.compare_all(found, "auto", number)
+        ratios = [log(max(one, least) / max(other, least)) for one, other in zip(losses, others, strict=False)]
+        assert comparison.mean == pytest.approx(np.mean(ratios), abs=1e-9)
+    (row,) = [*analysis.least_loss_table(found, "auto")][2:]
+    assert row.rpartition(" | ")[2].startswith(f"{comparison.mean:.3f}")
+
+
 def test_only_runs_that_both_have_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     rows = made_up(np.array([-0.1, -0.2, -0.3, 5.0]))
     partial = rows[~((rows["table"] == "t3") & (rows["contender"] == "random"))]
@@ -574,7 +592,7 @@ def test_contenders_with_fewer_seeds_are_compared_in_a_report_of_their_own() -> 
     results_of_three = pd.concat([rows, fewer])
     first, second = analysis.parts_with_equal_seeds(results_of_three, "auto")
     pd.testing.assert_frame_equal(first, rows)
-    assert {*second["contender"]} == {"auto", "random", "tpe"}
+    assert {*second["contender"]} == {"auto", "tpe"}
     assert {*second["seed"]} == {0}
     assert len(analysis.parts_with_equal_seeds(rows, "auto")) == 1
     assert len(analysis.parts_with_equal_seeds(results_of_three, "tpe")) == 1, "the base lacks a seed"

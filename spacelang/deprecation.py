@@ -1,4 +1,4 @@
-"""Deprecated names of modules, classes, functions and attributes, kept for one version; pickles for one version."""
+"""Deprecated names: old names of public modules, classes, functions and attributes, kept for one version."""
 
 import sys
 import warnings
@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type)
-T = TypeVar("T")
 
 
 def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
@@ -90,29 +89,6 @@ def _accept_old_arguments(cls: type, names: Mapping[str, str]) -> None:
 
     init.__wrapped__ = construct  # type: ignore[attr-defined]
     cls.__init__ = init  # type: ignore[misc]
-
-
-def reduce_for_one_version(instance: object) -> tuple[Any, ...]:
-    """Return how to pickle an instance whose parts may change in every minor version; for use as `__reduce__`.
-
-    Another minor version raises UnpicklingError before it reads the parts.
-    """
-    from spacelang import __version__
-
-    return _new_instance, (type(instance), __version__), vars(instance)
-
-
-def _new_instance(cls: type[T], version: str) -> T:
-    from pickle import UnpicklingError
-
-    from spacelang import __version__
-
-    if version.split(".")[:2] != __version__.split(".")[:2]:
-        raise UnpicklingError(
-            f"spacelang {version} pickled this {cls.__name__}, and spacelang {__version__} cannot read it: read it "
-            f"with {version}, or use the store of the run, which later versions read (`spacelang.resume`)"
-        )
-    return cls.__new__(cls)
 
 
 def plugin_attribute(plugin: Any, name: str, old: str) -> Any:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFitter, check_ensemble, check_final_fit
 from spacelang.api.option_checks_and_signatures import check_argument_types
+from spacelang.api.result_pickles import reduce_for_one_version
 from spacelang.api.several_objectives import check_single_objective, pareto_front_of, record_of_successful_trial
-from spacelang.deprecation import reduce_for_one_version, renamed_attributes
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import ObjectiveInfo, objective_names, positive_class_of

@@ -13,6 +13,7 @@ from matplotlib import pyplot
 from pages import Page
 
 import spacelang as sl
+from spacelang.api import result_pickles
 
 SPACE = "stage e = a | b\nabstract a { x : float[0.01, 1] log = 0.1 }\nabstract b\n"
 QUIET: dict[str, Any] = {"optimizer": "random", "workers": 0, "progress": False}
@@ -33,10 +34,10 @@ def test_a_result_is_pickled_for_the_same_version(result: sl.Result, monkeypatch
     read: sl.Result = pickle.loads(pickle.dumps(result))
     assert repr(read) == repr(result) == repr(copy(result))
     assert read.best_configuration == result.best_configuration
-    monkeypatch.setattr(sl, "__version__", "0.2.9")
+    monkeypatch.setattr(result_pickles, "installed_version", lambda _: "0.2.9")
     old = pickle.dumps(result)
     assert pickle.loads(old).loss == result.loss
-    monkeypatch.setattr(sl, "__version__", "0.3.1")
+    monkeypatch.setattr(result_pickles, "installed_version", lambda _: "0.3.1")
     with pytest.raises(
         pickle.UnpicklingError, match=r"^spacelang 0\.2\.9 pickled this Result, and spacelang 0\.3\.1 can"
     ):

@@ -6,8 +6,9 @@ from typing import Final
 import pandas as pd
 
 from spacelang.ir.space import Space
-from spacelang.runtime.data.tables import Features, format_names, holds_numbers
+from spacelang.runtime.data.tables import Features, holds_numbers
 from spacelang.runtime.pipelines.preparation import Preparation, used_columns
+from spacelang.text import format_names
 
 MIN_DISTINCT_NUMBERS: Final = 20
 """From this number of distinct values on, the most frequent number says little about the missing ones."""

@@ -42,7 +42,6 @@ from spacelang.runtime.budget import Budget, parse_duration
 from spacelang.runtime.data.read_options import ReadOptions, select_read_options
 from spacelang.runtime.objective import positive_class_of
 from spacelang.runtime.storage.store_errors import StoreError
-from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import LossName
@@ -264,7 +263,7 @@ def make_tabular_data(features: Any, target: Any, read: ReadOptions, options: Ma
 
 def _check_dropped_columns(features: Any, dropped: tuple[str, ...], test: Any) -> None:
     """Raise ValueError for columns to drop that the features do not have, unless a file of test rows may have them."""
-    from spacelang.runtime.data.tables import format_names
+    from spacelang.runtime.data.tables import suggest_column
     from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
     known = [*map(str, getattr(features, "columns", ()))]
@@ -273,7 +272,7 @@ def _check_dropped_columns(features: Any, dropped: tuple[str, ...], test: Any) -
         return
     if not known:
         raise ValueError("`drop_columns` needs a DataFrame: the columns of these features have no names")
-    remedy = format_suggestion(unknown[0], known) or f"the columns are {format_names(known)}"
+    remedy = suggest_column(unknown[0], known)
     raise ValueError(f"the features have no column `{unknown[0]}`, which `drop_columns` names: {remedy}")
 
 

@@ -234,8 +234,8 @@ def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path], plain_val
         case expr.Reference(address):
             return _reference_node(names[address])
         case expr.Arithmetic(operation, left, right):
-            sides = (_arithmetic_node(each, names, plain_values) for each in (left, right))
-            return ast.BinaryOperation(operation, *sides, NO_SPAN)
+            first, second = (_arithmetic_node(each, names, plain_values) for each in (left, right))
+            return ast.BinaryOperation(operation, first, second, NO_SPAN)
         case expr.Call(function, arguments):
             several = tuple(_arithmetic_node(each, names, plain_values) for each in arguments)
             return ast.FunctionCall(make_word(function), several, NO_SPAN)

@@ -17,7 +17,7 @@ from spacelang.api.experiment import (
     experiment_fields_from_options,
     run_time_limit,
 )
-from spacelang.api.experiment_run import check_success, leakage_warnings, run_experiment
+from spacelang.api.experiment_run import check_success, data_column_notes, leakage_warnings, run_experiment
 from spacelang.api.option_checks_and_signatures import (
     PATH,
     accept_options,
@@ -199,11 +199,12 @@ def _progress_listener(
 
 
 def _notes_before_search(chosen: str, prepared: PreparedExperiment) -> "Iterator[str]":
-    """Yield notes to print before a search: why the space was `chosen`, the positive class, what is not searched."""
+    """Yield notes to print before a search: why the space was `chosen`, columns of the data, what is not searched."""
     if chosen:
         yield default_space_note(chosen)
     if (positive := positive_class_of(prepared.objective)) is not None:
         yield positive.description
+    yield from data_column_notes(prepared)
     searched = prepared.search_coverage
     if searched.unsearched_hyperparameters_sentence:
         remedy = remedy_in_python(searched.remedy, "optimizer_options")

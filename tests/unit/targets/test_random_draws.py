@@ -67,6 +67,15 @@ def test_weighted_choices_follow_the_law(target: str) -> None:
     assert found.distances.draw_count == 3_000
 
 
+@pytest.mark.parametrize("part", ["int[7, 7]", "int[3, n_features]", "int[1, 1] step 2 | {z}"])
+def test_parts_of_a_union_are_equally_likely_whatever_their_sizes(part: str) -> None:
+    space = sl.parse(f"abstract A\nstage e = A {{ x : {{a, b, c}} | {part} = a }}", bind={"n_features": 3})
+    found = space.verify("sklearn", count=20)
+    assert found.holds
+    assert found.distances is not None
+    assert not found.distances.large_distances
+
+
 def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
     found = UNEVEN.verify("optuna", count=20)
     assert found.holds

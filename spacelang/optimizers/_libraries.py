@@ -61,6 +61,11 @@ class HyperoptTpe:
         self._documents: dict[int, tuple[Configuration, dict[str, Any]]] = {}
         """A cache of configurations and their documents by place in the history, because histories grow at the end."""
 
+    @property
+    def most_modelled(self) -> int:
+        """The number of trials beyond which hyperopt gets only some of them."""
+        return MAX_DENSITY_POINTS
+
     def propose(self, history: Sequence[ObservedLoss], rng: Generator) -> Configuration | None:
         """Return the proposal after a history in starting order; None after 100 in a row that violate a constraint.
 
@@ -169,6 +174,11 @@ class OptunaStudy:
         self._forgotten = forgotten
         self._numbers: dict[int, int] = {}
         """The numbers of the trials in the study by place in the history."""
+
+    @property
+    def most_modelled(self) -> int | None:
+        """The number of trials beyond which the study has only some of them; None if it does not forget."""
+        return 3 * STUDY_GROWTH if self._forgets else None
 
     def initial_design(self) -> Sequence[Configuration]:
         """Return no configurations: Optuna's samplers draw their initial designs themselves."""

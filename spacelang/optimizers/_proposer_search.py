@@ -1,19 +1,20 @@
 """Searches driven by a model or a library: each idle worker gets the proposal after all trials seen so far."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.search_protocol import LazyRequest, Problem, Search
+from spacelang.ir.search_protocol import LazyRequest, Problem, Search, ignore_remark
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, NoveltyTracker, UniqueConfigurations
 from spacelang.optimizers._scheduling import make_lazy_request, run_requests
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import member_nearest_to_default
+from spacelang.surrogates import subsampling_note
 from spacelang.targets.blds import DiscrepancyTree
 
 PartKey = TypeVar("PartKey", bound=Hashable)
@@ -24,6 +25,10 @@ MAX_REPEATED_PROPOSALS: Final = 10  # After this many repeated proposals in a ro
 
 class Proposer(Protocol):
     """A model that proposes configurations."""
+
+    @property
+    def most_modelled(self) -> int | None:
+        """The number of trials beyond which the model uses only some of them; None if it uses all."""
 
     def propose(self, history: Sequence[ObservedLoss], rng: Generator) -> Configuration | None:
         """Return the next configuration, or None.
@@ -42,13 +47,22 @@ class ProposerPart(Generic[PartKey]):
     """
 
     def __init__(
-        self, part: PartKey, novelty: NoveltyTracker[PartKey], proposer: Proposer, structures: Structures
+        self,
+        part: PartKey,
+        novelty: NoveltyTracker[PartKey],
+        proposer: Proposer,
+        structures: Structures,
+        remark: Callable[[str], None] = ignore_remark,
     ) -> None:
-        """Create a part of `novelty`; with its patience of 1, one repeated proposal exhausts the part."""
-        self._part, self._novelty = part, novelty
+        """Create a part of `novelty`; with its patience of 1, one repeated proposal exhausts the part.
+
+        `remark` is that of the `Problem`.
+        """
+        self._part, self._novelty, self._remark = part, novelty, remark
         self._proposer, self._structures = proposer, structures
         self._history: dict[Configuration, float | None] = {}
         """The started configurations with their losses, in starting order."""
+        self._finished_count = 0
 
     def __contains__(self, configuration: Configuration) -> bool:
         """Return True if a configuration was started."""
@@ -75,6 +89,8 @@ class ProposerPart(Generic[PartKey]):
     def record(self, trial: Trial) -> None:
         """Record the trial of a request."""
         self._history[trial.request.configuration] = trial.loss
+        self._finished_count += 1
+        _note_subsampling(self._proposer.most_modelled, self._finished_count, self._remark)
 
     def _record_start(self, request: Request) -> None:
         self._novelty.record(self._part, request)
@@ -110,7 +126,7 @@ def search_with_proposer(proposer: Proposer, problem: Problem, structures: Struc
 
     Every idle worker gets a proposal; running trials are in the history without a loss.
     """
-    part = ProposerPart("all", NoveltyTracker(("all",), 1), proposer, structures)
+    part = ProposerPart("all", NoveltyTracker(("all",), 1), proposer, structures, problem.remark)
     yield from run_requests(_requests(part, problem, structures), lambda _, trial: part.record(trial))
 
 
@@ -137,6 +153,10 @@ class TrialLog:
 
 class LibraryProposer(Protocol):
     """A library that proposes configurations; any state that it keeps between two proposals only saves time."""
+
+    @property
+    def most_modelled(self) -> int | None:
+        """The number of trials beyond which the library gets only some of them; None if it gets all."""
 
     def initial_design(self) -> Sequence[Configuration]:
         """Return the configurations that are started before the first proposal, after the given initial ones."""
@@ -166,7 +186,7 @@ class _Run:
     def __init__(
         self, library_proposer: LibraryProposer, problem: Problem, structures: Structures, history: TrialLog
     ) -> None:
-        self._consultant = library_proposer
+        self._consultant, self._remark = library_proposer, problem.remark
         self._first = dict.fromkeys((*problem.initial, *library_proposer.initial_design()))
         self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once_in_random_order()
         self._history = history
@@ -200,9 +220,16 @@ class _Run:
 
     def _record(self, asked: Request | LazyRequest, trial: Trial) -> None:
         self._history.finished.append((self._running_indices.pop(asked), trial))
+        _note_subsampling(self._consultant.most_modelled, len(self._history.finished), self._remark)
 
     def _record_start(self, asked: Request | LazyRequest, request: Request) -> None:
         self._repeated_count = self._repeated_count + 1 if request.configuration in self._seen else 0
         self._seen.add(request.configuration)
         self._running_indices[asked] = len(self._history.started)
         self._history.started.append(request)
+
+
+def _note_subsampling(most: int | None, count: int, remark: Callable[[str], None]) -> None:
+    """Say that a model leaves trials out, if it has more than the `most` that it uses."""
+    if most is not None and count > most:
+        remark(subsampling_note(most))

@@ -159,10 +159,11 @@ class Boasf:
     def _create_arms(self, problem: Problem, structures: Structures) -> list[ArmState]:
         form, how = self._arm_target().lower(structures).form, TpeSettings(self.startup, self.gamma, self.candidates)
         novelty = NoveltyTracker(range(len(form.arms)), 1)
-        arms = [
-            ArmState(ProposerPart(place, novelty, HyperoptTpe(arm.structures, how), arm.structures), deque())
+        parts = (
+            ProposerPart(place, novelty, HyperoptTpe(arm.structures, how), arm.structures, problem.remark)
             for place, arm in enumerate(form.arms)
-        ]
+        )
+        arms = [ArmState(part, deque()) for part in parts]
         for configuration in problem.initial:
             arms[form.index_of(configuration)].initial.append(configuration)
         return arms

@@ -1,7 +1,7 @@
 """BOHB: Hyperband whose candidates are proposed by a model of good and bad configurations."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -14,7 +14,7 @@ from numpy.random import Generator
 from spacelang.encodings.row_encodings import VectorEncoding, to_unit
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
-from spacelang.ir.search_protocol import LazyRequest, Problem, Search
+from spacelang.ir.search_protocol import LazyRequest, Problem, Search, ignore_remark
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import ConcurrentBrackets, make_bracket_plan
@@ -23,7 +23,13 @@ from spacelang.optimizers._fidelity import Bracket, fidelity_of_rows, hyperband_
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_of_members_at
-from spacelang.surrogates import Dimension, choose_trials_for_densities, limit_to_one_thread
+from spacelang.surrogates import (
+    MAX_DENSITY_POINTS,
+    Dimension,
+    choose_trials_for_densities,
+    limit_to_one_thread,
+    subsampling_note,
+)
 
 if TYPE_CHECKING:
     from spacelang.surrogates.kernel_density import GoodAndBadDensities
@@ -128,7 +134,7 @@ class LazyCandidates:
         self._prior = (each for each in drawn if each not in self._taken)
         self._count = 0
         self.are_exhausted = False
-        self.memory = DensityModelMemory(VectorEncoding(selection.tree.space), selection.size)
+        self.memory = DensityModelMemory(VectorEncoding(selection.tree.space), selection.size, selection.remark)
 
     # ---- source of candidates
 
@@ -209,9 +215,10 @@ class FidelityTrials:
 class DensityModelMemory(TrialMemory[LazyCandidate]):
     """A trial memory that also groups results by number of rows and fits a density model to them."""
 
-    def __init__(self, coding: VectorEncoding, size: int) -> None:
+    def __init__(self, coding: VectorEncoding, size: int, remark: Callable[[str], None] = ignore_remark) -> None:
+        """Create an empty memory; `remark` is that of the `Problem`."""
         super().__init__()
-        self.coding, self._size = coding, size
+        self.coding, self._size, self._remark = coding, size, remark
         self._by_rows: dict[int, FidelityTrials] = {}
 
     def record(self, candidate: LazyCandidate, trial: Trial) -> None:
@@ -220,6 +227,8 @@ class DensityModelMemory(TrialMemory[LazyCandidate]):
         trained = self._by_rows.setdefault(trial.request.fidelity or self._size, FidelityTrials())
         trained.configurations.append(trial.request.configuration)
         trained.values.append(inf if trial.loss is None else trial.loss)
+        if len(trained.values) > MAX_DENSITY_POINTS:
+            self._remark(subsampling_note(MAX_DENSITY_POINTS))
 
     def fit_model(self, rng: Generator) -> "GoodAndBadDensities | None":
         """Return the model of the largest number of rows that has enough trials; None if there is none."""

@@ -23,7 +23,7 @@ from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.surrogates import choose_trials_for_densities, limit_to_one_thread
+from spacelang.surrogates import MAX_DENSITY_POINTS, choose_trials_for_densities, limit_to_one_thread
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
@@ -104,6 +104,11 @@ class _Challengers:
         self._seed = int(problem.rng.integers(2**31 - 1))
         self._latest: tuple[_Model, list[tuple[Configuration, int]]] | None = None
         """The latest model and what it proposed, each with the number of invalid proposals before it."""
+
+    @property
+    def most_modelled(self) -> int:
+        """The number of trials beyond which a model is fitted to only some of them."""
+        return MAX_DENSITY_POINTS
 
     def initial_design(self) -> Sequence[Configuration]:
         """Return the members of the space in the facade's initial design; of a space with one member, this one."""

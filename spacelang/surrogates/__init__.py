@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -31,8 +30,15 @@ if TYPE_CHECKING:
 MAX_POINTS: Final = 500
 POINTS_WHEN_FITTED: Final = 384
 """The number of points to which a model is fitted if there are more: half the best, half the latest."""
-SUBSAMPLING_NOTE: Final = f"Surrogate models use at most {MAX_POINTS} trials: the best ones and the latest ones."
-"""The sentence in the summary of a search that had more trials than a model uses."""
+
+
+def subsampling_note(most: int) -> str:
+    """Return the sentence in the summary of a search that had more trials than the `most` that a model uses."""
+    return f"Surrogate models use at most {most:,} trials: the best ones and the latest ones."
+
+
+SUBSAMPLING_NOTE: Final = subsampling_note(MAX_POINTS)
+"""The sentence for Gaussian processes and splines."""
 
 MAX_DENSITY_POINTS: Final = 1_000
 """The maximum number of trials from which the densities of good and bad configurations are estimated."""
@@ -49,9 +55,12 @@ def choose_trials_for_densities(losses: Sequence[float | None]) -> Sequence[int]
     if count <= MAX_DENSITY_POINTS:
         return range(count)
     half = MAX_DENSITY_POINTS // 2
-    best = set(sorted(range(count), key=lambda place: inf if (loss := losses[place]) is None else loss)[:half])
-    others = [place for place in range(count - MAX_DENSITY_POINTS, count) if place not in best]
-    return sorted([*best, *others[-half:]])
+    numbers = np.array(losses, float)  # NaN for a failure, which is sorted last
+    is_chosen = np.zeros(count, bool)
+    is_chosen[np.argsort(numbers, kind="stable")[:half]] = True
+    is_chosen[np.flatnonzero(~is_chosen)[-half:]] = True
+    found: list[int] = np.flatnonzero(is_chosen).tolist()
+    return found
 
 
 def limit_to_one_thread() -> AbstractContextManager[Any]:

@@ -8,8 +8,8 @@ Every measurement runs in a process of its own, and its rows are added to `soak.
 measurement that is in the file is not repeated: interrupt the script at will, and start it again. The objective takes
 microseconds, so the times are those of the optimizer, the loop and the store. Optimizers that need 10 ms or more for a
 trial after 1,000 trials stop after 5,000 trials, SMAC after 2,000. `search` has a store and is resumed for one more
-trial once it has ended; the time of that is measured, too. A measurement that takes more than `--limit` seconds of
-processor time is given up, and tried again by the next call. `--workers` measures 16 workers on trials of 10 ms, in
+trial once it has ended; the time of that is measured, too. A search that takes more than `--limit` seconds of
+processor time ends early, and is measured anew by the next call. `--workers` measures 16 workers on trials of 10 ms, in
 seconds of the clock. The script asserts nothing.
 """
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing in the file of results, the optimizers in the given order."""
     options = parse(arguments)
     if options.measure:
-        measure(*options.measure[:2], options.trials, Path(options.measure[2]))
+        measure(*options.measure[:2], options.trials, options.limit, Path(options.measure[2]))
         return
     if options.table:
         print_table(read_rows(options.output))
@@ -87,7 +87,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("optimizers", nargs="*", metavar="OPTIMIZER", help="names of optimizers; by default all")
     parser.add_argument("--interfaces", nargs="+", default=INTERFACES, choices=INTERFACES)
     parser.add_argument("--trials", type=int, default=TRIALS, help="the maximum number of trials")
-    parser.add_argument("--limit", type=float, default=600.0, help="the maximum processor seconds of a measurement")
+    parser.add_argument("--limit", type=float, default=600.0, help="the maximum processor seconds of a search")
     parser.add_argument("--workers", action="store_true", help="measure 16 workers on trials of 10 ms")
     parser.add_argument("--table", action="store_true", help="print the results as a table in Markdown")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of results")
@@ -100,12 +100,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def add_measurement(name: str, interface: str, options: argparse.Namespace) -> None:
     """Run a measurement in a new process and add its rows to the results, unless they are there."""
-    stored = [row for row in read_rows(options.output) if is_of(row, name, interface)]
-    if any(row["is_last"] and not row["note"].startswith("stopped") for row in stored):
+    ends = [row for row in read_rows(options.output) if is_of(row, name, interface) and row["is_last"]]
+    if ends and not any(row["note"].startswith("stopped") for row in ends):
         return
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--trials", str(options.trials), "--measure", name, interface, folder]
-        rows = list(run_limited(command, options.limit))
+        limits = ["--trials", str(options.trials), "--limit", str(options.limit)]
+        rows = list(run_process([sys.executable, __file__, *limits, "--measure", name, interface, folder]))
     others = [row for row in read_rows(options.output) if not is_of(row, name, interface)]
     write_rows(options.output, [*others, *rows])
 
@@ -115,16 +115,13 @@ def is_of(row: Mapping[str, str], name: str, interface: str) -> bool:
     return row["optimizer"] == name and row["interface"].removesuffix(RESUMED) == interface
 
 
-def run_limited(command: Sequence[str], limit: float) -> Iterator[dict[str, str]]:
-    """Yield the rows that a process prints; end it once it has used `limit` seconds of processor time."""
+def run_process(command: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield the rows that a process prints at the marks and at its end."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         last: dict[str, str] = {}
         for line in process.stdout:
             last = {column: str(value) for column, value in json.loads(line).items()}
-            if float(last["seconds"]) > limit and not last["is_last"]:
-                process.kill()
-                last |= {"is_last": "yes", "note": f"stopped: more than {limit:g} s"}
             if last["trials"] in MARKS or last["is_last"]:
                 print("  ".join(last.values()), flush=True)
                 yield last
@@ -132,9 +129,9 @@ def run_limited(command: Sequence[str], limit: float) -> Iterator[dict[str, str]
         yield last | {"is_last": "yes", "note": f"stopped with status {process.returncode}"}
 
 
-def measure(name: str, interface: str, trials: int, folder: Path) -> None:
+def measure(name: str, interface: str, trials: int, seconds: float, folder: Path) -> None:
     """Print the rows of a measurement: the main function of its process."""
-    meter = Meter(name, interface, min(trials, FEWER.get(name, trials)))
+    meter = Meter(name, interface, min(trials, FEWER.get(name, trials)), seconds)
     space = sl.parse(PIPELINES if name in SELECTORS else RANGES)
     store = folder / "run.db"
     if interface == "ask_and_tell":
@@ -159,8 +156,10 @@ def measure(name: str, interface: str, trials: int, folder: Path) -> None:
 class Meter:
     """A counter of trials that prints a row at each mark; as a callback it stops a search that is long enough."""
 
-    def __init__(self, name: str, interface: str, trials: int) -> None:
-        self._name, self._interface, self._limit = name, interface, trials
+    def __init__(self, name: str, interface: str, trials: int, seconds: float) -> None:
+        """Create a counter for at most some trials or, tested every 100 trials, seconds."""
+        self._name, self._interface, self._limit, self._max_seconds = name, interface, trials, seconds
+        self._is_late = False
         self._is_parallel = interface == "16 workers"
         self._times = [self._now()]
         self._process = psutil.Process()
@@ -173,8 +172,8 @@ class Meter:
 
     @property
     def is_over(self) -> bool:
-        """Return True if there were enough trials."""
-        return self.trials >= self._limit
+        """Return True if there were enough trials, or if they took too long."""
+        return self._is_late or self.trials >= self._limit
 
     def __call__(self, *_: object) -> bool:
         """Count a trial; return True to stop the search."""
@@ -187,7 +186,10 @@ class Meter:
         if self.trials == SLOW_AT and self._recent_ms() >= SLOW_MS and not self._is_parallel:
             self._limit = min(self._limit, SLOW_TRIALS)
         if self.trials % 100 == 0 or str(self.trials) in MARKS:
-            self.tell(self._interface, self.trials, self._times[-1] - self._times[0], is_last=self.is_over)
+            seconds = self._times[-1] - self._times[0]
+            self._is_late = seconds > self._max_seconds and self.trials < self._limit
+            note = f"stopped: more than {self._max_seconds:g} s" if self._is_late else ""
+            self.tell(self._interface, self.trials, seconds, is_last=self.is_over, note=note)
 
     def end(self) -> None:
         """Print the last row of a search that has ended before the last mark."""

@@ -60,6 +60,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1_000, help="the number of kills of spacelang, of each kind")
     parser.add_argument("--peer-kills", type=int, default=20, help="the number of kills of each peer, of each kind")
+    parser.add_argument("--trials", type=int, help="the number of trials of a run that is not struck so often")
     parser.add_argument(
         "--slowness", type=float, default=1, help="a factor of the patience with commands, if others use the machine"
     )
@@ -75,7 +76,7 @@ def torture(tool: Tool, version: str, fault: str, options: argparse.Namespace) -
     """Return the row of a tool and a fault; None, with the reason printed, if the fault is not possible here."""
     if fault in CLUSTER_FAULTS and not tool.has_clusters:
         return None
-    strikes, trials = 1, tool.trials * (5 if fault == "two runs on one store" else 1)
+    strikes, trials = 1, options.trials or tool.trials * (5 if fault == "two runs on one store" else 1)
     if fault in REPEATED:
         strikes = options.kills if tool.name == "spacelang" else options.peer_kills
         trials = TRIALS_PER_STRIKE * strikes

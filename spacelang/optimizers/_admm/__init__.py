@@ -10,7 +10,7 @@ See spacelang/optimizers/README.md, section "ADMM: iteration".
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Literal, TypeAlias, TypeVar
@@ -26,7 +26,6 @@ from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import Preservation, RefusedError
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints, ThetaCoordinates, VariableMask
-from spacelang.targets.blds import Pipeline
 
 PenaltyUnits: TypeAlias = Literal["unit", "raw"]
 """The unit of the distance between theta~ and delta: the width of the range of the variable, or 1."""
@@ -369,24 +368,6 @@ class TrialCache:
 
 def _is_member(request: Request) -> bool:
     return NO_MEMBER_KEY not in request.configuration
-
-
-class PipelineTrials:
-    """Trials by pipeline on all rows, each with the theta that the pipeline owns, as bytes: there may be thousands."""
-
-    def __init__(self) -> None:
-        self._packed_trials: dict[Pipeline, list[tuple[bytes, Trial]]] = {}
-
-    def record(self, pipeline: Pipeline, tried: Iterable[tuple[Theta, Trial]]) -> None:
-        """Add trials of a pipeline, each with its theta."""
-        packed = ((np.concatenate(theta).tobytes(), trial) for theta, trial in tried)
-        self._packed_trials.setdefault(pipeline, []).extend(packed)
-
-    def trials_of(self, pipeline: Pipeline, cube: ThetaCube) -> Iterator[tuple[Theta, Trial]]:
-        """Yield the trials of a pipeline in order of addition, each with its theta; `cube` is that of the pipeline."""
-        for packed, trial in self._packed_trials.get(pipeline, ()):
-            numbers, integers = np.split(np.frombuffer(packed), [len(cube.numbers)])
-            yield (numbers, integers), trial
 
 
 def lower_for_admm(target: Admm, structures: Structures) -> AdmmForm:

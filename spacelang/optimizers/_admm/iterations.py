@@ -19,12 +19,12 @@ from spacelang.optimizers._admm import (
     AdmmUpdateSteps,
     ConstraintResiduals,
     NearestMemberCache,
-    PipelineTrials,
     ThetaCube,
     TrialCache,
 )
 from spacelang.optimizers._admm.subproblems import (
     PipelineChoiceTree,
+    PipelineTrials,
     Scope,
     ThetaStateStore,
     ThetaSubproblem,

@@ -32,7 +32,7 @@ from spacelang.optimizers._admm import (
 from spacelang.optimizers._selection import SelectionProblem, zero_penalty
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.surrogates import Dimension
+from spacelang.surrogates import Dimension, choose_trials_for_densities
 from spacelang.targets.admm import AdmmForm, AdmmPoint, OneHotBlock, StepOrderDecision
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -271,6 +271,29 @@ class ThetaStateStore:
         """Store the state of a pipeline; does nothing if all pipelines share one state."""
         if self._scope == "pipeline":
             self._state_by_pipeline[pipeline] = state
+
+
+class PipelineTrials:
+    """Trials by pipeline on all rows, each with the theta that the pipeline owns, as bytes: there may be thousands."""
+
+    def __init__(self) -> None:
+        self._packed_trials: dict[Pipeline, list[tuple[bytes, Trial]]] = {}
+
+    def record(self, pipeline: Pipeline, tried: Iterable[tuple[Theta, Trial]]) -> None:
+        """Add trials of a pipeline, each with its theta."""
+        packed = ((np.concatenate(theta).tobytes(), trial) for theta, trial in tried)
+        self._packed_trials.setdefault(pipeline, []).extend(packed)
+
+    def trials_of(self, pipeline: Pipeline, cube: ThetaCube) -> Iterator[tuple[Theta, Trial]]:
+        """Yield the trials of a pipeline in order of addition, each with its theta; `cube` is that of the pipeline.
+
+        Of many trials it yields those that `choose_trials_for_densities` chooses, as each theta-min examines them all.
+        """
+        known = self._packed_trials.get(pipeline, [])
+        for place in choose_trials_for_densities([trial.loss for _, trial in known]):
+            packed, trial = known[place]
+            numbers, integers = np.split(np.frombuffer(packed), [len(cube.numbers)])
+            yield (numbers, integers), trial
 
 
 class ZSubproblem:

@@ -11,7 +11,7 @@ from spacelang.ir.search_protocol import Problem
 from spacelang.minimizers.bo import Bo as BoOfPoints
 from spacelang.minimizers.rbf import Rbf
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.surrogates import MAX_POINTS, POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
+from spacelang.surrogates import MAX_POINTS, POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, subsampling_note
 from spacelang.testing.driving import drive_search, hash_loss
 from spacelang.testing.small_spaces import continuous_space, plain_space
 
@@ -25,6 +25,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacelang.optimizers.jopt.POINTS_WHEN_FITTED", FEW)
     monkeypatch.setattr("spacelang.optimizers.bo.POINTS_WHEN_FITTED", FEW)
     monkeypatch.setattr(Rbf, "most_modelled", FEW)
+    for module in ("surrogates", "optimizers._libraries", "optimizers.bohb", "optimizers.smac"):
+        monkeypatch.setattr(f"spacelang.{module}.MAX_DENSITY_POINTS", FEW)
+    monkeypatch.setattr("spacelang.optimizers._libraries.STUDY_GROWTH", FEW // 2)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,26 @@ def test_it_is_said_once_models_leave_trials_out(name: str, options: Any, space:
         drive_search(optimizer.search(problem), hash_loss, trials)
     assert not said[FEW]
     assert set(said[15]) == {SUBSAMPLING_NOTE}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "most"),
+    [
+        ("tpe", {}, FEW),
+        ("boasf", {"rounds": "1", "startup": "3"}, FEW),
+        ("bohb", {}, FEW),
+        ("optuna", {}, FEW // 2 * 3),
+        ("smac", {}, FEW),
+    ],
+)
+def test_densities_and_libraries_say_it_too(name: str, options: Any, most: int) -> None:
+    optimizer, space = OPTIMIZERS.configure(OPTIMIZERS.load(name), options), sl.parse(RANGE).counted.space
+    said: list[str] = []
+    problem = Problem(space, 1, np.random.default_rng(0), remark=said.append)
+    drive_search(optimizer.search(problem), hash_loss, most)
+    assert not said
+    drive_search(optimizer.search(problem), hash_loss, most + 1)
+    assert set(said) == {subsampling_note(most)}
 
 
 def test_who_models_all_says_nothing() -> None:

@@ -88,7 +88,8 @@ def report_part(part: Part, contest: Contest, runs: Sequence[Run]) -> list[Run]:
     if included:
         report(contest, included, part.base)
         floors, entered = find_floors(contest.data), with_ensembles(included)
-        for base in (name for name in part.compared if any(run.candidate == name for run in entered)):
+        names = {run.candidate for run in entered}
+        for base in (name for name in part.compared if name in names and len(names) > 1):
             print("", *comparison_lines(entered, base, floors), sep="\n")
             if part.mann_whitney:
                 print("", *mann_whitney_lines(entered, base), sep="\n")

@@ -261,6 +261,10 @@ class PipelineCodeWriter(PipelineWalk):
             arguments |= self._tuple_argument(operator, parameter, conditional)
         whole = _assemble_tuples(operator, arguments)
         made = CallNode(self.writer.import_member(found.__name__, found), tuple(conditional), tuple(whole.items()))
+        return self._with_seeded_folds(operator, made)
+
+    def _with_seeded_folds(self, operator: ir.Operator, made: Code) -> Code:
+        """Return the code `made` of an operator with seeded folds, if the operator shuffles rows into folds."""
         splitter = internal_splitter(operator, self.space.root)
         if splitter is None:
             return made

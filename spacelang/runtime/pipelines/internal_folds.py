@@ -13,7 +13,7 @@ SHUFFLES: Final = ("sklearn", "TargetEncoder")  # The catalogue and name of the 
 OWN_SHUFFLING: Final = frozenset({"shuffle", "random_state"})  # If a space sets these, the folds are left as they are
 
 
-def internal_splitter(operator: Operator, root: Node) -> type | None:
+def internal_splitter(operator: Operator, root: Node) -> type[Any] | None:
     """Return the class of the folds that an operator shuffles and that need a seed; None for other operators.
 
     scikit-learn stratifies these folds if the labels are classes, here if the last stage of the space with the tree
@@ -26,9 +26,11 @@ def internal_splitter(operator: Operator, root: Node) -> type | None:
     if not OWN_SHUFFLING.isdisjoint(named) or (own_seed is not None and own_seed.default is None):
         return None
     try:
-        return StratifiedKFold if task_kind(root) == "classification" else KFold
+        kind = task_kind(root)
     except BuildError:
         return None
+    splitters: dict[str, type[Any]] = {"classification": StratifiedKFold, "regression": KFold}
+    return splitters[kind]
 
 
 def with_seeded_folds(encoder: Any, splitter: Any, random_state: int | None) -> Any:

@@ -280,14 +280,14 @@ class PipelineCodeWriter(PipelineWalk):
     def computed_value(self, operator: ir.Operator, computed: ir.ComputedParameter) -> Code:
         """Return the code of a computed value, converted to what the library takes."""
         self.used.add("computed")
-        code = NameNode(
-            ComputedParameterCodeWriter.writers_by_address(self.space)[computed.address].value_code(computed.expression)
-        )
+        known, name = catalogue_entry(operator), computed.name
+        writer = ComputedParameterCodeWriter.writers_by_address(self.space)[computed.address]
+        takes_only_integers = known.takes_only_integers(name)
+        code = NameNode(writer.value_code(computed.expression, takes_only_integers=takes_only_integers))
         if not isinstance(computed.expression, Reference):
             return code
         node = self.space.variables[computed.expression.address].hyperparameter
-        known = catalogue_entry(operator).parameters.get(computed.name)
-        named = replace(node, name=computed.name, named=() if known is None else known.named)
+        named = replace(node, name=name, named=known.parameters[name].named if name in known.parameters else ())
         return self.converted_value(operator, named, code)
 
     def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, default: Code | None) -> Code:

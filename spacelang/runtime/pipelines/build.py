@@ -280,7 +280,11 @@ class _Builder(PipelineWalk):
             return {}
         variables = self.space.variables
         lookup = Assignment.from_configuration(self.space, self.configuration)
-        found = [(each.name, computed_value(each.expression, lookup, variables)) for each in operator.computed]
+        known = catalogue_access.catalogue_entry(operator)
+        found = [
+            (each.name, computed_value(each.expression, lookup, variables, known.takes_only_integers(each.name)))
+            for each in operator.computed
+        ]
         found += [(each.name, tuple_value(each, lookup)) for each in tuples]
         return {
             name: self.computed_parameter_value(operator, name, value)

@@ -192,6 +192,32 @@ def _lowest_integer(bound: float, *, excluded: bool) -> float:
     return whole + 1 if excluded and whole == bound else whole
 
 
+def accepts_integers(rule: Rule) -> bool:
+    """Return True if a rule accepts some integer."""
+    match rule:
+        case Interval():
+            return rule.numbers is not NumberKind.FLOAT
+        case AllowedValues():
+            return any(isinstance(value, int) and is_number(value) for value in rule.values)
+        case InstanceOf():
+            return not {"int", "number"}.isdisjoint(rule.names)
+        case _:
+            return False
+
+
+def accepts_floats(rule: Rule) -> bool:
+    """Return True if a rule accepts some float, other than one that equals an integer of a set."""
+    match rule:
+        case Interval():
+            return not rule.is_integer
+        case AllowedValues():
+            return any(isinstance(value, float) for value in rule.values)
+        case InstanceOf():
+            return not {"float", "number", "nan"}.isdisjoint(rule.names)
+        case _:
+            return False
+
+
 MAX_LISTED: Final = 12
 """The maximal number of words in a list; longer lists (such as 60 names of scorers) are shortened."""
 _TYPES: Final = {

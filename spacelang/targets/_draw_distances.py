@@ -112,8 +112,9 @@ def compare_batches(drawn: ConfigurationBatch, law: ConfigurationBatch) -> tuple
 
     If all draws are independent and both samples have the same distribution, the probability that any distance is above
     its limit is at most `FALSE_ALARM_PROBABILITY`. The bounds are that of Hoeffding for the share of a value, that of
-    Dvoretzky, Kiefer and Wolfowitz with the constant of Massart (1990) for a distribution function, both for the
-    difference of two samples, and that of Bonferroni over all shares and functions.
+    Dvoretzky, Kiefer and Wolfowitz for a distribution function, and that of Bonferroni over all shares and functions.
+    The constant of the second one (Massart 1990) is proven for one sample; for the difference of two it is the limit
+    for large samples, and the larger one has `LAW_DRAWS`.
     """
     compared = [*_compare_variables(drawn, law)]
     log = math.log(2 * sum(each.comparisons for each in compared) / FALSE_ALARM_PROBABILITY) if compared else 0.0

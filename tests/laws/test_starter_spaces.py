@@ -191,8 +191,9 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
 def test_what_is_so_of_many_columns_is_said_once() -> None:
     table = pd.DataFrame({f"share {place}": SUSPECTS["share"][0] for place in range(60)} | {"x": range(0, 120, 2)})
     (warning,) = column_warnings(table)
-    head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4`, `share 5` and 54 more hold numbers with a decimal comma: "
-    assert warning == f"{head}the numbers count as categories; read the file with `--decimal ,`"
+    names = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4`, `share 5` and 54 more"
+    end = "the numbers count as categories; read the file with `--decimal ,`"
+    assert warning == f"{names} hold numbers with a decimal comma: {end}"
     assert column_warnings(table[["share 0"]])[0].startswith(
         "`share 0` holds numbers with a decimal comma: the numbers count"
     )

@@ -1,4 +1,4 @@
-"""What types of columns do not show: identifiers, and dates, numbers and marks of missing values that are text."""
+"""Suspicions about columns that their types do not show: identifiers, and text that holds dates or numbers."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -21,7 +21,7 @@ from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.listeners import Callback, CallbackListener, LoggingListener, SilentListener
-from spacelang.runtime.objective import objective_names, prefix_key_function
+from spacelang.runtime.objective import learner_key_of, objective_names, prefix_key_function
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.search_loop import Steps, run_to_completion, search_steps
 from spacelang.runtime.storage.records import LIMIT_FLAGS
@@ -107,7 +107,7 @@ def run_search_in_steps(
     best = (
         NullTrialStorage()
         if experiment.recorded.predictions
-        else BestPredictionsStorage(prepared.objective.training_size)
+        else BestPredictionsStorage(prepared.objective.training_size, learner_key_of(prepared.objective))
     )
     with open_run_store(prepared, store, StartConditions(initial, allowed), resume=resume) as kept:
         terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions

@@ -359,3 +359,25 @@ def unique_value_name(value: Value) -> str:
 def _escape_name(text: str) -> str:
     """Return a literal with the code points of characters that names may not contain; names stay unique."""
     return "".join(each if first_forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
+
+
+def leading_decisions(space: ir.Space) -> list[ir.Choice]:
+    """Return the decisions marked `@first`, or else the one that is the last step, which usually chooses the learner.
+
+    If the last step is fixed, these are the decisions inside it.
+    """
+    return [choice for choice in space.stages if choice.first] or [*_last_decisions(space.root)]
+
+
+def _last_decisions(node: ir.Node) -> Iterator[ir.Choice]:
+    """Yield the decision that is the last step of a pipeline, or the decisions inside a fixed last step."""
+    match node:
+        case ir.Choice():
+            yield node
+        case ir.Product(kind=ir.ProductKind.SEQUENCE, children=(*_, last)):
+            yield from _last_decisions(last)
+        case ir.Operator():
+            for inner in ir.children_of(node):
+                yield from _last_decisions(inner)
+        case _:
+            return

@@ -122,6 +122,15 @@ def positive_class_of(objective: ObjectiveInfo) -> PositiveClass | None:
     return found
 
 
+def learner_key_of(objective: object) -> str:
+    """Return the attribute `learner_key` of an objective: the key of the decision that chooses the learner.
+
+    Empty if there is none, or if the objective does not say.
+    """
+    found: str = getattr(objective, "learner_key", "")
+    return found
+
+
 def objective_names(objective: ObjectiveInfo) -> tuple[LossName, ...]:
     """Return the attribute `objective_names` of an objective: the names of all values to minimize, the loss first.
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from spacelang.encodings.row_encodings import DomainEncoding, EncodedRows, RowEncoding, exact_encoding, to_unit
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
-from spacelang.ir.space import Choice, Context, Node, Operator, Product, ProductKind, Space, children_of
-from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.ir.space import Choice, Context, Space
+from spacelang.ir.walk import Structure, default_structure, leading_decisions, structure_of
 from spacelang.sampling.batch_builder import ConfigurationBatch
 from spacelang.sampling.neighbours import MOVE_DEVIATION, Neighbourhood
 from spacelang.sampling.sampler import Sampler
@@ -378,7 +378,7 @@ def _encoding_of(domain: Domain) -> DomainEncoding:
 
 def decisions_in_tree_order(space: Space) -> tuple[Choice, ...]:
     """Return the decisions marked `@first` or else the last step, then the others, each with those inside it."""
-    leading = [choice for choice in space.stages if choice.first] or [*_last_decisions(space.root)]
+    leading = leading_decisions(space)
     first = {choice.address for choice in leading}
     others = (choice for choice in space.stages if choice.address not in first)
     return tuple(each for choice in (*leading, *others) for each in _with_inner_decisions(space, choice, ()))
@@ -391,20 +391,6 @@ def _with_inner_decisions(space: Space, choice: Choice, context: Context) -> Ite
         below = (variable.node for variable in space.by_context.get(inside, ()) if isinstance(variable.node, Choice))
         for inner in sorted(below, key=lambda each: not each.first):
             yield from _with_inner_decisions(space, inner, inside)
-
-
-def _last_decisions(node: Node) -> Iterator[Choice]:
-    """Yield the decision that is the last step of a pipeline, or the decisions inside a fixed last step."""
-    match node:
-        case Choice():
-            yield node
-        case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
-            yield from _last_decisions(last)
-        case Operator():
-            for inner in children_of(node):
-                yield from _last_decisions(inner)
-        case _:
-            return
 
 
 def outline(name: str, structures: int, path: Sequence[PathDecision]) -> str:

@@ -16,7 +16,7 @@ from spacelang.runtime.ensembles import construction
 from spacelang.runtime.ensembles.construction import (
     ModelMultiset,
     average_predictions,
-    indices_of_lowest_losses,
+    choose_library,
     select_models,
 )
 from spacelang.runtime.scoring.metric import metric_of_goal, vectorised_loss
@@ -125,15 +125,36 @@ def test_a_large_library_is_gone_through_in_parts(largest: int, monkeypatch: pyt
     assert select_models(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6) == whole
 
 
-@given(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 1e9]), max_size=12), st.integers(0, 14))
-def test_pruning_keeps_exactly_the_lowest_losses(losses: list[float], most: int) -> None:
-    kept = indices_of_lowest_losses(losses, most)
-    assert kept == sorted(kept)
-    assert len(kept) == min(most, len(losses))
-    assert sorted(losses[place] for place in kept) == sorted(losses)[:most]
-    for out in set(range(len(losses))) - set(kept):
-        # Of equal ones the first are kept.
-        assert all((losses[each], each) < (losses[out], out) for each in kept)
+TRIALS = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.5, 1e9]), st.sampled_from("ab")), max_size=30)
+
+
+@given(TRIALS, st.integers(0, 30), st.integers(1, 12))
+def test_a_library_has_the_best_of_each_learner_and_then_the_best_of_the_others(
+    trials: list[tuple[float, str]], most: int, share: int
+) -> None:
+    losses, learners = [loss for loss, _ in trials], [learner for _, learner in trials]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(construction, "LEARNER_SHARE", share)
+        kept = choose_library(losses, learners, most)
+    order = sorted(range(len(trials)), key=lambda place: (losses[place], place))
+    of_learner = {each: [place for place in order if learners[place] == each] for each in learners}
+    wanted = sorted(order, key=lambda place: of_learner[learners[place]].index(place) >= share)[:most]
+    assert kept == sorted(wanted)
+
+
+@given(TRIALS, st.integers(1, 8), st.integers(1, 4))
+def test_dropping_the_last_trial_early_changes_no_library(
+    trials: list[tuple[float, str]], most: int, share: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(construction, "LEARNER_SHARE", share)
+        held: list[int] = []
+        for number in range(len(trials)):
+            held.append(number)
+            losses, learners = zip(*(trials[each] for each in held), strict=True)
+            held = [held[place] for place in choose_library(losses, learners, most)]
+        whole = choose_library([loss for loss, _ in trials], [learner for _, learner in trials], most)
+    assert held == whole
 
 
 @settings(max_examples=EXAMPLES // 4, deadline=None)

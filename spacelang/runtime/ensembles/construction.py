@@ -16,12 +16,14 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final_fit import SkippedTrial
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
-from spacelang.runtime.objective import EnsembleObjective
+from spacelang.runtime.objective import EnsembleObjective, learner_key_of
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
 
 LIBRARY_SIZE: Final = 32
-"""The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
+"""The number of pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
+LEARNER_SHARE: Final = 8
+"""The number of best pipelines of each learner that come before all others: equal learners make similar mistakes."""
 FIRST_JOB: Final = -final_fit.MAX_ATTEMPTS - 3  # The number of the first job; the following ones count down
 Predictions: TypeAlias = npt.NDArray[np.float64]
 """The predictions of one model for n rows: n x classes probabilities, or n numbers."""
@@ -69,13 +71,17 @@ class NoEligibleTrialError(EnsembleError):
 
 
 class BestPredictionsStorage(NullTrialStorage):
-    """A trial storage that keeps only predictions: those of at most `LIBRARY_SIZE` best trials, by trial number."""
+    """A trial storage that keeps only predictions, by trial number: those from which an ensemble is selected.
+
+    `learner_key` is the key of the decision that chooses the learner, if any.
+    """
 
     stores_predictions = True
 
-    def __init__(self, training_size: int) -> None:
-        self._training_size = training_size
+    def __init__(self, training_size: int, learner_key: str = "") -> None:
+        self._training_size, self._learner_key = training_size, learner_key
         self._losses: dict[int, float] = {}
+        self._learners: dict[int, str] = {}
         self.predictions: dict[int, Predictions] = {}
 
     def append(self, record: TrialRecord) -> None:
@@ -85,10 +91,12 @@ class BestPredictionsStorage(NullTrialStorage):
         if trial.loss is None or not is_eligible(trial, self._training_size) or not _is_finite(trial.predictions):
             return
         self._losses[record.index], self.predictions[record.index] = trial.loss, trial.predictions
+        self._learners[record.index] = _learner_of(record, self._learner_key)
         if len(self._losses) > LIBRARY_SIZE:
-            # Of equal losses, the first one stays.
-            worst = max(self._losses, key=lambda index: (self._losses[index], index))
-            del self._losses[worst], self.predictions[worst]
+            numbers = [*self._losses]
+            kept = choose_library([*self._losses.values()], [*self._learners.values()], LIBRARY_SIZE)
+            (last,) = {*numbers} - {numbers[place] for place in kept}
+            del self._losses[last], self._learners[last], self.predictions[last]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +186,8 @@ def select_members(
         return True
 
     losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
-    places = indices_of_lowest_losses(losses, LIBRARY_SIZE, has_predictions)
+    learners = [_learner_of(record, learner_key_of(objective)) for record in records]
+    places = choose_library(losses, learners, LIBRARY_SIZE, has_predictions)
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
@@ -381,15 +390,30 @@ def _is_finite(predictions: Predictions | None) -> bool:
     return predictions is not None and bool(np.isfinite(predictions).all())
 
 
-def indices_of_lowest_losses(
-    losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True
+def choose_library(
+    losses: Sequence[float], learners: Sequence[str], most: int, usable: Callable[[int], bool] = lambda _: True
 ) -> list[int]:
-    """Return the ascending indices of the `most` lowest losses for which `usable` returns True.
+    """Return the ascending indices of `most` trials for which `usable` returns True, given their losses and learners.
 
-    Of equal losses the first ones are taken. `usable` is called only as often as needed.
+    The `LEARNER_SHARE` best trials of each learner come first, then all others; among those, the lowest losses are
+    taken, of equal losses the first ones. `usable` is called only as often as needed.
     """
-    ranked = sorted(range(len(losses)), key=lambda place: (losses[place], place))
-    return sorted(islice(filter(usable, ranked), most))
+    counts: Counter[str] = Counter()
+    found: list[int] = []
+    others: list[int] = []
+    for place in sorted(range(len(losses)), key=lambda place: (losses[place], place)):
+        if len(found) == most:
+            break
+        if counts[learners[place]] == LEARNER_SHARE:
+            others.append(place)
+        elif usable(place):
+            counts[learners[place]] += 1
+            found.append(place)
+    return sorted((*found, *islice(filter(usable, others), most - len(found))))
+
+
+def _learner_of(record: TrialRecord, key: str) -> str:
+    return str(record.trial.request.configuration.get(key, ""))
 
 
 def select_models(

@@ -18,6 +18,7 @@ from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import LossName, LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.ir.validation import Validation
+from spacelang.ir.walk import leading_decisions
 from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import compute_meta_features
 from spacelang.runtime.data.labels import Dataset
@@ -188,6 +189,11 @@ class DataObjective:
             loss_seconds=pipeline_scorer.measure_loss_seconds(self.held_out_rows, self.metric),
             has_bounds=bool(self.bounds),
         )
+
+    @cached_property
+    def learner_key(self) -> str:
+        """The key of the decision that chooses the learner; empty if the space has none."""
+        return next((choice.key for choice in leading_decisions(self._space)), "")
 
     def store_models_in(self, folder: TrialModelFolder | None) -> None:
         """Have the models of all further trials written to this folder; None writes none."""

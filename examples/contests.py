@@ -1,30 +1,27 @@
-"""Contests: optimizers on data sets with several seeds, stored runs, and tables of ranks.
+"""Contests: optimizers on data sets with several seeds, and stored runs.
 
-The scripts of `mosaic_paper` and `boasf_paper` use this module, and those of `admm_paper` use parts of it.
-`spacelang compare` compares only the best pipelines, and makes one run at a time. A contest also scores the incumbent
-at each tenth of the time on the test rows, includes ensembles, makes several runs in parallel, and can exclude runs
-that are too short. Ranks and their intervals are those of `compare`.
+The scripts of the papers use this module. `spacelang compare` compares only the best pipelines, and makes one run at a
+time. A contest also scores the incumbent at each tenth of the time on the test rows, includes ensembles, makes several
+runs in parallel, and can exclude runs that are too short. `contest_reports.py` reports the runs of a contest.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
-from math import inf, isnan, nan
+from math import nan
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import numpy as np
 import pandas as pd
 
 import spacelang as sl
 from spacelang.api.executor_settings import make_executor
-from spacelang.bench.comparison.ranks import TOLERANCE, RankEstimates, RankingMethod, choose_bootstrap, estimate_ranks
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import InputError
@@ -34,18 +31,21 @@ from spacelang.runtime.final_fit import fit_best_pipeline
 W = TypeVar("W")
 T = TypeVar("T")
 
+TEST_SHARE: Final = 0.2
+"""The share of the rows that are the test set of a run; the seed draws them."""
+
 TENTHS: Final = 10
 """The number of times at which the incumbent of a run is scored."""
 
 ENSEMBLE: Final = " + ensemble"
 """The suffix of a candidate's name whose final pipeline is replaced by an ensemble."""
 
-Counts = Callable[[sl.Result], Mapping[str, int]]
-"""A function that returns further counts of a run, by name."""
+Counts = Callable[[sl.Result], Mapping[str, float]]
+"""A function that returns further numbers of a run, by name."""
 
 
-def no_counts(_: sl.Result) -> Mapping[str, int]:
-    """Return no counts."""
+def no_counts(_: sl.Result) -> Mapping[str, float]:
+    """Return no numbers."""
     return {}
 
 
@@ -126,6 +126,10 @@ class RunRequest:
         words = (*names, f"{self.contest.seconds:g}s", str(self.seed))
         return folder / f"{'@'.join(word.replace(' ', '_') for word in words)}.db"
 
+    def summary_path(self, folder: Path) -> Path:
+        """Return the path of the file that has the result of the run once it is complete."""
+        return self.store_path(folder).with_suffix(".json")
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -133,8 +137,8 @@ class Run:
 
     `curve` has one point per incumbent: seconds, loss in the search, and loss on the test rows. The incumbent is
     the best pipeline that was trained on all training rows, or on fewer if the run has none on all. The loss on
-    test rows is None if the pipeline could not be fitted. `ensemble` is the loss of the ensemble on the test rows.
-    `reason` says why the run has no loss.
+    test rows is None if the pipeline could not be fitted, and for an incumbent that was replaced before the next
+    tenth of the time. `ensemble` is the loss of the ensemble on the test rows. `reason` says why the run has no loss.
     """
 
     data: str
@@ -143,7 +147,7 @@ class Run:
     curve: tuple[tuple[float, float, float | None], ...]
     trials: int
     failed: int
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
     ensemble: float | None = None
     reason: str = ""
 
@@ -182,16 +186,15 @@ class Run:
         )
         loss, test = (known.pop(each, None) for each in ("loss", "test"))
         curve = json.loads(known.pop("curve")) if "curve" in known else [] if loss is None else [(seconds, loss, test)]
-        counts = {name: int(value) for name, value in known.items()}
-        return cls(*key, tuple(map(tuple, curve)), trials, failed, counts, ensemble, reason or "")
+        return cls(*key, tuple(map(tuple, curve)), trials, failed, known, ensemble, reason or "")
 
     def with_ensemble(self) -> "Run":
-        """Return a copy of the run with the ensemble as its final incumbent."""
-        *earlier, (seconds, loss, _) = self.curve
-        return replace(self, candidate=self.candidate + ENSEMBLE, curve=(*earlier, (seconds, loss, self.ensemble)))
+        """Return a copy of the run with the ensemble as its final incumbent, if it has an incumbent."""
+        final = tuple((seconds, loss, self.ensemble) for seconds, loss, _ in self.curve[-1:])
+        return replace(self, candidate=self.candidate + ENSEMBLE, curve=(*self.curve[:-1], *final))
 
     def losses_at(self, seconds: float) -> tuple[float, float]:
-        """Return the best loss at that time, and its loss on the test rows; NaN before the first loss."""
+        """Return the best loss at a tenth of the time or later, and its test loss; NaN before the first loss."""
         known = [each for each in self.curve if each[0] <= seconds]
         return (known[-1][1], nan if known[-1][2] is None else known[-1][2]) if known else (nan, nan)
 
@@ -202,15 +205,23 @@ class Run:
 def make_runs(contest: Contest, folder: Path, jobs: int) -> list[Run]:
     """Return all runs of a contest, `jobs` at a time; runs in the folder or in the results file are not repeated."""
     folder.mkdir(parents=True, exist_ok=True)
+    known = {run.key for run in read_runs(contest, folder)}
+    missing = [each for each in contest.run_requests() if each.key not in known]
+    map_in_parallel(partial(_make_run, folder=folder), missing, jobs)
+    return read_runs(contest, folder)
+
+
+def read_runs(contest: Contest, folder: Path) -> list[Run]:
+    """Return the complete runs of a contest, from its results file and the folder; add the latter to the file."""
     known = {} if contest.results is None else {run.key: run for run in read_rows(contest.results, contest.seconds)}
-    run_requests = contest.run_requests()
-    runs = map_in_parallel(
-        partial(_make_run, folder=folder), [each for each in run_requests if each.key not in known], jobs
-    )
-    known |= {run.key: run for run in runs}
-    if contest.results is not None and runs:
+    requests = contest.run_requests()
+    paths = [each.summary_path(folder) for each in requests if each.key not in known]
+    new = [Run.read(path) for path in paths if path.exists()]
+    known |= {run.key: run for run in new}
+    if contest.results is not None and new:
+        contest.results.parent.mkdir(parents=True, exist_ok=True)
         pd.DataFrame([known[key].row for key in sorted(known)]).to_csv(contest.results, index=False)
-    return [known[each.key] for each in run_requests]
+    return [known[each.key] for each in requests if each.key in known]
 
 
 def read_rows(path: Path, seconds: float) -> list[Run]:
@@ -227,18 +238,14 @@ def map_in_parallel(function: Callable[[W], T], items: Iterable[W], jobs: int) -
         return list(pool.map(function, items))
 
 
-def _make_run(request: RunRequest, folder: Path) -> Run:
-    store = request.store_path(folder)
-    summary = store.with_suffix(".json")
-    if not summary.exists():
-        _search(request, store).write(summary)
-    return Run.read(summary)
+def _make_run(request: RunRequest, folder: Path) -> None:
+    _search(request, request.store_path(folder)).write(request.summary_path(folder))
 
 
 def _search(request: RunRequest, store: Path) -> Run:
     """Make a run, resuming it if its store exists, and score its incumbents on the test rows."""
     table = pd.read_csv(request.data)
-    options: dict[str, Any] = {"workers": 1, "test": 0.2, "time": request.contest.seconds}
+    options: dict[str, Any] = {"workers": 1, "test": TEST_SHARE, "time": request.contest.seconds}
     options |= {**request.contest.search_options, **request.candidate.search_options}
     try:
         result = sl.search(
@@ -272,175 +279,62 @@ def _summarize(
 
 
 def _score_incumbents(result: sl.Result, seconds: float) -> tuple[tuple[float, float, float | None], ...]:
-    """Return the incumbents at the tenths of the time, each fitted on all other rows and scored once."""
+    """Return all incumbents; those at the tenths of the time are fitted on all other rows, and scored once each."""
     ends = [seconds * (tenth + 1) / TENTHS for tenth in range(TENTHS)]
-    known = ([point for point in result.outcome.curve if point.seconds <= end] for end in ends)
-    points = {points[-1].trial: points[-1] for points in known if points}
+    incumbents = [point for point in result.outcome.curve if point.seconds <= seconds]
+    known = ([point.trial for point in incumbents if point.seconds <= end] for end in ends)
+    at_tenths = dict.fromkeys(trials[-1] for trials in known if trials)
     records = {record.index: record for record in result.outcome.records}
     objective = result.objective
     assert isinstance(objective, DataObjective)
     workers = replace(result.experiment.workers, count=min(result.experiment.workers.count, 1), isolate=False)
     losses: dict[int, float | None] = {}
     with closing(make_executor(objective, workers)) as executor:
-        for trial in points:
+        for trial in at_tenths:
             outcome = replace(result.outcome, records=(records[trial],), incumbent=records[trial])
             score = fit_best_pipeline(outcome, objective, executor, limits=workers.limits, has_interval=False).test
             losses[trial] = None if score is None else score.loss
-    return tuple((point.seconds, point.loss, losses[trial]) for trial, point in points.items())
-
-
-# ---- reporting
-
-
-def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, RankEstimates]:
-    """Print the results of a contest; return the ranks of mean losses `in the search` and `on test rows`."""
-    runs = list(runs)
-    entered = [each for run in runs for each in ((run, run.with_ensemble()) if run.ensemble is not None else (run,))]
-    names = tuple(dict.fromkeys(run.candidate for run in entered))
-    data, seeds = tuple(dict.fromkeys(run.data for run in entered)), len(contest.seeds)
-    resampling = choose_bootstrap(len(data), seeds)
-    resampled = (
-        "too few for intervals"
-        if resampling is None
-        else f"intervals over {resampling.number} {resampling.unit.value}s"
-    )
-    print(f"\n{contest.space}: {len(data)} data sets, {seeds} seeds, {contest.seconds:g} s each; {resampled}")
-    for name in names:
-        print_counts(name, [run for run in entered if run.candidate == name])
-    without_curve = sum(bool(run.curve) and run.curve[0][0] == contest.seconds for run in runs)
-    if without_curve:
-        noun = "run has" if without_curve == 1 else "runs have"
-        print(f"  {without_curve} {noun} only a final loss: ranks before the end are omitted")
-    estimates = {}
-    for place, what in enumerate(("in the search", "on test rows")):
-        losses = _collect_losses(contest, entered, (data, names), place)
-        print_losses(what, losses[..., -1], data, names)
-        estimates[what] = estimate_ranks(losses, RankingMethod.MEAN_LOSSES, TOLERANCE, resampling)
-        print_ranks(what, estimates[what], names, contest.seconds, base, first=TENTHS - 1 if without_curve else 0)
-    return estimates
-
-
-def _collect_losses(
-    contest: Contest, runs: Sequence[Run], names: tuple[Sequence[str], Sequence[str]], place: int
-) -> np.ndarray:
-    """Return an array of losses: data sets x candidates x seeds x tenths.
-
-    A missing loss is replaced by the largest loss of any run on that data set, and at least by 1.
-    """
-    by_key = {run.key: run for run in runs}
-    ends = [contest.seconds * (tenth + 1) / TENTHS for tenth in range(TENTHS)]
-    losses = np.array(
-        [
-            [
-                [[by_key[data, name, seed].losses_at(end)[place] for end in ends] for seed in contest.seeds]
-                for name in names[1]
-            ]
-            for data in names[0]
-        ]
-    )
-    worst = np.fmax(np.nanmax(losses, axis=(1, 2, 3), initial=-inf), 1.0)
-    return np.where(np.isnan(losses), worst[:, None, None, None], losses)
-
-
-def print_counts(name: str, runs: Sequence[Run]) -> None:
-    """Print the smallest and largest number of trials, and of the other counts, of a candidate's runs."""
-    counts: dict[str, list[int]] = {"trials": [run.trials for run in runs], "failed": [run.failed for run in runs]}
-    for run in runs:
-        for word, number in run.counts.items():
-            counts.setdefault(word, []).append(number)
-    print(f"  {name:<26}" + "; ".join(f"{word} {min(each)} to {max(each)}" for word, each in counts.items()))
-    for run in runs:
-        if run.reason:
-            print(f"    {run.data}, seed {run.seed}: {run.reason}")
-
-
-def print_losses(what: str, losses: np.ndarray, data: Sequence[str], names: Sequence[str]) -> None:
-    """Print the mean final loss of each candidate on each data set."""
-    print(f"\nmean final loss {what}")
-    print(f"  {'':<26}" + "".join(f"{name[:14]:>16}" for name in data))
-    for row, name in enumerate(names):
-        print(f"  {name:<26}" + "".join(f"{loss:>16.4f}" for loss in losses[:, row].mean(axis=-1)))
-
-
-def print_ranks(
-    what: str, estimates: RankEstimates, names: Sequence[str], seconds: float, base: str, *, first: int = 0
-) -> None:
-    """Print mean ranks from the tenth `first` on; at the end with intervals, and differences from the base."""
-    print(f"\nmean rank {what} by seconds; at the end [95 % bootstrap interval], and difference from {base}")
-    print(f"  {'':<26}" + "".join(f"{seconds * (tenth + 1) / TENTHS:>7g}" for tenth in range(first, TENTHS)))
-    for row, name in enumerate(names):
-        ranks = "".join(f"{rank:>7.2f}" for rank in estimates.ranks.value[row, first:])
-        low, high = estimates.ranks.low[row, -1], estimates.ranks.high[row, -1]
-        bounds = "" if isnan(low) else f"[{low:.2f}, {high:.2f}]"
-        compared = "" if name == base or base not in names else f"  {describe_difference(estimates, names, name, base)}"
-        print(f"  {name:<26}{ranks} {bounds:>14}{compared}")
-
-
-def describe_difference(estimates: RankEstimates, names: Sequence[str], name: str, base: str) -> str:
-    """Return a text: the difference of a candidate's final rank from that of the base, and if it is beyond noise."""
-    value, low, high = get_rank_difference(estimates, names, name, base)
-    if isnan(low):
-        return f"{value:+.2f}, within noise"
-    beyond = "beyond noise" if low > 0 or high < 0 else "within noise"
-    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}], {beyond}"
-
-
-def get_rank_difference(
-    estimates: RankEstimates, names: Sequence[str], name: str, other: str
-) -> tuple[float, float, float]:
-    """Return the final rank of `name` minus that of `other`, with the bounds of the interval."""
-    one, two = names.index(name), names.index(other)
-    first, second = min(one, two), max(one, two)
-    pairs = [(a, b) for a in range(len(names)) for b in range(a + 1, len(names))]
-    row = pairs.index((first, second))
-    each = estimates.differences
-    value, low, high = (float(part[row, -1]) for part in (each.value, each.low, each.high))
-    return (value, low, high) if one < two else (-value, -high, -low)
+    return tuple((point.seconds, point.loss, losses.get(point.trial)) for point in incumbents)
 
 
 # ---- scripts
 
 
-def make_parser(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
-    """Return a parser with the options of scripts that compare optimizers on data sets."""
-    options = make_base_parser(text, seconds=seconds, seeds=seeds)
+def make_parser(text: str | None, *, seconds: float, parts: Iterable[str] = ()) -> argparse.ArgumentParser:
+    """Return a parser with the options of scripts that compare optimizers on data sets, in several `parts` if any."""
+    options = make_base_parser(text, seconds=seconds, seeds=None)
     options.add_argument(
         "datasets", type=Path, help="folder of data sets `NAME.csv.gz` with labels in the column `target`"
     )
     options.add_argument(
         "--data", action="append", default=[], help="name of a data set; repeat the option for several"
     )
+    if parts:
+        options.add_argument(
+            "--part",
+            action="append",
+            choices=[*parts],
+            default=[],
+            help="part of the comparison; repeat the option for several (default: all)",
+        )
     options.add_argument("--trials", type=int, help="maximum number of trials of a run")
     options.add_argument("--trial-limit", default="60s 4GB", help="limits on the time and memory of a trial")
     options.add_argument("--results", type=Path, help="folder of results files; runs in these files are not repeated")
+    options.add_argument(
+        "--report", action="store_true", help="make no runs; report the data sets all of whose runs are stored"
+    )
     return options
 
 
-def make_base_parser(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
-    """Return a parser with the options of all scripts that store runs."""
+def make_base_parser(text: str | None, *, seconds: float, seeds: int | None) -> argparse.ArgumentParser:
+    """Return a parser with the options of all scripts that store runs; `seeds` is None if parts have their own."""
     lines = (text or "").splitlines()
     options = argparse.ArgumentParser(description=lines[0] if lines else None)
     options.add_argument("--output", type=Path, required=True, help="folder in which runs are stored")
     options.add_argument("--seconds", type=float, default=seconds, help="time limit of a run")
-    options.add_argument("--seeds", type=int, default=seeds, help="number of seeds")
+    options.add_argument("--seeds", type=int, default=seeds, help="number of seeds (by default as many as described)")
     options.add_argument("--jobs", type=int, default=2, help="number of runs in parallel")
     return options
-
-
-def report_included_runs(
-    contest: Contest, runs: Sequence[Run], base: str, find_shortfall: Callable[[Run], str], rule: str
-) -> None:
-    """Report the data sets without any excluded run, and print why runs are excluded."""
-    excluded = [(run, reason) for run in runs if (reason := find_shortfall(run))]
-    print(f"\n{contest.space}: {rule}; {len(excluded)} of {len(runs)} runs are excluded")
-    for run, reason in excluded:
-        print(f"  {run.data}, {run.candidate}, seed {run.seed}: {reason}")
-    excluded_data = {run.data for run, _ in excluded}
-    included = [run for run in runs if run.data not in excluded_data]
-    if excluded_data:
-        print(f"  excluded data sets: {', '.join(sorted(excluded_data))}")
-    if included:
-        report(contest, included, base)
 
 
 def get_search_options(chosen: argparse.Namespace) -> Mapping[str, Any]:

@@ -121,6 +121,16 @@ def count_with_noun(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def format_names(names: Sequence[object], most: int = 6) -> str:
+    """Return names in backticks; of more than `most` names the first ones, with the number of the others.
+
+    >>> format_names(["age", "sex", "fare"], most=2)
+    '`age`, `sex` and 1 more'
+    """
+    named = ", ".join(f"`{name}`" for name in names[:most])
+    return f"{named} and {len(names) - most:,} more" if len(names) > most else named
+
+
 def format_number(number: float) -> str:
     """Return a number without an exponent and without trailing zeros: `0.00001`, `30`."""
     text = format(Decimal(repr(number)), "f")

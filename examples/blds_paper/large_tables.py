@@ -1,11 +1,12 @@
 """Compare the optimizers of the BLDS paper on large tables, by the loss on rows that no trial saw.
 
-    python examples/blds_paper/large_tables.py DATASETS --output OUTPUT [--results RESULTS] [--seconds 300] [--jobs 2]
+    python examples/blds_paper/large_tables.py DATASETS --output OUTPUT [--results RESULTS] [--seconds 300] [--report]
 
 The paper's claim is about tables of 10,885 to 245,057 rows. This script searches the paper's 3,072 pipelines
 (`blds_table1`) on four tables of 34,465 to 70,000 rows, with the options of the paper and two seeds. A fifth of the
 rows, drawn with the seed, is the test set. Runs are stored in OUTPUT, and the same command resumes interrupted runs;
-runs in the CSV file of RESULTS are not repeated.
+runs in the CSV file of RESULTS are not repeated. With `--report`, no runs are made, and the tables all of whose runs
+are stored are reported.
 
 The script prints the mean log ratio of the test losses of BLDS and each other optimizer at the end of the time, with a
 95 % interval by bootstrap over tables, and the smallest difference that could have been detected. It also prints ranks
@@ -13,46 +14,41 @@ of mean losses, as the paper has them, and how many times longer a trial takes o
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isnan, log
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, nan
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
-
-import pandas as pd
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contests import (
-    Candidate,
-    Contest,
-    Run,
-    find_data_sets,
-    get_results_path,
-    get_search_options,
-    make_parser,
-    make_runs,
-    report,
-    select_available,
-)
-from default.analysis import compare, comparison_table
+from contest_reports import Part, run_part
+from contests import Candidate, Run, make_parser
 
 import spacelang as sl
 
 DATA: Final = ("cardio", "adult", "bank_marketing", "nomao")
 FEW_ROWS: Final = 100
-"""The number of rows of the cheapest trials of BLDS, CMAB, DAUB and Hyperband."""
-SMALLEST_LOSS: Final = 1e-4
-"""Losses below this one are equal to it: about half of the share of one test row."""
+"""The number of rows of the cheapest trials of BLDS, MLDS, DAUB and Hyperband."""
 COSTS: Final = ("ms on 100 rows", "ms on all rows")
+RATIO: Final = "cost ratio"
 
 
-def measure_costs(result: sl.Result) -> Mapping[str, int]:
-    """Return the median milliseconds of a run's trials on 100 rows, and on all training rows."""
+def measure_costs(result: sl.Result) -> Mapping[str, float]:
+    """Return the median milliseconds of a run's trials on 100 rows and on all training rows, and the median ratio.
+
+    The ratio is that of the same pipeline, over the pipelines that were trained on both.
+    """
     finished = [record.trial for record in result.outcome.records if record.trial.loss is not None]
-    few = [trial.cost for trial in finished if trial.request.fidelity == FEW_ROWS]
-    whole = [trial.cost for trial in finished if trial.request.fidelity is None]
-    return {name: round(1000 * median(each)) for name, each in zip(COSTS, (few, whole), strict=True) if each}
+    few, whole = (
+        {trial.request.configuration: trial.cost for trial in finished if trial.request.fidelity == rows}
+        for rows in (FEW_ROWS, None)
+    )
+    costs = {
+        name: round(1000 * median(each.values()), 1) for name, each in zip(COSTS, (few, whole), strict=True) if each
+    }
+    ratios = [cost / few[pipeline] for pipeline, cost in whole.items() if pipeline in few]
+    return {**costs, RATIO: round(median(ratios), 2)} if ratios else costs
 
 
 def make_candidate(name: str, optimizer: str, **options: str) -> Candidate:
@@ -70,51 +66,34 @@ CANDIDATES: Final = (
     make_candidate("random", "random"),
 )
 BASE: Final = CANDIDATES[0].name
-
-
-def log_losses(runs: Iterable[Run], seconds: float) -> "Mapping[str, pd.Series[Any]]":
-    """Return the logarithms of the last test losses by table and seed, for each candidate.
-
-    A run without a loss counts as a constant prediction, whose loss is 0.5.
-    """
-    found: dict[str, dict[tuple[str, int], float]] = {}
-    for run in runs:
-        _, loss = run.losses_at(seconds)
-        found.setdefault(run.candidate, {})[run.data, run.seed] = log(max(0.5 if isnan(loss) else loss, SMALLEST_LOSS))
-    return {name: pd.Series(losses).rename_axis(["table", "seed"]) for name, losses in found.items()}
-
-
-def comparison_lines(runs: Iterable[Run], seconds: float) -> Iterable[str]:
-    """Return a table of the mean log ratios of test losses of BLDS to those of the others."""
-    losses = log_losses(runs, seconds)
-    return comparison_table([compare(losses[BASE], losses[name], name) for name in losses if name != BASE], BASE)
+PART: Final = Part("blds_table1", CANDIDATES, BASE, (BASE,), seeds=2)
 
 
 def cost_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield how many times longer the median trial takes on all rows than on 100 rows, for each table."""
+    """Yield how many times longer a trial takes on all rows than on 100 rows, for each table.
+
+    The first ratio is that of the medians over all runs, so it compares different pipelines. The second one is that of
+    the same pipelines, which are those that a run promotes from 100 rows to all.
+    """
     for data in dict.fromkeys(run.data for run in runs):
-        costs = [[run.counts[name] for run in runs if run.data == data and name in run.counts] for name in COSTS]
-        if all(costs):
-            few, whole = (median(each) for each in costs)
-            yield f"{data}: {few:.0f} ms on {FEW_ROWS} rows, {whole:.0f} ms on all, ratio {whole / few:.0f}"
+        found = [
+            [run.counts[name] for run in runs if run.data == data and name in run.counts] for name in (*COSTS, RATIO)
+        ]
+        few, whole, ratio = (median(each) if each else nan for each in found)
+        same = "" if isnan(ratio) else f"; of the same pipelines {ratio:.1f}"
+        yield (
+            f"{data}: no trial on {FEW_ROWS} rows and on all rows finished"
+            if isnan(few) or isnan(whole)
+            else f"{data}: {few:.0f} ms on {FEW_ROWS} rows, {whole:.0f} ms on all, ratio {whole / few:.1f}{same}"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the missing runs, and print the results of all."""
-    options = make_parser(__doc__, seconds=300, seeds=2)
-    chosen = options.parse_args(arguments)
-    contest = Contest(
-        "blds_table1",
-        select_available(CANDIDATES),
-        find_data_sets(chosen.datasets, chosen.data or DATA),
-        range(chosen.seeds),
-        chosen.seconds,
-        {"metric": "roc_auc", "validate": "holdout(0.3)", **get_search_options(chosen)},
-        get_results_path(chosen.results, "large_tables", seconds=chosen.seconds),
-    )
-    runs = make_runs(contest, chosen.output, chosen.jobs)
-    report(contest, runs, BASE)
-    print("", *comparison_lines(runs, chosen.seconds), "", *cost_lines(runs), sep="\n")
+    chosen = make_parser(__doc__, seconds=300).parse_args(arguments)
+    search_options = {"metric": "roc_auc", "validate": "holdout(0.3)"}
+    runs = run_part(PART, chosen, DATA, search_options, folder=chosen.output, results="large_tables")
+    print("", *cost_lines(runs), sep="\n")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,9 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Return which of the two is ahead beyond noise."""
+        """Return which of the two is ahead beyond noise; too few tables have no interval."""
+        if isnan(self.low):
+            return "not known: too few tables"
         return "ahead" if self.high < 0 else "behind" if self.low > 0 else "within noise"
 
 

@@ -116,7 +116,7 @@ def evaluate(expression: expr.Expr) -> Number:
     """Return the value of an expression over constants by IEEE 754: infinite, or nan where it is undefined."""
     match expression:
         case expr.Constant(value=value):
-            return _exact(value) if is_number(value) else math.nan  # type: ignore[arg-type]
+            return _exact(value) if is_number(value) else math.nan
         case expr.Arithmetic():
             left, right = evaluate(expression.left), evaluate(expression.right)
             return _apply_within_limit(_OPERATIONS[expression.operation], left, right)

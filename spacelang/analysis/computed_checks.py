@@ -12,7 +12,7 @@ from spacelang.analysis.value_intervals import ValueInterval, interval_of
 from spacelang.catalog.value_rules import NumberRange
 from spacelang.diagnostics.conditions import ComputedValueNeverDefined
 from spacelang.diagnostics.parameters import ParameterRangeNotAccepted
-from spacelang.ir.computed_parameters import computed_value, has_float_operand
+from spacelang.ir.computed_parameters import computed_value, gives_float
 from spacelang.ir.domain import Grid, Real, literal, members, parts
 from spacelang.ir.domain_properties import is_finite
 from spacelang.ir.expr import (
@@ -105,7 +105,7 @@ class _Check:
         found = interval_of(self._expression, self._space.variables)
         if found is None or not isinstance(self._expression, Arithmetic | Call):
             return False
-        if found.is_integral and has_float_operand(self._expression, self._space.variables):
+        if found.is_integral and not self._takes_only_integers and gives_float(self._expression, self._space.variables):
             return False
         return not any(map(self._is_vast, _ends(found))) and self._checker.range_rejection(_domain(found)) is None
 
@@ -131,7 +131,9 @@ class _Check:
         rejected: dict[object, tuple[Value, Mapping[str, ExpressionValue]]] = {}
         is_defined = False
         for taken in _combinations(options):
-            value = computed_value(self._expression, taken.__getitem__, self._space.variables)
+            value = computed_value(
+                self._expression, taken.__getitem__, self._space.variables, self._takes_only_integers
+            )
             if isinstance(value, InactiveValue):
                 continue
             is_defined = True
@@ -148,6 +150,10 @@ class _Check:
             if len(rejected) > 1:
                 found = (each for each in found if self._is_possible(In(self._expression, (each[0],))))
             self._report_value(*next(found))
+
+    @property
+    def _takes_only_integers(self) -> bool:
+        return self._checker.parameter is not None and self._checker.parameter.takes_only_integers
 
     def _rejects(self, value: Value) -> bool:
         parameter = self._checker.parameter
@@ -166,8 +172,8 @@ class _Check:
             self._report.add(problem.with_note(note))
 
     def _rounding(self, value: Value) -> str | None:
-        """Return the advice to round a number with a fraction, if the parameter takes the nearest whole numbers."""
-        if not isinstance(value, float) or value.is_integer() or any(map(self._rejects, (floor(value), ceil(value)))):
+        """Return the advice to round a float, if the parameter takes the nearest whole numbers."""
+        if not isinstance(value, float) or any(map(self._rejects, (floor(value), ceil(value)))):
             return None
         return f"round it: `floor({self._span.text})` or `ceil({self._span.text})`"
 

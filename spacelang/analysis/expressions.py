@@ -301,15 +301,12 @@ class ExpressionReader:
     def _value_comparison(
         self, written: ast.BinaryOperation, left: Expr | Choice | None, right: Expr | Choice | None
     ) -> Expr | None:
-        for side, other in ((left, written.right), (right, written.left)):
+        for side, value, place, other in (
+            (left, right, written.left, written.right),
+            (right, left, written.right, written.left),
+        ):
             if isinstance(side, Choice):
-                test = f"{side.key} is {other.span.text}"
-                remedy = {"==": f"write `{test}`", "!=": f"write `not {test}`"}.get(written.operator)
-                if member_presence_conditions(side, written.span) and not isinstance(
-                    other, ast.DottedName | ast.QuotedString
-                ):
-                    place = written.left if side is left else written.right
-                    remedy = f"count the members of a list: `count({place.span.text})`"
+                remedy = _decision_remedy(written.operator, side, value, place, other)
                 self._operands.refuse(written, f"`{side.key}` is a decision: test it with `is`", remedy)
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
@@ -477,3 +474,15 @@ def _alternative_name(value: ast.DottedName | ast.QuotedString | ast.NamedConsta
             return ast.DottedName((ast.Word(value.value, value.span),), value.span)
         case ast.NamedConstant():
             return None
+
+
+def _decision_remedy(
+    operator: str, decision: Choice, value: Expr | Choice | None, place: ast.Expression, other: ast.Expression
+) -> str | None:
+    """Return the remedy for comparing a decision, written at `place`, with a `value`, written as `other`."""
+    if value is not None and not isinstance(value, Choice | Constant):
+        return f"only an alternative can be tested, as in `{decision.key} is {decision.branches[0].name}`"
+    if member_presence_conditions(decision, place.span) and not isinstance(other, ast.DottedName | ast.QuotedString):
+        return f"count the members of a list: `count({place.span.text})`"
+    test = f"{decision.key} is {other.span.text}"
+    return {"==": f"write `{test}`", "!=": f"write `not {test}`"}.get(operator)

@@ -13,6 +13,7 @@ from spacelang.catalog.catalogue import Parameter
 from spacelang.diagnostics.diagnostic import RelatedPlace
 from spacelang.diagnostics.domains import DefaultOutsideDomain
 from spacelang.diagnostics.reading import UnexpectedText
+from spacelang.ir.computed_parameters import FLOAT_OPERATIONS, ROUNDING_FUNCTIONS
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
 from spacelang.ir.domain import NOT_FOUND, Domain, NotFound, contains, is_bare_word, literal, parts
 from spacelang.ir.domain_properties import nearest_value
@@ -226,16 +227,20 @@ def read_value(
             assert_never(written)
 
 
-def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticCollector) -> ast.Value | InvalidValue:
-    """Return the finite constant after `=`, a float if an operand is one (`2 * 0.5` is 1.0).
+def read_fixed_value(
+    written: ast.Value | ast.Expression, parameter: Parameter | None, report: DiagnosticCollector
+) -> ast.Value | InvalidValue:
+    """Return the finite constant after `=`; the result of arithmetic has the type that the `parameter` takes.
 
+    As in computed values, `4 / 2` and `4 * 0.5` are 2.0, but 2 for a parameter that takes only integers.
     Return `NO_VALUE` after reporting anything else.
     """
     found = read_value(written, report, what=_FIXED)
     if not isinstance(found, ast.Number) or isinstance(written, ast.Number):
         return found
     if abs(found.value) <= LARGEST:
-        return ast.Number(float(found.value), found.span) if _is_float(written) else found
+        is_float = _gives_float(written) and not (parameter is not None and parameter.takes_only_integers)
+        return ast.Number(float(found.value), found.span) if is_float else found
     if not report.symbols.unbound_symbols_in(written.span):
         return _report_unexpected(written, report, "the result is not a finite number")
     report.report_unbound_symbol(written.span)
@@ -267,16 +272,17 @@ def _report_unexpected(written: ast.Value | ast.Expression, report: DiagnosticCo
     return NO_VALUE
 
 
-def _is_float(written: ast.Value | ast.Expression) -> bool:
-    """Return True if a number in the arithmetic is written as a float and is not rounded by `ceil` or `floor`."""
+def _gives_float(written: ast.Value | ast.Expression) -> bool:
+    """Return True if arithmetic has an operand or operation that gives a float and is not rounded."""
     match written:
         case ast.Number(value=value):
             return isinstance(value, float)
-        case ast.BinaryOperation(left=left, right=right):
-            return _is_float(left) or _is_float(right)
+        case ast.BinaryOperation(operator=operator, left=left, right=right):
+            return operator in FLOAT_OPERATIONS or _gives_float(left) or _gives_float(right)
         case ast.UnaryOperation(term=term):
-            return _is_float(term)
-        case ast.FunctionCall(function=function, arguments=arguments):
-            return function.text not in ("ceil", "floor") and any(map(_is_float, arguments))
+            return _gives_float(term)
+        case ast.FunctionCall(function=ast.Word(text=name), arguments=arguments):
+            is_rounded = name in ROUNDING_FUNCTIONS
+            return not is_rounded and (name in FLOAT_OPERATIONS or any(map(_gives_float, arguments)))
         case _:
             return False

@@ -104,6 +104,8 @@ class OperatorFinder:
         elsewhere = self._use_hint(name)
         near = None if elsewhere is not None or name.text in NONE_SYNONYMS else self._near(name, others)
         hint = hint or elsewhere or ("write `none` to leave the step out" if name.text in NONE_SYNONYMS else None)
+        if hint is None and near is None:
+            hint = self.package_hint(name, others)
         return UnknownOperator(name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
 
     def _use_hint(self, name: ast.DottedName) -> str | None:
@@ -111,6 +113,18 @@ class OperatorFinder:
         unused = (known for known in BUNDLED if known not in {DEFAULT_CATALOGUE, *self.catalogue.used})
         home = next((known for known in unused if first in (last, known) and last in load_catalogue(known)), None)
         return None if home is None else f"it is an operator of {BUNDLED[home]}: write `use {home}`"
+
+    def package_hint(self, name: ast.DottedName, others: Collection[str]) -> str | None:
+        """Return how to use the package that a dotted name may begin with.
+
+        Return None for a plain name, and for one that begins with a package in use or one of `others`.
+        """
+        first, last = name.words[0].text, name.words[-1].text
+        known = {DEFAULT_CATALOGUE, *self.catalogue.used, *others}
+        if len(name.words) == 1 or first in known or not first.isidentifier():
+            return None
+        called = f" and `{first}.{last}`" if len(name.words) > 2 else ""
+        return f"if the package `{first}` exports `{last}`, write `use {first}`{called}"
 
     def _title(self, name: ast.DottedName) -> str:
         first = name.words[0].text

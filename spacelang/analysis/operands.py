@@ -145,15 +145,14 @@ class OperandReader:
         lost = first is None and self._may_be_word(right) and not self.is_known(right)
         return first, None if lost else self.read(right)
 
-    def _word(self, known: Expr, word: ast.DottedName) -> Expr | None:
+    def _word(self, known: Expr, word: ast.DottedName) -> Expr | Choice | None:
         """Return what a word means that is compared with `known`, the name of a hyperparameter or a fixed value.
 
         It is a value of the hyperparameter, else what the word names. Compared with a fixed value, it is what the word
-        names, else a string. None after reporting a mistake.
+        names, unless that is a decision, else a string. None after reporting a mistake.
         """
         if not isinstance(known, Reference | Constant):
-            found_name = self.read_name(word)
-            return None if isinstance(found_name, Choice) else found_name
+            return self.read_name(word)
         if isinstance(known, Constant):
             sibling = self.read_name(word) if self.is_known(word) or word.text in DATA_SIZE_NAMES else None
             return (
@@ -167,8 +166,7 @@ class OperandReader:
             or self._names.is_incompletely_read(word.text, self.scope)
             or word.text in DATA_SIZE_NAMES
         ):
-            found = self.read_name(word)
-            return None if isinstance(found, Choice) else found
+            return self.read_name(word)
         self.report_impossible_value(known.address, word.text, word)
         return None
 

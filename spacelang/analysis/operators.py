@@ -389,7 +389,8 @@ class BodyReader:
 
     def _fixed(self, written: ast.FixedParameter) -> None:
         before = len(self._report.found)
-        value = hyperparameter_defaults.read_fixed_value(written.value, self._report)
+        parameter = None if self._entry is None else self._entry.parameters.get(written.name.text)
+        value = hyperparameter_defaults.read_fixed_value(written.value, parameter, self._report)
         if self._report.symbols.symbols_mentioned_in(written.value.span):
             self._report.mark_possibly_caused_by_bindings(before)
         if isinstance(value, InvalidValue):

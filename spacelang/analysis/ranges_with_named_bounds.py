@@ -61,11 +61,7 @@ def tests_of_other_parts(domain: Domain, place: int, name: ast.DottedName) -> It
     for other in (*several[:place], *several[place + 1 :]):
         match other:
             case Categorical():
-                numbers = tuple(
-                    ast.Number(value, name.span)  # type: ignore[arg-type]
-                    for value in other.values
-                    if is_number(value)
-                )
+                numbers = tuple(ast.Number(value, name.span) for value in other.values if is_number(value))
                 if numbers:
                     yield ast.Membership(name, numbers, name.span)
             case Grid() | Real() if other.lower > own.upper or other.upper < own.lower:

@@ -260,7 +260,8 @@ class StageReader:
             home, rest = module.resolve_module_prefix(written.name)
             before = written.name.text.removesuffix(rest)
             near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
-            unknown = UnknownPipelineStep(written.name.span, name=written.name.text, near=near)
+            hint = operators.finder.package_hint(written.name, home.stages)
+            unknown = UnknownPipelineStep(written.name.span, name=written.name.text, near=near, hint=hint)
             self._report.add(operators.finder.other_catalogue_diagnostic(written.name) or unknown)
 
     def mark_incomplete(self) -> None:

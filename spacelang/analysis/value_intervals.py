@@ -39,7 +39,7 @@ def interval_of(expression: expr.Expr, variables: Mapping[str, Variable]) -> Val
     """
     match expression:
         case expr.Constant(value=value):
-            return _point(to_exact_decimal(value)) if is_number(value) and math.isfinite(value) else None  # type: ignore[arg-type]
+            return _point(to_exact_decimal(value)) if is_number(value) and math.isfinite(value) else None
         case expr.Reference(address=address):
             return _of_domain([*parts(variables[address].hyperparameter.domain)])
         case expr.Call(function="count", arguments=terms):

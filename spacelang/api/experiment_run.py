@@ -63,6 +63,19 @@ def leakage_warnings(prepared: PreparedExperiment) -> list[str]:
     return [*copies, *(hint.message for hint in hints), *found]
 
 
+def data_column_notes(prepared: PreparedExperiment) -> list[str]:
+    """Return notes on columns that no pipeline gets, and on imputed numbers; empty for data without rows."""
+    if not prepared.experiment.data.has_rows:
+        return []
+    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.pipelines.column_notes import column_notes
+
+    objective = prepared.objective
+    if not isinstance(objective, DataObjective):
+        return []
+    return [*column_notes(prepared.space.checked, objective.preparation, objective.dataset.features)]
+
+
 def run_search_in_steps(
     prepared: PreparedExperiment,
     executor: "Executor",

@@ -12,13 +12,14 @@ from spacelang.ir.trial import TestScore
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.loading import Table, TargetColumns, load_rows
 from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
-from spacelang.runtime.data.tables import Features, SparseTable, format_names
+from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.splits import UNRELATED
 from spacelang.runtime.evaluation.unseen_rows import align_features, encode_test_labels
 from spacelang.runtime.scoring.bound_measures import CachedPredictions
 from spacelang.runtime.scoring.unseen_scores import score_with_interval
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.text import format_names
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFitter, check_ensemble, check_final_fit
 from spacelang.api.option_checks_and_signatures import check_argument_types
+from spacelang.api.result_pickles import reduce_for_one_version
 from spacelang.api.several_objectives import check_single_objective, pareto_front_of, record_of_successful_trial
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -53,6 +54,8 @@ class Result:
     finale: "FinalFit | None" = None
     kept: "Mapping[int, npt.NDArray[Any]]" = field(default_factory=dict)
     assembled: "Ensemble | None" = None
+
+    __reduce__ = reduce_for_one_version
 
     def __repr__(self) -> str:
         from spacelang.report.reprs import pareto_front_text, result_text

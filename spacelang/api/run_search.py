@@ -17,7 +17,7 @@ from spacelang.api.experiment import (
     experiment_fields_from_options,
     run_time_limit,
 )
-from spacelang.api.experiment_run import check_success, leakage_warnings, run_experiment
+from spacelang.api.experiment_run import check_success, data_column_notes, leakage_warnings, run_experiment
 from spacelang.api.option_checks_and_signatures import (
     PATH,
     accept_options,
@@ -42,7 +42,6 @@ from spacelang.runtime.budget import Budget, parse_duration
 from spacelang.runtime.data.read_options import ReadOptions, select_read_options
 from spacelang.runtime.objective import positive_class_of
 from spacelang.runtime.storage.store_errors import StoreError
-from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import LossName
@@ -200,11 +199,12 @@ def _progress_listener(
 
 
 def _notes_before_search(chosen: str, prepared: PreparedExperiment) -> "Iterator[str]":
-    """Yield notes to print before a search: why the space was `chosen`, the positive class, what is not searched."""
+    """Yield notes to print before a search: why the space was `chosen`, columns of the data, what is not searched."""
     if chosen:
         yield default_space_note(chosen)
     if (positive := positive_class_of(prepared.objective)) is not None:
         yield positive.description
+    yield from data_column_notes(prepared)
     searched = prepared.search_coverage
     if searched.unsearched_hyperparameters_sentence:
         remedy = remedy_in_python(searched.remedy, "optimizer_options")
@@ -264,7 +264,7 @@ def make_tabular_data(features: Any, target: Any, read: ReadOptions, options: Ma
 
 def _check_dropped_columns(features: Any, dropped: tuple[str, ...], test: Any) -> None:
     """Raise ValueError for columns to drop that the features do not have, unless a file of test rows may have them."""
-    from spacelang.runtime.data.tables import format_names
+    from spacelang.runtime.data.tables import suggest_column
     from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
     known = [*map(str, getattr(features, "columns", ()))]
@@ -273,7 +273,7 @@ def _check_dropped_columns(features: Any, dropped: tuple[str, ...], test: Any) -
         return
     if not known:
         raise ValueError("`drop_columns` needs a DataFrame: the columns of these features have no names")
-    remedy = format_suggestion(unknown[0], known) or f"the columns are {format_names(known)}"
+    remedy = suggest_column(unknown[0], known)
     raise ValueError(f"the features have no column `{unknown[0]}`, which `drop_columns` names: {remedy}")
 
 

@@ -340,6 +340,8 @@ class Space(CachedPropertyMixin):
     ) -> "DrawDistances | None":
         """Compare random draws of a target's library with the distribution of the space's random draws, as `verify`.
 
+        The result has the distance of each variable, and its limit, up to which it may be due to chance or is too small
+        to matter. 3,000 draws show differences of shares above about 0.05, 100 draws above about 0.25.
         Return None if no library draws at random for the target. Raises as `compile` does, ValueError for a number of
         draws below 1, and SamplingFailedError as `sample` does.
         """

@@ -201,6 +201,12 @@ class Parameter:
         )
         return self.takes_operators and suits
 
+    @property
+    def takes_only_integers(self) -> bool:
+        """True if the library accepts integers, but not a single float."""
+        rules = self.accepts or ()
+        return any(map(value_rules.accepts_integers, rules)) and not any(map(value_rules.accepts_floats, rules))
+
     def to_python(self, value: Value) -> object:
         """Return the Python object for a legal value: itself, or a list for a tuple if only lists are accepted."""
         if not isinstance(value, tuple) or self.accepts is None:
@@ -260,6 +266,10 @@ class CatalogueEntry:
         """The tuple parameters that can also be given by their elements."""
         found = (parameter.part.whole for parameter in self.parameters.values() if parameter.part is not None)
         return tuple(dict.fromkeys(found))
+
+    def takes_only_integers(self, name: str) -> bool:
+        """Return True if a parameter of the operator, which may be unknown, accepts integers but not a single float."""
+        return name in self.parameters and self.parameters[name].takes_only_integers
 
     def check_operator(self, parameter: Parameter, operator: "CatalogueEntry") -> str | None:
         """Return None if an operator can be the value of a parameter of this operator, else describe the legal values.

@@ -48,7 +48,7 @@ class Interval:
 
     def accepts(self, value: Value) -> bool:
         """Return True if a value is a number of this kind in the interval; booleans and NaN are not."""
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             return False
         wanted = {NumberKind.INTEGER: int, NumberKind.REAL: int | float, NumberKind.FLOAT: float}[self.numbers]
         if not isinstance(value, wanted):
@@ -156,7 +156,7 @@ def _ranges_of(rule: Rule, *, integer: bool) -> Iterator[NumberRange]:
                 yield NumberRange(rule.lower, rule.upper, rule.lower_open, rule.upper_open)
         case AllowedValues():
             for value in rule.values:
-                if isinstance(value, int | float) and not isinstance(value, bool):
+                if is_number(value):
                     yield NumberRange(value, value)
         case InstanceOf():
             if {"number", "int" if integer else "float"} & set(rule.names):
@@ -192,6 +192,32 @@ def _lowest_integer(bound: float, *, excluded: bool) -> float:
     return whole + 1 if excluded and whole == bound else whole
 
 
+def accepts_integers(rule: Rule) -> bool:
+    """Return True if a rule accepts some integer."""
+    match rule:
+        case Interval():
+            return rule.numbers is not NumberKind.FLOAT
+        case AllowedValues():
+            return any(isinstance(value, int) and is_number(value) for value in rule.values)
+        case InstanceOf():
+            return not {"int", "number"}.isdisjoint(rule.names)
+        case _:
+            return False
+
+
+def accepts_floats(rule: Rule) -> bool:
+    """Return True if a rule accepts some float, other than one that equals an integer of a set."""
+    match rule:
+        case Interval():
+            return not rule.is_integer
+        case AllowedValues():
+            return any(isinstance(value, float) for value in rule.values)
+        case InstanceOf():
+            return not {"float", "number", "nan"}.isdisjoint(rule.names)
+        case _:
+            return False
+
+
 MAX_LISTED: Final = 12
 """The maximal number of words in a list; longer lists (such as 60 names of scorers) are shortened."""
 _TYPES: Final = {
@@ -223,7 +249,7 @@ def format_value_as_source(value: Value) -> str:
     """Return a value as it is written in a `.space` file."""
     if isinstance(value, tuple):
         return f"({', '.join(map(format_value_as_source, value))})"
-    return _number(value) if isinstance(value, int | float) and is_number(value) else literal(value)
+    return _number(value) if is_number(value) else literal(value)
 
 
 def _phrases(rule: Rule) -> Iterator[str]:

@@ -78,9 +78,9 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 
 
 def prepare_experiment(experiment: "Experiment") -> "PreparedExperiment":
-    """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
+    """Return the experiment with its data read; prints warnings and notes, such as on what is not searched."""
     from spacelang.api.experiment import check_rungs_available
-    from spacelang.api.experiment_run import leakage_warnings
+    from spacelang.api.experiment_run import data_column_notes, leakage_warnings
     from spacelang.api.several_objectives import check_supports_several_objectives
     from spacelang.runtime.objective import positive_class_of
 
@@ -88,6 +88,8 @@ def prepare_experiment(experiment: "Experiment") -> "PreparedExperiment":
     print_diagnostics(prepared.space.warnings)
     for message in leakage_warnings(prepared):
         print_warning(replace_unprintable(message))
+    for note in data_column_notes(prepared):
+        print_note(note)
     check_rungs_available(prepared)
     check_supports_several_objectives(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:

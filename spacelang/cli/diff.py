@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spacelang.serialization.difference import FactDifference, SpaceDifference
 
 GROUP = ("Inspect a space", 6)
+STRUCTURE_SIGNS: Final = ("(", " -> ", " & ")  # One of them is in the text of an alternative that is a structure
 
 
 def command(
@@ -101,6 +102,7 @@ def _lines(found: "SpaceDifference") -> Iterator[tuple[tuple[int, int], str, str
 
 
 def _difference_text(difference: "FactDifference", text: str) -> str:
+    from spacelang.ir.domain import quoted
     from spacelang.serialization.difference import FactKind
 
     path = difference.path
@@ -110,7 +112,10 @@ def _difference_text(difference: "FactDifference", text: str) -> str:
         case FactKind.PIPELINE:
             return f"{path} = {text}" if path else text
         case FactKind.ALTERNATIVE:
-            return f"alternative {path}"
+            decision = path.removesuffix(f".{quoted(text)}")
+            is_structure = any(sign in text for sign in STRUCTURE_SIGNS)
+            is_named_by_its_text = is_structure and decision != path
+            return f"alternative of {decision}: {text}" if is_named_by_its_text else f"alternative {path}"
         case FactKind.HYPERPARAMETER | FactKind.DOMAIN:
             return f"{path} : {text}"
         case FactKind.DECISION | FactKind.FIXED:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,9 +33,6 @@ def spaces_command(json: JsonOption = False) -> None:
     for space in found:
         noun = "structure " if space.structures == 1 else "structures"
         typer.echo(f"{space.name:<{width}}  {space.structures:>7,} {noun}  {space.checked.title}".rstrip())
-
-
-DEFAULT_PACKAGE: Final = "sklearn"  # The catalogue that is shown if no package is named
 
 
 def catalogue_command(
@@ -69,16 +66,18 @@ def catalogue_command(
 
     Example: `spacelang catalogue PCA`
     """
+    from spacelang.ir.space import DEFAULT_CATALOGUE
+
     first, _, rest = (operator or "").partition(".")
     if package is None and rest:
         # The name of an operator with its package, as in a space: `xgboost.XGBClassifier`.
         package, operator = first, rest
     if refresh:
-        _refresh(package or DEFAULT_PACKAGE, output)
+        _refresh(package or DEFAULT_CATALOGUE, output)
         return
     if output is not None:
         exit_with_error("`--output` needs `--refresh`", "add `--refresh`, or leave `--output` out")
-    catalogue = _catalogue(package or DEFAULT_PACKAGE)
+    catalogue = _catalogue(package or DEFAULT_CATALOGUE)
     if operator is None:
         _show_all(catalogue, json)
         return
@@ -132,6 +131,8 @@ def _refresh(package: str, output: Path | None) -> None:
 
 
 def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
+    from spacelang.ir.space import DEFAULT_CATALOGUE
+
     stale = catalogue.differing_installed_version
     if as_json:
         print_json(
@@ -141,7 +142,7 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
         return
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
-        package_option = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
+        package_option = "" if catalogue.name == DEFAULT_CATALOGUE else f" --package {catalogue.name}"
         typer.echo(
             f"version {stale} is installed, which may differ: run `spacelang catalogue{package_option} --refresh`"
         )

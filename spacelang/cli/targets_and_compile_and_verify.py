@@ -72,7 +72,7 @@ def compile_command(
             "--draws",
             min=0,
             help="The number of the library's random draws that are compared with the distribution of the space; "
-            "the report states the largest difference.",
+            "the report states the largest difference. 3,000 show differences of shares above about 0.05.",
         ),
     ] = 0,
 ) -> None:
@@ -165,7 +165,7 @@ def verify_command(
     The status is 1 if a test fails. All configurations are tested if there are at most `-n`, else `-n` that are drawn
     uniformly. `compile` reports what a target does not preserve; the tests are about what it preserves. Where a library
     draws at random, its draws are compared with the distribution of the space: the share of a value may differ by 0.05,
-    or by more if the target reports a reason.
+    by as much as chance explains if the draws are few, or by more if the target reports a reason.
 
     Example: `spacelang verify credit.space --target configspace`
     """
@@ -199,7 +199,7 @@ def _print(found: "Verification") -> None:
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
         differ = f"shares differ by up to {distance:.3f} from the space's random draws ({key})"
-        typer.echo(f"        {found.distances.library}: {differ}")
+        typer.echo(f"        {found.distances.library}: {differ}{found.distances.detection_limit_text}")
         for reason in dict.fromkeys(found.distances.declared_reasons.values()):
             typer.echo(f"        declared: {reason}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))

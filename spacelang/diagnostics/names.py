@@ -33,10 +33,11 @@ class UnknownPipelineStep(Diagnostic):
     code = "SL202"
     MESSAGE = "`{name}` is neither a stage nor an operator"
     LABEL = "unknown step"
-    HELPS = ("did you mean `{near}`?", "declare the stage: `stage {name} = …`")
+    HELPS = ("did you mean `{near}`?", "{hint}", "declare the stage: `stage {name} = …`")
 
     name: str
     near: str | None = None
+    hint: str | None = None
 
 
 class UnknownName(Diagnostic):

@@ -297,7 +297,6 @@ def _convert_to_domain(value: Value, domain: foreign.ForeignRange | foreign.Fore
     read = foreign.parse_number(value) if isinstance(value, str) else value
     if not is_number(read):
         return value
-    assert isinstance(read, int | float)
     return int(read) if domain.kind == "int" and read == int(read) else read
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.grouping import group_by_key
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
-from spacelang.ir.value import Value, identity_key
+from spacelang.ir.value import Value, identity_key, is_number
 from spacelang.text import Span, parameter_name_problem, unique_name
 
 
@@ -24,7 +24,7 @@ class ForeignRange:
     step: float | None = None
 
     def __contains__(self, value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             return False
         return self.lower <= value <= self.upper and (self.kind == "float" or value == int(value))
 

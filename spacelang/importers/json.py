@@ -9,7 +9,7 @@ from spacelang.diagnostics import other_tools as problems
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._json_positions import PositionedValue, parse_json
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, is_number
 from spacelang.text import Source, Span
 
 T = TypeVar("T")
@@ -142,9 +142,9 @@ def _weighted(item: PositionedValue) -> foreign.ForeignValues:
     given = _optional(item, "weights") or _optional(item, "probabilities")
     weights: tuple[float, ...] | None = None
     if isinstance(given, list) and len(given) == len(values):
-        numbers = [weight.value for weight in given]
-        if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
-            weights = tuple(float(n) for n in numbers if isinstance(n, int | float))
+        numbers = [weight.value for weight in given if is_number(weight.value)]
+        if len(numbers) == len(values):
+            weights = tuple(map(float, numbers))
     return foreign.ForeignValues(values, foreign.convert_constant_strings(values), weights=weights)
 
 
@@ -154,7 +154,7 @@ def _default(item: PositionedValue, domain: foreign.Domain) -> Value:
     if given is None or (given.value is None and isinstance(domain, foreign.ForeignRange)):
         return domain.lower if isinstance(domain, foreign.ForeignRange) else domain.values[0]
     default = _value(given)
-    if isinstance(domain, foreign.ForeignRange) and isinstance(default, int | float) and not isinstance(default, bool):
+    if isinstance(domain, foreign.ForeignRange) and is_number(default):
         return float(default) if domain.kind == "float" else default
     return default
 
@@ -274,7 +274,7 @@ def _text(item: PositionedValue, name: str) -> str:
 def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> float:
     found = _member(item, name)
     read = found.value
-    if isinstance(read, bool) or not isinstance(read, int | float):
+    if not is_number(read):
         raise _unreadable(found.span, f"`{name}` is not a number")
     if is_integer:
         if read != int(read):

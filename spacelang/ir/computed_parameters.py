@@ -32,16 +32,23 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Fraction]]] = {
     "sqrt": square_root,
     "log2": binary_logarithm,
 }
-_ROUNDING: Final = ("ceil", "floor", "count")
+ROUNDING_FUNCTIONS: Final = frozenset({"ceil", "floor", "count"})
+"""The functions whose results are integers, whatever their arguments are."""
+FLOAT_OPERATIONS: Final = frozenset({"/", "sqrt", "log2"})
+"""The operations whose results are floats as in Python, even if they are whole: `4 / 2` is 2.0."""
 
 
 def computed_value(
-    expression: expr.Expr, lookup: expr.Lookup, variables: Mapping[str, Variable]
+    expression: expr.Expr,
+    lookup: expr.Lookup,
+    variables: Mapping[str, Variable],
+    takes_only_integers: bool = False,
 ) -> expr.ExpressionValue:
     """Return the value of a computed parameter, or INACTIVE if it is undefined.
 
-    `lookup` returns the values of the variables that the expression mentions. A number is a float if it has a fraction,
-    or if an operand outside of `ceil`, `floor` and `count` is a float; else it is an integer.
+    `lookup` returns the values of the variables that the expression mentions. A number is a float if it has a fraction
+    or if the arithmetic `gives_float`; else it is an integer. For a parameter that `takes_only_integers`, only a number
+    with a fraction is a float.
     """
     match expression:
         case expr.Constant():
@@ -50,7 +57,8 @@ def computed_value(
             return lookup(expression.address)
         case expr.Arithmetic() | expr.Call():
             try:
-                return to_value(_number(expression, lookup), has_float_operand(expression, variables))
+                is_float = not takes_only_integers and gives_float(expression, variables)
+                return to_value(_number(expression, lookup), is_float)
             except UNDEFINED:
                 return expr.INACTIVE
         case _:
@@ -74,20 +82,22 @@ def _number(expression: expr.Expr, lookup: expr.Lookup) -> Fraction:
             raise ValueError("a truth value is not a number")
 
 
-def has_float_operand(expression: expr.Expr, variables: Mapping[str, Variable]) -> bool:
-    """Return True if an operand is written as a float, or is a hyperparameter with float values.
+def gives_float(expression: expr.Expr, variables: Mapping[str, Variable]) -> bool:
+    """Return True if arithmetic has `/`, `sqrt`, `log2`, or an operand that is a float, so that all results are floats.
 
-    Operands inside `ceil`, `floor` and `count`, whose results are integers, do not count.
+    What is inside `ceil`, `floor` and `count`, whose results are integers, does not count.
     """
     match expression:
         case expr.Constant():
             return isinstance(expression.value, float)
         case expr.Reference():
             return any(map(_has_float, parts(variables[expression.address].hyperparameter.domain)))
-        case expr.Call(function=function) if function in _ROUNDING:
+        case expr.Call(function=function) if function in ROUNDING_FUNCTIONS:
             return False
+        case expr.Arithmetic(operation=name) | expr.Call(function=name) if name in FLOAT_OPERATIONS:
+            return True
         case _:
-            return any(has_float_operand(each, variables) for each in expr.children(expression))
+            return any(gives_float(each, variables) for each in expr.children(expression))
 
 
 def _has_float(part: SimpleDomain) -> bool:

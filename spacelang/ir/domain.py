@@ -158,9 +158,9 @@ class Grid:
         """Return the index of a member, so that `value_at(index_of(member)) == member`."""
         assert is_number(member)
         if self.is_integral:
-            return int((int(member) - self.lower) // self.step)  # type: ignore[arg-type]
+            return int((int(member) - self.lower) // self.step)
         start, step, below = affine_integer_coefficients(self)
-        number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
+        number, divisor = member.as_integer_ratio()
         return round(Fraction(number * below - start * divisor, step * divisor))
 
     def position(self, number: float | Fraction) -> Fraction:
@@ -275,7 +275,7 @@ class Union:
 
 def exact_float(value: Value) -> float | None:
     """Return the float that equals a number (0.0 for -0.0), or None if no float does or `value` is not a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return None
     try:
         number = float(value) + 0.0

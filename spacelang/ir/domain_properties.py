@@ -73,7 +73,6 @@ def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
     """
     if not is_number(value):
         return NOT_FOUND
-    assert isinstance(value, int | float)
     ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _adjacent_members(part, value)]
     if ends and math.isinf(value):
         return max(ends) if value > 0 else min(ends)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from spacelang.frozen import frozen
 
@@ -35,7 +35,7 @@ def identity_key(value: Value) -> tuple[object, ...]:
     return (isinstance(value, bool), value)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Return True if a value is a number; booleans are not numbers here."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

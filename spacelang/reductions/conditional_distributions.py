@@ -83,7 +83,9 @@ class RangeTreeDistribution:
         mine = self.ranges[name]
         first, last = mine.first, mine.last
         for own, other, constant, strict in self.limits[name][1] if name in self.limits else ():
-            limit = -Fraction(other * exact_value(parent) + constant) / own
+            # Fractions take most of the time of long chains, and `a <= b` needs none.
+            is_parent = own == -other and not constant and isinstance(parent, float) and isinstance(mine, FloatRange)
+            limit = parent if is_parent else -Fraction(other * exact_value(parent) + constant) / own
             if own > 0:
                 last = min(last, mine.last_at_most(limit, strict=strict))
             else:
@@ -324,9 +326,10 @@ def _make_tree_distribution(ranges: dict[str, Range], rows: list[Row]) -> RangeT
     waiting = [next((name for name, each in ranges.items() if isinstance(each, GridRange)), next(iter(ranges)))]
     ordered: dict[str, Range] = {}
     limits: dict[str, tuple[str, list[PairRow]]] = {}
+    pairs = {frozenset(row[0]) for row in rows}
     while waiting:
         name = waiting.pop()
-        parent = next((p for p in ordered if any({name, p} == {*row[0]} for row in rows)), "")
+        parent = next((each for each in ordered if frozenset((name, each)) in pairs), "")
         ordered[name] = ranges[name]
         mine = [row for row in rows if {*row[0]} in ({name}, {name, parent})]
         limits[name] = parent, [(row[0][name], row[0].get(parent, 0), row[1], row[3]) for row in mine]

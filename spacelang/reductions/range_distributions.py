@@ -103,7 +103,10 @@ class FloatRange:
         return min(max(exp(number) if self.is_log else number, self.lower), self.upper)
 
     def first_at_least(self, number: Any, *, strict: bool) -> float:
-        """Return the least float that is at least `number`, or greater than it if `strict`; never less than `lower`."""
+        """Return the least float that is at least `number`, or greater than it if `strict`; never less than `lower`.
+
+        A float stands for its printed decimal here and in `last_at_most`.
+        """
         return -self._most(-number, -self.lower, strict)
 
     def last_at_most(self, number: Any, *, strict: bool) -> float:
@@ -112,6 +115,8 @@ class FloatRange:
 
     @staticmethod
     def _most(number: Any, limit: float, strict: bool) -> float:
+        if isinstance(number, float):
+            return min(limit, nextafter(number, -inf) if strict else number)
         found = float_at_most(number)
         return min(limit, nextafter(found, -inf) if strict and exact_value(found) == number else found)
 

@@ -148,7 +148,11 @@ class CodeWriter:
         text when it is fitted.
         """
         from sklearn.compose import make_column_selector
+        from sklearn.model_selection import KFold, StratifiedKFold
 
+        if isinstance(value, KFold | StratifiedKFold):
+            texts = (f"{name}={self.one_line_expression(argument)}" for name, argument in vars(value).items())
+            return f"{self.import_class(value)}({', '.join(texts)})"
         if isinstance(value, make_column_selector):
             given = ((name, argument) for name, argument in vars(value).items() if argument is not None)
             texts = (f"{name}={self.one_line_expression(argument)}" for name, argument in given)

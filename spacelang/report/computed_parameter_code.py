@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spacelang.ir import expr, standalone_arithmetic
-from spacelang.ir.computed_parameters import has_float_operand
+from spacelang.ir.computed_parameters import gives_float
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.space import ComputedParameter, Context, Space, Variable
 from spacelang.ir.walk import computed_parameters
@@ -49,15 +49,18 @@ class ComputedParameterCodeWriter:
             case expression:
                 return not isinstance(expression, expr.Arithmetic | expr.Call)
 
-    def value_code(self, expression: expr.Expr) -> str:
-        """Return the code of the value of an expression; it raises an error if the value does not exist."""
+    def value_code(self, expression: expr.Expr, *, takes_only_integers: bool = False) -> str:
+        """Return the code of the value of an expression; it raises an error if the value does not exist.
+
+        The result of arithmetic that is a whole number is an integer if the parameter `takes_only_integers`.
+        """
         match expression:
             case expr.Constant(value=value):
                 return literal_source(value)
             case expr.Reference():
                 return self._reference(expression)
             case expr.Arithmetic() | expr.Call():
-                is_float = has_float_operand(expression, self.space.variables)
+                is_float = not takes_only_integers and gives_float(expression, self.space.variables)
                 return f"to_value({self._number(expression)}, {is_float})"
             case _:
                 return self._truth(expression)

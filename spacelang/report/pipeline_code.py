@@ -24,6 +24,7 @@ from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import PipelineWalk
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, import_operator_class, runtime_arguments
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
+from spacelang.runtime.pipelines.internal_folds import internal_splitter, with_seeded_folds
 from spacelang.targets._exports.python_expression_tree import (
     CallNode,
     Code,
@@ -87,6 +88,8 @@ class PipelineCodeWriter(PipelineWalk):
         yield from map(inspect.getsource, [*before, columns.with_distinct_names, *after])
         yield from (THERE, UNKNOWN, RESAMPLING if resamples else PIPELINE)
         yield from (found for name, found in USES.items() if name in self.used)
+        if with_seeded_folds.__name__ in self.used:
+            yield inspect.getsource(with_seeded_folds)
         if self.detects_text_columns:
             yield from self.text_column_helpers()
         if "computed" in self.used:
@@ -257,7 +260,16 @@ class PipelineCodeWriter(PipelineWalk):
         for parameter in operator.tuples:
             arguments |= self._tuple_argument(operator, parameter, conditional)
         whole = _assemble_tuples(operator, arguments)
-        return CallNode(self.writer.import_member(found.__name__, found), tuple(conditional), tuple(whole.items()))
+        made = CallNode(self.writer.import_member(found.__name__, found), tuple(conditional), tuple(whole.items()))
+        return self._with_seeded_folds(operator, made)
+
+    def _with_seeded_folds(self, operator: ir.Operator, made: Code) -> Code:
+        """Return the code `made` of an operator with seeded folds, if the operator shuffles rows into folds."""
+        splitter = internal_splitter(operator, self.space.root)
+        if splitter is None:
+            return made
+        name = NameNode(self.writer.import_member(splitter.__name__, splitter))
+        return self.helper_call(with_seeded_folds.__name__, made, name, NameNode(SEED))
 
     def computed_arguments(self, operator: ir.Operator, computed: ir.ComputedParameter) -> str:
         """Return code of a dictionary with the computed argument; it is empty for configurations without the value."""
@@ -268,14 +280,14 @@ class PipelineCodeWriter(PipelineWalk):
     def computed_value(self, operator: ir.Operator, computed: ir.ComputedParameter) -> Code:
         """Return the code of a computed value, converted to what the library takes."""
         self.used.add("computed")
-        code = NameNode(
-            ComputedParameterCodeWriter.writers_by_address(self.space)[computed.address].value_code(computed.expression)
-        )
+        known, name = catalogue_entry(operator), computed.name
+        writer = ComputedParameterCodeWriter.writers_by_address(self.space)[computed.address]
+        takes_only_integers = known.takes_only_integers(name)
+        code = NameNode(writer.value_code(computed.expression, takes_only_integers=takes_only_integers))
         if not isinstance(computed.expression, Reference):
             return code
         node = self.space.variables[computed.expression.address].hyperparameter
-        known = catalogue_entry(operator).parameters.get(computed.name)
-        named = replace(node, name=computed.name, named=() if known is None else known.named)
+        named = replace(node, name=name, named=known.parameters[name].named if name in known.parameters else ())
         return self.converted_value(operator, named, code)
 
     def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, default: Code | None) -> Code:

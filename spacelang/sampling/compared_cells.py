@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from spacelang.grouping import group_by_key
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
 from spacelang.ir.domain_properties import is_exact_as_floats
@@ -14,7 +15,14 @@ from spacelang.ir.prior import Prior
 from spacelang.sampling.draw_acceptance import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
 from spacelang.sampling.prior_draws import prior_quantiles
-from spacelang.sampling.unit_scale import unit_scale
+from spacelang.sampling.unit_scale import (
+    is_narrow_on_logarithms,
+    linear_parameters,
+    linear_unit_scale,
+    log_parameters,
+    log_unit_scale,
+    unit_scale,
+)
 from spacelang.sampling.value_codes import (
     Array,
     ValueCodes,
@@ -78,8 +86,26 @@ class ComparedCells:
 
     def numbers_from_shares(self, shares: Array) -> Array:
         """Return the numbers at the given shares (quantile levels); both arrays have the shape (points, dimension)."""
-        columns = [self._quantiles[name](shares[:, place]) for place, name in enumerate(self.names)]
-        return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(shares), 0))
+        rows = np.ascontiguousarray(shares.T)
+        found = np.empty(rows.shape)
+        for places, numbers_at in self._number_functions:
+            found[places] = numbers_at(rows[places])
+        return np.ascontiguousarray(found.T)
+
+    @cached_property
+    def _number_functions(self) -> list[tuple[Any, Callable[[Array], Array]]]:
+        """Functions from rows of shares to numbers, each with the places of its rows.
+
+        Ranges of one scale are computed together, which is much faster than one after the other.
+        """
+        places = group_by_key((_joint_scale(self.cells[name]), place) for place, name in enumerate(self.names))
+        found: list[tuple[Any, Callable[[Array], Array]]] = [
+            (place, self._quantiles[self.names[place]]) for place in places.pop(None, ())
+        ]
+        for scale, several in places.items():
+            cells = [self.cells[self.names[place]].cell for place in several]
+            found.append((np.array(several), _joint_quantiles(cells, is_log=scale == "log")))
+        return found
 
     def codes_from_shares(self, shares: Array) -> dict[str, ValueCodes]:
         """Return the codes of the values of all cells, by address, for shares of shape (points, dimension)."""
@@ -183,6 +209,26 @@ def quantile_function(each: ComparedCell) -> Callable[[Array], Array]:
     assert isinstance(cell, Grid)
     assert isinstance(part, Grid)
     return partial(_grid_quantiles, cell, part, each.prior)
+
+
+def _joint_scale(each: ComparedCell) -> Literal["linear", "log"] | None:
+    """Return the scale of a continuous range, or None if its numbers are not computed together with others."""
+    cell = each.cell
+    if not isinstance(cell, Real) or each.prior is not None or isinstance(cell.lower, int):
+        return None
+    if cell.log:
+        return None if is_narrow_on_logarithms(cell.lower, cell.upper) else "log"
+    return "linear" if np.isfinite(cell.upper - cell.lower) else None
+
+
+def _joint_quantiles(cells: Sequence[SimpleDomain], *, is_log: bool) -> Callable[[Array], Array]:
+    """Return the quantile function of several ranges of one scale; shares and codes have the shape (ranges, points)."""
+    ranges = [cell for cell in cells if isinstance(cell, Real)]
+    parameters = log_parameters if is_log else linear_parameters
+    ends = np.array([(*parameters(each.lower, each.upper), each.least, each.greatest) for each in ranges])
+    first, second, least, greatest = ends.T[:, :, None]
+    scale = log_unit_scale(first, second, np) if is_log else linear_unit_scale(first, second)
+    return lambda shares: np.clip(scale.from_unit(shares), least, greatest)
 
 
 def _real_quantiles(cell: Real, part: Real, prior: Prior | None, shares: Array) -> Array:

@@ -6,6 +6,7 @@ Efficient Monte Carlo Procedures for Generating Points Uniformly Distributed ove
 sets, each of which contains half of the points in the set before it.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -36,20 +37,21 @@ class HitAndRunRegion:
         rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         self._points = rng.random((POINTS, tied.dimension))
         self._limits = _SparseInequalities.of_shares(tied)
-        self._sizes = np.maximum(np.abs(self._excess(self._points)).mean(axis=0), np.finfo(float).tiny)
+        excess = np.abs(self._excess(self._points, _Buffers()))
+        self._sizes = np.maximum(np.ascontiguousarray(excess.T).mean(axis=0), np.finfo(float).tiny)[:, None]
         self._steps = STEPS_PER_RANGE * tied.dimension
         self.log_mass = 0.0
         self._split(rng)
 
-    def _excess(self, shares: Array) -> Array:
-        """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
+    def _excess(self, shares: Array, buffers: "_Buffers") -> Array:
+        """Return the left side of each inequality, shape (inequalities, points): positive where a point violates it."""
         if self._limits is None:
-            return self._tied.inequality_excess(self._tied.numbers_from_shares(shares))
-        return self._limits.excess(shares)
+            return self._tied.inequality_excess(self._tied.numbers_from_shares(shares)).T
+        return self._limits.excess(shares, buffers)
 
     def _split(self, rng: Generator) -> None:
         for _ in range(MAX_LEVELS):
-            violations = (self._excess(self._points) / self._sizes).max(axis=1)  # 0 or less in the region
+            violations = (self._excess(self._points, _Buffers()) / self._sizes).max(axis=0)  # 0 or less in the region
             level = max(float(np.median(violations)), 0.0)
             kept = violations <= level
             if level > 0 and kept.all():  # all points are the same: the region has no volume
@@ -74,34 +76,61 @@ class HitAndRunRegion:
         """Return points after hit-and-run steps within the points whose violation is at most `level`."""
         points, count = points.copy(), len(points)
         spread = self._points.std(axis=0) + 1e-12
+        buffers = _Buffers()
+        directions = np.empty(points.shape)
         for step in range(steps):
             if step % 2:
-                directions = rng.standard_normal(points.shape) * spread
+                np.multiply(rng.standard_normal(out=directions), spread, out=directions)
             else:  # the difference of two points follows the shape of the region
                 pairs = rng.integers(POINTS, size=(2, count))
-                directions = self._points[pairs[0]] - self._points[pairs[1]]
-            self._move_along(points, directions, level, rng)
+                starts = buffers.take_rows("starts", self._points, pairs[1])
+                np.subtract(buffers.take_rows("ends", self._points, pairs[0]), starts, out=directions)
+            self._move_along(points, directions, level * self._sizes, rng, buffers)
         return points
 
-    def _move_along(self, points: Array, directions: Array, level: float, rng: Generator) -> None:
+    def _move_along(self, points: Array, directions: Array, limits: Array, rng: Generator, buffers: "_Buffers") -> None:
         """Move each point along a line through it to a uniform position in the region; `points` is modified."""
-        lower, upper = _chord_of_cube(points, directions)
+        lower, upper = _chord_of_cube(points, directions, buffers)
         if self._limits is not None:
-            rest = level * self._sizes - self._limits.excess(points)
-            first, last = _chord(self._limits.products(directions), rest)
+            excess = self._limits.excess(points, buffers)
+            rest = np.subtract(limits, excess, out=excess)
+            first, last = _chord(self._limits.products(directions, "speeds", buffers), rest, buffers)
             lower, upper = np.maximum(lower, first), np.minimum(upper, last)
         waiting = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))
         for _ in range(MAX_SHRINKINGS):
             if not len(waiting):
                 break
             places = lower[waiting] + (upper[waiting] - lower[waiting]) * rng.random(len(waiting))
-            tried = np.clip(points[waiting] + places[:, None] * directions[waiting], 0, 1)
-            good = (self._excess(tried) <= level * self._sizes).all(axis=1)
+            tried = buffers.take_rows("ends", directions, waiting)
+            tried *= places[:, None]
+            tried += buffers.take_rows("starts", points, waiting)
+            np.clip(tried, 0, 1, out=tried)
+            good = (self._excess(tried, buffers) <= limits).all(axis=0)
             points[waiting[good]] = tried[good]
             waiting, places = waiting[~good], places[~good]
             is_below = places < 0
             lower[waiting] = np.where(is_below, places, lower[waiting])
             upper[waiting] = np.where(is_below, upper[waiting], places)
+
+
+class _Buffers:
+    """Arrays that each step uses again, by name: to allocate them anew would take most of the time."""
+
+    def __init__(self) -> None:
+        self._memory: dict[str, Array] = {}
+
+    def array(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return the array with a name; its values are those of its last use."""
+        size = math.prod(shape)
+        if name not in self._memory or len(self._memory[name]) < size:
+            self._memory[name] = np.empty(size)
+        return self._memory[name][:size].reshape(shape)
+
+    def take_rows(self, name: str, values: Array, rows: Array) -> Array:
+        """Return the given rows of `values`."""
+        found = self.array(name, (len(rows), values.shape[1]))
+        # Without a mode, NumPy would copy the array once more.
+        return np.take(values, rows, axis=0, out=found, mode="clip")
 
 
 class _SparseInequalities:
@@ -126,32 +155,46 @@ class _SparseInequalities:
             return None
         return cls(np.array([factors for factors, _ in rows]), np.array([constant for _, constant in rows]))
 
-    def products(self, shares: Array) -> Array:
-        """Return the sums of factors times shares, shape (points, inequalities)."""
-        found = np.zeros((len(shares), self._places.shape[1]))
+    def products(self, shares: Array, name: str, buffers: _Buffers) -> Array:
+        """Return the sums of factors times shares, shape (inequalities, points), in the buffer with this name."""
+        shares_by_range = buffers.array("shares", shares.T.shape)
+        shares_by_range[:] = shares.T
+        found = buffers.array(name, (self._places.shape[1], len(shares)))
+        found[:] = 0
         for places, factors in zip(self._places, self._factors, strict=True):
-            found += shares[:, places] * factors
+            terms = buffers.take_rows("terms", shares_by_range, places)
+            terms *= factors[:, None]
+            found += terms
         return found
 
-    def excess(self, shares: Array) -> Array:
-        """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
-        return self.products(shares) + self._constants
+    def excess(self, shares: Array, buffers: _Buffers) -> Array:
+        """Return the left side of each inequality, shape (inequalities, points): positive where a point violates it."""
+        found = self.products(shares, "excess", buffers)
+        found += self._constants[:, None]
+        return found
 
 
-def _chord_of_cube(points: Array, directions: Array) -> tuple[Array, Array]:
+def _chord_of_cube(points: Array, directions: Array, buffers: _Buffers) -> tuple[Array, Array]:
     """Return the least and greatest t for which `points + t * directions` are in the unit cube, each (points,)."""
+    to_start, to_end, least = (buffers.array(name, points.shape) for name in ("starts", "ends", "least"))
     with np.errstate(divide="ignore", invalid="ignore"):
-        to_start, to_end = -points / directions, (1 - points) / directions
+        np.divide(np.negative(points, out=to_start), directions, out=to_start)
+        np.divide(np.subtract(1, points, out=to_end), directions, out=to_end)
     # NaN: the point lies in a face of the cube and does not leave it.
-    lower: Array = np.fmin(to_start, to_end).max(axis=1)
-    upper: Array = np.fmax(to_start, to_end).min(axis=1)
+    lower: Array = np.fmin(to_start, to_end, out=least).max(axis=1)
+    upper: Array = np.fmax(to_start, to_end, out=to_end).min(axis=1)
     return lower, upper
 
 
-def _chord(speeds: Array, limits: Array) -> tuple[Array, Array]:
-    """Return the least and greatest t with `speeds * t <= limits` in all columns, each of shape (points,)."""
+def _chord(speeds: Array, limits: Array, buffers: _Buffers) -> tuple[Array, Array]:
+    """Return the least and greatest t with `speeds * t <= limits` in all rows, each of shape (points,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = limits / speeds
-    lower: Array = np.where(speeds < 0, times, -np.inf).max(axis=1)
-    upper: Array = np.where(speeds > 0, times, np.inf).min(axis=1)
+        times = np.divide(limits, speeds, out=limits)
+    chosen = buffers.array("terms", times.shape)
+    chosen[:] = -np.inf
+    np.copyto(chosen, times, where=speeds < 0)
+    lower: Array = chosen.max(axis=0)
+    chosen[:] = np.inf
+    np.copyto(chosen, times, where=speeds > 0)
+    upper: Array = chosen.min(axis=0)
     return lower, upper

@@ -26,20 +26,46 @@ def unit_scale(lower: float, upper: float, *, log: bool, functions: Any = math) 
     """Return the scale (x - lower) / (upper - lower), on logarithms if `log`; `functions=numpy` takes arrays."""
     if lower == upper:
         return UnitScale(lambda number: 0.0 * number, lambda share: lower + 0.0 * share)
-    if log and upper <= 2 * lower:  # differences of nearly equal logarithms lose precision
+    if log and is_narrow_on_logarithms(lower, upper):
         ratio, log1p, expm1 = log_ratio(lower, upper), functions.log1p, functions.expm1
         return UnitScale(
             lambda number: log1p((number - lower) / lower) / ratio, lambda share: lower + lower * expm1(share * ratio)
         )
     if log:
-        start, logarithm, exp = math.log(lower), functions.log, functions.exp
-        length = math.log(upper) - start
-        return UnitScale(lambda number: (logarithm(number) - start) / length, lambda share: exp(start + share * length))
+        return log_unit_scale(*log_parameters(lower, upper), functions)
     if isinstance(lower, int):
         span = upper - lower
         return UnitScale(lambda number: (number - lower) / span, lambda share: lower + share * span)
-    # Computed with halves, because the width of a range may exceed the largest float.
-    first, half = lower / 2, upper / 2 - lower / 2
+    return linear_unit_scale(*linear_parameters(lower, upper))
+
+
+def is_narrow_on_logarithms(lower: float, upper: float) -> bool:
+    """Return True if the difference of the logarithms of two numbers would lose precision."""
+    return upper <= 2 * lower
+
+
+def log_parameters(lower: float, upper: float) -> tuple[float, float]:
+    """Return the parameters of `log_unit_scale` for a range: the logarithm of its lower end, and its length."""
+    start = math.log(lower)
+    return start, math.log(upper) - start
+
+
+def log_unit_scale(start: Any, length: Any, functions: Any) -> UnitScale:
+    """Return the scale on logarithms; with NumPy's functions, the parameters can be arrays for several ranges."""
+    logarithm, exp = functions.log, functions.exp
+    return UnitScale(lambda number: (logarithm(number) - start) / length, lambda share: exp(start + share * length))
+
+
+def linear_parameters(lower: float, upper: float) -> tuple[float, float]:
+    """Return the parameters of `linear_unit_scale`: halves of the lower end and of the width.
+
+    The width itself may exceed the largest float.
+    """
+    return lower / 2, upper / 2 - lower / 2
+
+
+def linear_unit_scale(first: Any, half: Any) -> UnitScale:
+    """Return the linear scale of a range of floats; the parameters can be arrays for several ranges."""
     return UnitScale(lambda number: (number / 2 - first) / half, lambda share: (first + share * half) * 2)
 
 

@@ -20,7 +20,7 @@ from spacelang.ir.domain import (
     parts,
 )
 from spacelang.ir.domain_properties import EXACT_INTEGER_LIMIT, is_exact_as_floats
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, is_number
 
 Array: TypeAlias = NDArray[Any]
 CodeSampler: TypeAlias = Callable[[int, Generator], Array]
@@ -122,7 +122,7 @@ def to_floats(domain: Domain, codes: ValueCodes) -> Array:
 
 def nearest_float(value: Value) -> float:
     """Return the nearest float to a number, infinity if it is too large, or NaN if the value is not a number."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not is_number(value):
         return math.nan
     try:
         return float(value)

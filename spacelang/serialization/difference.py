@@ -30,6 +30,7 @@ from spacelang.text import Span
 _NUMBER: Final = re.compile(r"(?<![\w.])(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?(?![\w.])")
 _QUOTED_OR_NUMBER: Final = re.compile(rf'"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<number>{_NUMBER.pattern})')
 _TASK: Final = re.compile(r"^task\b[^#]*", re.MULTILINE)
+_BRACKETS: Final = re.compile(r"\([^()]*\)")
 _SIGN: Final = re.compile(
     r'#[^\n]*|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|[\[({]|[\])}]|,|\n(?!\s*(?:[|=@]|when\b|log\b|step\b))'
 )
@@ -210,11 +211,14 @@ def list_differing_facts(first: ir.Space, second: ir.Space) -> tuple[FactDiffere
 
     names = {**spelled_names_by_address(second), **spelled_names_by_address(first)}
     chains = first.chains | second.chains
+    without_choice = _decisions_without_choice(first) & _decisions_without_choice(second)
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []
     for fact in dict.fromkeys((*before, *after)):
         one, other = before.get(fact), after.get(fact)
         address, aspect = fact
+        if aspect is FactKind.DEFAULT and address in without_choice:
+            continue  # the alternative says it
         if one == other or _is_implied(address, aspect, one, other, lone):
             continue
         place = "" if aspect in (FactKind.CONSTRAINT, FactKind.TASK) else address
@@ -222,6 +226,10 @@ def list_differing_facts(first: ir.Space, second: ir.Space) -> tuple[FactDiffere
         found.append(FactDifference(place.partition(".")[0], place, path(place, aspect), aspect, *shown))
     # What is inside a use of a chain has the same path for each number of uses.
     return tuple({(each.path, each.aspect, each.first, each.second): each for each in reversed(found)}.values())[::-1]
+
+
+def _decisions_without_choice(space: ir.Space) -> set[str]:
+    return {each.address for each in space.decisions if len(each.branches) == 1}
 
 
 def _bounds_to_show(space: ir.Space, other: ir.Space) -> list[RangeBound]:
@@ -336,8 +344,14 @@ def _facts_of_operator(node: ir.Operator, inside: str, domains: Mapping[str, str
 
 
 def quote_if_list(name: str) -> str:
-    """Return the name of an alternative for display; in quotes if it contains commas, as `"a, b"` for an order does."""
-    return f'"{name}"' if ", " in name else name
+    """Return the name of an alternative for display; in quotes if it is a list, as `"a, b"` for an order is.
+
+    Commas in brackets make no list: `columns(numeric: PCA, rest: none)` stays as it is.
+    """
+    outside, count = name, 1
+    while count:
+        outside, count = _BRACKETS.subn("", outside)
+    return f'"{name}"' if ", " in outside else name
 
 
 def _facts_of_parameter(

@@ -11,7 +11,7 @@ from spacelang.grouping import find_cycles
 from spacelang.ir.expr import ActivityTest, BranchTest, Expr, Reference, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
 from spacelang.ir.tuple_parameters import length_name
-from spacelang.ir.value import DuplicateKeyError, Value, object_without_duplicates
+from spacelang.ir.value import DuplicateKeyError, Value, is_number, object_without_duplicates
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import NO_SPAN, Source, Span, first_forbidden_character, parameter_name_problem
 
@@ -133,7 +133,7 @@ def expect_boolean(value: object, path: str) -> bool:
 
 def expect_number(value: object, path: str) -> int | float:
     """Return a value that must be a finite number and no boolean; raise DefinitionError for any other."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise DefinitionError(path, f"is {describe_json_value(value)}, expected a number")
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= NUMBER_LIMIT:
         raise DefinitionError(path, "is not a finite number")

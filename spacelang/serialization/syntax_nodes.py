@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Any, Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir import expr
 from spacelang.ir.data_binding import DATA_SIZE_NAMES
@@ -29,6 +29,9 @@ from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_expression, spell_reference
 from spacelang.text import NO_SPAN
 
+PlainValues: TypeAlias = Mapping[str, Mapping[str, Value]]
+"""The values of the alternatives that are plain values, by the address of their decision and their name."""
+EMPTY: Final[Mapping[str, Any]] = {}
 Path: TypeAlias = tuple[ast.Word, ...]
 
 
@@ -133,7 +136,16 @@ class ExpressionNames:
                 own = names[address][-1]
                 if address == f"{around}.{own.text}" and own.text in siblings and own.text not in words:
                     names[address] = (own,)
-        return _logical_node(expression, names, self._paths)
+        return _logical_node(expression, names, self._paths, self._plain_values(expression))
+
+    def _plain_values(self, expression: expr.Expr) -> PlainValues:
+        """Return the values of the plain alternatives of the decisions that an expression mentions."""
+        nodes = {each: self._space.variables[each].node for each in expr.mentioned_addresses(expression)}
+        return {
+            address: {branch.name: branch.value for branch in node.branches if branch.value is not None}
+            for address, node in nodes.items()
+            if isinstance(node, Choice)
+        }
 
     def _string_values(self, addresses: Iterable[str]) -> Iterable[str]:
         """Yield the string values of the hyperparameters at some addresses; words next to these mean such values."""
@@ -145,7 +157,9 @@ class ExpressionNames:
                         yield from (each for each in part.values if isinstance(each, str))
 
 
-def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mapping[str, Path]) -> ast.Expression:
+def _logical_node(
+    expression: expr.Expr, names: Mapping[str, Path], paths: Mapping[str, Path], plain_values: PlainValues
+) -> ast.Expression:
     """Return the syntax node of an expression, with `names` for addresses.
 
     A comparison has full `paths` instead, unless its left side is a hyperparameter and its right side is not.
@@ -155,35 +169,37 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
             is_all = isinstance(expression, expr.And)
             if not terms:
                 return ast.NamedConstant(is_all, NO_SPAN)
-            written = tuple(_logical_node(term, names, paths) for term in terms)
+            written = tuple(_logical_node(term, names, paths, plain_values) for term in terms)
             return ast.LogicalOperation("and" if is_all else "or", written, NO_SPAN)
         case expr.Not(term):
-            return ast.UnaryOperation("not", _logical_node(term, names, paths), NO_SPAN)
+            return ast.UnaryOperation("not", _logical_node(term, names, paths, plain_values), NO_SPAN)
         case expr.Compare(relation, left, right):
             names = names if isinstance(left, expr.Reference) and not isinstance(right, expr.Reference) else paths
             is_constant = isinstance(left, expr.Constant) and isinstance(right, expr.Constant)
             side = _lone_operand if is_constant else _arithmetic_node
-            return ast.BinaryOperation(relation, side(left, names), side(right, names), NO_SPAN)
+            return ast.BinaryOperation(
+                relation, side(left, names, plain_values), side(right, names, plain_values), NO_SPAN
+            )
         case expr.In(item, values):
-            one = _lone_operand(item, names)
+            one = _lone_operand(item, names, plain_values)
             # An empty set of values is written as `x != x`, which is never true.
             nothing = ast.BinaryOperation("!=", one, one, NO_SPAN)
             return ast.Membership(one, tuple(map(make_value_node, values)), NO_SPAN) if values else nothing
         case expr.BranchTest(address, branches):
-            return make_choice_test(_dotted(names[address]), branches)
+            return make_choice_test(_dotted(names[address]), branches, plain_values.get(address, EMPTY))
         case expr.ActivityTest(address):
             return ast.BinaryOperation("==", _reference_node(names[address]), _reference_node(names[address]), NO_SPAN)
         case expr.Constant() | expr.Reference() | expr.Arithmetic() | expr.Call():
-            return _arithmetic_node(expression, names)
+            return _arithmetic_node(expression, names, plain_values)
         case _:
             assert_never(expression)
 
 
-def _lone_operand(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
+def _lone_operand(expression: expr.Expr, names: Mapping[str, Path], plain_values: PlainValues) -> ast.Expression:
     """Return the node of an operand without a hyperparameter next to it, so that strings need quotes."""
     if isinstance(expression, expr.Constant) and isinstance(expression.value, str):
         return ast.QuotedString(expression.value, NO_SPAN)
-    return _arithmetic_node(expression, names)
+    return _arithmetic_node(expression, names, plain_values)
 
 
 def _dotted(path: Path) -> ast.DottedName:
@@ -211,21 +227,20 @@ def _tuple_name(path: Path) -> ast.DottedName:
     return _dotted((*before, replace(last, text=last.text.removesuffix(length_name("")))))
 
 
-def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
+def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path], plain_values: PlainValues) -> ast.Expression:
     match expression:
         case expr.Constant():
             return make_value_node(expression.value)
         case expr.Reference(address):
             return _reference_node(names[address])
         case expr.Arithmetic(operation, left, right):
-            return ast.BinaryOperation(
-                operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN
-            )
+            first, second = (_arithmetic_node(each, names, plain_values) for each in (left, right))
+            return ast.BinaryOperation(operation, first, second, NO_SPAN)
         case expr.Call(function, arguments):
-            several = tuple(_arithmetic_node(each, names) for each in arguments)
+            several = tuple(_arithmetic_node(each, names, plain_values) for each in arguments)
             return ast.FunctionCall(make_word(function), several, NO_SPAN)
         case _:
-            return _logical_node(expression, names, names)
+            return _logical_node(expression, names, names, plain_values)
 
 
 def spelled_names_by_address(space: Space) -> dict[str, str]:
@@ -366,11 +381,17 @@ def make_fixed_parameter(name: str, written: ast.Value) -> ast.FixedParameter:
     return ast.FixedParameter(make_word(name), written, NO_SPAN)
 
 
-def make_choice_test(decision: ast.DottedName, alternatives: Sequence[str]) -> ast.Expression:
-    """Return the expression that a decision chooses one of the alternatives. It is `false` if there are none."""
+def make_choice_test(
+    decision: ast.DottedName, alternatives: Sequence[str], values: Mapping[str, Value] = EMPTY
+) -> ast.Expression:
+    """Return the expression that a decision chooses one of the alternatives. It is `false` if there are none.
+
+    `values` has those of alternatives that are plain values, by name: `3` is written as a number, not as a name.
+    """
     if not alternatives:
         return ast.NamedConstant(value=False, span=NO_SPAN)
-    if len(alternatives) == 1:
+    if len(alternatives) == 1 and (alternatives[0] not in values or is_bare_word(alternatives[0])):
         (only,) = alternatives
         return ast.IsTest(decision, None if only == "none" else ast.DottedName((make_word(only),), NO_SPAN), NO_SPAN)
-    return ast.Membership(decision, tuple(make_value_node(None if a == "none" else a) for a in alternatives), NO_SPAN)
+    written = (values.get(name, None if name == "none" else name) for name in alternatives)
+    return ast.Membership(decision, tuple(map(make_value_node, written)), NO_SPAN)

@@ -14,7 +14,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, Simpl
 from spacelang.ir.domain_properties import nearest_value
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
-from spacelang.ir.value import Value, are_same_value, to_fraction
+from spacelang.ir.value import Value, are_same_value, is_number, to_fraction
 from spacelang.ir.walk import (
     Assignment,
     Structure,
@@ -274,10 +274,10 @@ def _changes_of(
 
 def _by_distance(values: Sequence[Value], default: Value) -> list[Value]:
     """Return the values sorted by their distance from the default, numbers first; unchanged if it is no number."""
-    if isinstance(default, bool) or not isinstance(default, int | float):
+    if not is_number(default):
         return [*values]
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    others = [v for v in values if isinstance(v, bool) or not isinstance(v, int | float)]
+    numbers = [each for each in values if is_number(each)]
+    others = [each for each in values if not is_number(each)]
     return [*sorted(numbers, key=lambda value: abs(value - default)), *others]
 
 

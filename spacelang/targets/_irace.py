@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, literal
-from spacelang.ir.value import Value, to_python_scalar
+from spacelang.ir.value import Value, is_number, to_python_scalar
 from spacelang.reductions.case_splits import CaseSplit
 from spacelang.reductions.space_questions import (
     DrawnPiece,
@@ -81,11 +81,7 @@ class IraceParameter:
             place = self.labels.index(value)
             return self.question.domain.value_at(place) if isinstance(self.question, DrawnPiece) else place
         number = float(value) if isinstance(value, str) else to_python_scalar(value)
-        if (
-            not isinstance(number, int | float)
-            or isinstance(number, bool)
-            or not self.bounds[0] <= number <= self.bounds[1]
-        ):
+        if not is_number(number) or not self.bounds[0] <= number <= self.bounds[1]:
             raise ValueError(f"`{self.name}` is a number from {self.bounds[0]} to {self.bounds[1]}")
         assert isinstance(self.question, DrawnPiece)
         if isinstance(self.question.domain, Grid):

@@ -3,7 +3,7 @@
 `_draw_distances` measures the draws.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from spacelang.reductions.quantile_reduction import QuantileReduction
 from spacelang.solver.constraint_network import ConstraintNetwork
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import Preservation, ReportEntry
+from spacelang.text import format_names
 
 DISTRIBUTION: Final = "the distribution of the space's random draws"
 RANDOM_DRAWS: Final = "random draws"  # The construct of entries about the random draws of a library
@@ -61,7 +62,7 @@ class RandomDrawDeclaration:
             ReportEntry(
                 RANDOM_DRAWS,
                 Preservation.REWRITTEN,
-                f"draws of {self.library} may not follow {DISTRIBUTION} for {name_some(keys)}: "
+                f"draws of {self.library} may not follow {DISTRIBUTION} for {format_names(keys, MAX_NAMED)}: "
                 + "; ".join(filter(None, (reason, known.get(reason)))),
             )
             for reason, keys in keys_by_reason.items()
@@ -70,12 +71,6 @@ class RandomDrawDeclaration:
     def _deviations_in(self, form: Any) -> dict[str, DeviationReason]:
         """Return the first reason that concerns each affected variable, by its key."""
         return {key: each for each in reversed(self.deviations) for key in each.keys_in(form)}
-
-
-def name_some(keys: Sequence[str]) -> str:
-    """Return the first `MAX_NAMED` of some keys as text, and how many more there are."""
-    named = ", ".join(f"`{key}`" for key in keys[:MAX_NAMED])
-    return f"{named} and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else named
 
 
 def keys_of_connected_hyperparameters(structures: Structures) -> Iterator[str]:

@@ -14,7 +14,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple
 from spacelang.ir.expr import references
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter
-from spacelang.ir.value import Value, to_python_scalar
+from spacelang.ir.value import Value, are_same_value, to_python_scalar
 from spacelang.ir.walk import Assignment, expressions_of
 from spacelang.plugins import option
 from spacelang.reductions.domain_reductions import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
@@ -203,14 +203,21 @@ class ConfigSpaceForm(_lowering.FormWithTextRepr):
         return {name: value for name, value in values.items() if name not in self.plan.constants}
 
     def decode(self, encoding: Encoding) -> Configuration:
-        """Return the configuration of values; raise ValueError for names and values that ConfigSpace does not have."""
+        """Return the configuration of values; raise ValueError for names and values that ConfigSpace does not have.
+
+        Hyperparameters that are left out because they are always the same may have their value: spacelang 0.2 wrote it.
+        """
         return self.reduction.decode(self._decode_reduced(encoding))
 
     def _decode_reduced(self, encoding: Encoding) -> Configuration:
         values = {name: to_python_scalar(value) for name, value in dict(encoding).items()}
-        unknown = next((name for name in values if name not in self.plan.parameters), None)
-        if unknown is not None:
-            raise ValueError(f"unknown hyperparameter `{unknown}`")
+        for name, value in values.items():
+            if name in self.plan.constants:
+                if not are_same_value(value, constant := self.plan.constants[name]):
+                    raise ValueError(f"`{name}` is always {domains.literal(constant)}, not {value}")
+            elif name not in self.plan.parameters:
+                raise ValueError(f"unknown hyperparameter `{name}`")
+        values = {name: value for name, value in values.items() if name not in self.plan.constants}
         found: dict[str, Value] = {**self.plan.fixed}
         for name, value in values.items():
             if name in self.plan.readers:

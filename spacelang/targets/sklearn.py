@@ -313,7 +313,9 @@ class SearchDictionaries(LibraryFunctionForm):
     def _values_code(self, free: IndependentHyperparameter) -> py.Code:
         """Return the code of a dictionary entry for a hyperparameter: the list of all its values, or a distribution."""
         draw = self.questions.draws[id(free)]
-        if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
+        # A list makes all values equally likely, but each piece of a union must be.
+        has_equal_shares = len(draw.pieces) == 1 or not any(isinstance(piece, DrawnPiece) for piece in draw.pieces)
+        if self.points is not None or (has_equal_shares and not any(_is_range(piece) for piece in draw.pieces)):
             listed = py.literal_list(value for piece in draw.pieces for value in _grid_values(piece, self.points or 0))
             if not self.is_joint:
                 return listed

@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -21,14 +22,16 @@ from spacelang.runtime.scoring import unseen_scores
 SCRIPTS = Path(__file__).parents[2] / "examples" / "admm_paper"
 PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
 NAMES = ("evidence", "artificial", "real_data", "constraints", "imported")
+SHARED = ("contests", "contest_reports", "paired_differences")
 
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     monkeypatch.setattr(unseen_scores, "MAX_RESAMPLES", 20)
     monkeypatch.syspath_prepend(str(SCRIPTS.parent))
-    yield {name: import_module(f"admm_paper.{name}") for name in NAMES}
-    for name in ("contests", "admm_paper", *(f"admm_paper.{name}" for name in NAMES)):
+    modules = {name: import_module(f"admm_paper.{name}") for name in NAMES}
+    yield modules | {name: import_module(name) for name in SHARED}
+    for name in (*SHARED, "admm_paper", *(f"admm_paper.{name}" for name in NAMES)):
         sys.modules.pop(name)
 
 
@@ -88,14 +91,43 @@ def test_the_artificial_objective(
     assert {row["optimizer"] for row in rows(tmp_path / "fixed.csv")} == set(scripts["artificial"].FIXED)
 
 
-def test_real_data(scripts: dict[str, ModuleType], datasets: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    budget = ["--seconds", "600", "--trials", "2", "--seeds", "1", "--jobs", "1", "--workers", "0"]
-    scripts["real_data"].main([str(datasets), "--output", str(datasets / "runs"), "--data", "small", *budget])
-    told = capsys.readouterr().out
-    assert told.count("fewer than 300: 2") == 3
-    made = rows(datasets / "runs" / "small.csv")
-    assert [row["optimizer"] for row in made] == list(scripts["real_data"].VARIANT_NAMES)
-    assert all(row["trials"] == "2" and 0 <= float(row["test"]) <= 1 for row in made)
+def test_real_data(
+    scripts: dict[str, ModuleType],
+    datasets: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = scripts["real_data"]
+    table1 = script.PARTS["table1"]
+    monkeypatch.setitem(script.PARTS, "table1", replace(table1, candidates=table1.candidates[:3]))
+    monkeypatch.setattr(scripts["contest_reports"], "get_search_options", lambda _: {"trials": 4, "workers": 0})
+    told = [str(datasets), "--output", str(datasets / "runs"), "--results", str(datasets / "results")]
+    told += ["--data", "small", "--seconds", "600", "--seeds", "1", "--jobs", "1"]
+    script.main([*told, "--part", "table1", "--part", "ensembles"])
+    printed = capsys.readouterr().out
+    assert printed.count(" compared with | mean log ratio") == 3
+    assert "| small | AdADMM-F16(BO,Ba) | 4 | " in printed
+    assert "| data | seed | 1 vote | 2 votes | 4 votes | 8 votes | 16 votes | 32 votes |" in printed
+    made = rows(datasets / "results" / "table1_600s.csv")
+    assert [row["optimizer"] for row in made] == sorted(each.name for each in table1.candidates[:3])
+    assert all(row["trials"] == "4" and 0 <= float(row["test"]) <= 1 for row in made)
+    [ensembles] = rows(datasets / "results" / "ensembles_600s.csv")
+    assert float(ensembles["32 votes"]) == float(ensembles["ensemble"])
+
+
+def test_speeds_are_those_to_the_best_loss_of_jopt(scripts: dict[str, ModuleType]) -> None:
+    runs = [
+        scripts["contests"].Run("d", name, seed, curve, 5, 0)
+        for name, seed, curve in (
+            ("jopt", 0, ((4.0, 0.2, 0.3),)),
+            ("jopt", 1, ()),
+            ("random", 0, ((2.0, 0.15, None), (3.0, 0.1, 0.3))),
+            ("random", 1, ((1.0, 0.1, 0.3),)),
+        )
+    ]
+    *_, one, overall = scripts["real_data"].speed_lines(runs)
+    assert one == "| d | random | 5 | 0 | 2.0 s (1 of 1) | 2.0 | 50.0 |"
+    assert overall.endswith("| 2.0 [2.0, 2.0] | 50.0 [50.0, 50.0] |")
 
 
 def test_constraints(

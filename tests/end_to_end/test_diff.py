@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from commands import spacelang
 
+from spacelang.cli._app import run_command_line
+
 FIRST = """\
 space first
 stage scaler = none | StandardScaler | MinMaxScaler
@@ -109,3 +111,32 @@ def test_orders_stand_in_quotes(tmp_path: Path) -> None:
     assert '  - alternative order."StandardScaler, PCA"\n' in shown
     shown = spacelang("diff", "two.space", "none.space", folder=tmp_path).stdout
     assert '  - order = "PCA, StandardScaler" | "StandardScaler, PCA"\n' in shown
+
+
+def test_structures_are_shown_as_they_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = {
+        "columns": "columns(numeric: SimpleImputer -> scaler, rest: OneHotEncoder)",
+        "fewer": "columns(numeric: SimpleImputer -> scaler)",
+        "chain": "PCA -> scaler | none",
+    }
+    for name, part in parts.items():
+        text = f"stage scaler = MinMaxScaler | none\nstage prep = {part}\nstage e = SVC\npipeline = prep -> e\n"
+        (tmp_path / f"{name}.space").write_text(text, encoding="utf-8")
+    (tmp_path / "none.space").write_text("stage e = SVC\n", encoding="utf-8")
+
+    def differences(first: str, second: str) -> str:
+        assert run_command_line(["diff", *(str(tmp_path / f"{name}.space") for name in (first, second))]) == 0
+        return capsys.readouterr().out.partition("stage prep\n")[2].partition("\n\n")[0]
+
+    assert differences("columns", "fewer").splitlines() == [
+        f"  - alternative of prep: {parts['columns']}",
+        f"  + alternative of prep: {parts['fewer']}",
+    ]
+    assert differences("columns", "chain").splitlines() == [
+        f"  - default of prep: {parts['columns']}",
+        "  + default of prep: PCA -> scaler",
+        f"  - alternative of prep: {parts['columns']}",
+        "  + alternative of prep: PCA -> scaler",
+        "  + alternative prep.none",
+    ]
+    assert differences("none", "columns") == f"  + prep = {parts['columns']}"

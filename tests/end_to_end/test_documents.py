@@ -60,7 +60,7 @@ EXCLUDED: Final = {
     "python examples/admm_paper/artificial.py": "hours; tests/end_to_end/test_admm_paper.py runs the scripts on less",
     **{
         f"python examples/{name}.py": "hours; tests/end_to_end/test_contests.py runs its parts on less"
-        for name in ("mosaic_paper/compare", "boasf_paper/compare", "blds_paper/large_tables")
+        for name in ("mosaic_paper/compare", "boasf_paper/compare", "blds_paper/large_tables", "paired_differences")
     },
     **dict.fromkeys(
         ("examples/default/benchmark.py", "examples/default/analysis.py", "examples/default/peers/"),
@@ -352,7 +352,10 @@ PLACES: Final = {
 """What stands for the words of the documents that a user replaces."""
 
 
-SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs", "--pyodide", "--slowness"}
+SCRIPTS: Final = {
+    *("--full", "--table", "--archive", "--part", "--jobs", "--pyodide", "--slowness"),
+    *("--from-seed", "--report", "--results", "--seeds"),
+}
 """The options of `tests/run.py` and of the scripts in `examples` and `tests`."""
 
 

@@ -39,10 +39,14 @@ TARGETS = ("random", "mosaic", "configspace")
 
 @dataclass(frozen=True)
 class Written:
-    """An expression in the language, and the same in Python over `Fraction`s and truth values."""
+    """An expression in the language, and the same in Python over `Fraction`s and truth values.
+
+    `has_quotient` is true if there is a division outside of `count`, so that a number is a float.
+    """
 
     text: str
     python: str
+    has_quotient: bool = False
 
 
 def _number(draw: st.DrawFn, depth: int) -> Written:
@@ -58,13 +62,15 @@ def _number(draw: st.DrawFn, depth: int) -> Written:
         python = f"Fraction(sum([{', '.join(term.python for term in terms)}]))"
         return Written(f"count({', '.join(term.text for term in terms)})", python)
     one, other = _number(draw, depth - 1), _number(draw, depth - 1)
+    has_quotient = one.has_quotient or other.has_quotient
     if kind == 3:
-        return Written(f"sum({one.text}, {other.text})", f"({one.python} + {other.python})")
+        return Written(f"sum({one.text}, {other.text})", f"({one.python} + {other.python})", has_quotient)
     if kind == 4:
         exponent = draw_integer(draw, -1, 2)
-        return Written(f"({one.text}) ** {exponent}", f"Fraction({one.python} ** {exponent})")
+        return Written(f"({one.text}) ** {exponent}", f"Fraction({one.python} ** {exponent})", one.has_quotient)
     sign = draw_one(draw, ("+", "-", "*", "/"))
-    return Written(f"(({one.text}) {sign} ({other.text}))", f"({one.python} {sign} {other.python})")
+    python = f"({one.python} {sign} {other.python})"
+    return Written(f"(({one.text}) {sign} ({other.text}))", python, has_quotient or sign == "/")
 
 
 def _truth(draw: st.DrawFn, depth: int) -> Written:
@@ -101,7 +107,8 @@ def drawn_texts(draw: st.DrawFn) -> Drawn:
         lower = draw_integer(draw, -1, 2)
         domains[name] = [*range(lower, lower + draw_integer(draw, 1, 4))]
     named, inner = _number(draw, 2), _number(draw, 1)
-    value = Written(f"named + ({inner.text})", f"({named.python} + {inner.python})")
+    has_quotient = named.has_quotient or inner.has_quotient
+    value = Written(f"named + ({inner.text})", f"({named.python} + {inner.python})", has_quotient)
     default = {name: values[0] for name, values in domains.items()}
     drawn = _truth(draw, 3)
     # The default satisfies the constraint, so that no text is refused because of it.
@@ -181,7 +188,7 @@ def test_counts_and_values_are_those_of_brute_force(drawn: Drawn) -> None:
         exact = members[key]
         assert (value is INACTIVE) == (exact is None)
         assert exact is None or value == (int(exact) if exact.denominator == 1 else float(exact))
-        assert exact is None or isinstance(value, int) == (exact.denominator == 1)
+        assert exact is None or isinstance(value, float) == (drawn.value.has_quotient or exact.denominator > 1)
 
 
 @given(drawn_texts())

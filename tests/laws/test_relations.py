@@ -1,5 +1,6 @@
 """Laws of the lowerings of relations, on random ranges that comparisons connect."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import spacelang as sl
 from spacelang.api.compilation import code_length_warning
 from spacelang.ir.membership import first_exclusion
 from spacelang.reductions.quantile_reduction import reduce_to_quantiles
+from spacelang.reductions.range_distributions import FloatRange
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.targets._lowering import LoweringResult
 from spacelang.testing.small_spaces import draw_integer, draw_one
@@ -144,6 +146,15 @@ def test_uniform_quantiles_follow_the_law_of_draws(text: str) -> None:
         assert stats.ks_2samp(mine, theirs).pvalue > LEAST_P_VALUE
     total = [sum(each[key] * place for place, key in enumerate(keys, 1)) for each in found]
     assert stats.ks_2samp(total, [sum(e[k] * p for p, k in enumerate(keys, 1)) for e in law]).pvalue > LEAST_P_VALUE
+
+
+@settings(LAW)
+@given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3), st.booleans())
+def test_a_float_is_the_same_limit_as_its_decimal(numbers: list[float], strict: bool) -> None:
+    lower, number, upper = sorted(numbers)
+    mine = FloatRange(lower, upper)
+    for limit in (mine.last_at_most, mine.first_at_least):
+        assert limit(number, strict=strict) == limit(Fraction(repr(number)), strict=strict)
 
 
 @settings(LAW)

@@ -13,7 +13,7 @@ from spacelang.ir.domain import Grid, Real, SimpleDomain
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, Reference
 from spacelang.ir.prior import Normal
 from spacelang.ir.value import Value
-from spacelang.sampling.compared_cells import ComparedCell, ComparedCells
+from spacelang.sampling.compared_cells import ComparedCell, ComparedCells, quantile_function
 from spacelang.sampling.constrained_regions import (
     BoxRegion,
     Region,
@@ -128,6 +128,20 @@ def test_every_region_draws_what_rejection_draws(kind: str, case: str) -> None:
         if any(combined):
             assert stats.ks_2samp(shares @ combined, plain @ combined).pvalue > ALPHA
     assert math.exp(region.log_mass) * part == pytest.approx(len(plain) / 20_000, rel=0.25 if kind == "steps" else 0.15)
+
+
+def test_numbers_of_many_cells_are_those_of_each_cell() -> None:
+    kinds = [
+        UNIT, LOG, STEPS, Real(1.0, 1.5, log=True), Real(-1e308, 1e308), Real(2, 5), Real(0.5, 80.0, log=True),
+        Real(0.0, 3.0, lower_open=True),
+    ]  # fmt: skip
+    cells = {str(place): ComparedCell(kind, kind, None) for place, kind in enumerate(kinds)}
+    cells["prior"] = ComparedCell(UNIT, UNIT, Normal(0.3, 0.2))
+    tied = ComparedCells(cells, [])
+    shares = np.random.default_rng(0).random((50, len(cells)))
+    shares[0], shares[1] = 0, 1
+    columns = [quantile_function(cells[name])(shares[:, place]) for place, name in enumerate(tied.names)]
+    assert np.array_equal(tied.numbers_from_shares(shares), np.stack(columns, axis=1))
 
 
 def test_a_simplex_is_recognised_in_its_cells() -> None:

@@ -47,6 +47,17 @@ def test_the_citation_names_this_version_and_the_date_of_the_changelog() -> None
     assert citation["license"] == project()["license"]
 
 
+def test_the_citation_has_the_papers_of_the_optimizers() -> None:
+    text = (ROOT / "spacelang" / "optimizers" / "README.md").read_text(encoding="utf-8")
+    listed = text.partition("The papers and their short names:\n")[2].partition("\n- other papers")[0]
+    papers = re.findall(r"- \w+: (\w+) et al\., \*(.+?)\*", " ".join(listed.split()))
+    assert len(papers) == 4
+    references = read(ROOT / "CITATION.cff")["references"]
+    first_authors = [each["authors"][0] for each in references]
+    names = [each.get("family-names") or each["name"].removesuffix(" et al.") for each in first_authors]
+    assert sorted(papers) == sorted(zip(names, (each["title"] for each in references), strict=True))
+
+
 @pytest.mark.parametrize("path", sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.stem)
 def test_issue_templates_have_what_the_forms_need(path: Path) -> None:
     form = read(path)

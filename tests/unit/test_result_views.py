@@ -1,6 +1,8 @@
 """The page and the plots of a result, with a store and without one."""
 
+import pickle
 import re
+from copy import copy
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +13,7 @@ from matplotlib import pyplot
 from pages import Page
 
 import spacelang as sl
+from spacelang.api import result_pickles
 
 SPACE = "stage e = a | b\nabstract a { x : float[0.01, 1] log = 0.1 }\nabstract b\n"
 QUIET: dict[str, Any] = {"optimizer": "random", "workers": 0, "progress": False}
@@ -25,6 +28,20 @@ def loss(configuration: Any) -> float:
 @pytest.fixture(scope="module")
 def result() -> sl.Result:
     return sl.search(SPACE, objective=loss, trials=60, **QUIET)
+
+
+def test_a_result_is_pickled_for_the_same_version(result: sl.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: sl.Result = pickle.loads(pickle.dumps(result))
+    assert repr(read) == repr(result) == repr(copy(result))
+    assert read.best_configuration == result.best_configuration
+    monkeypatch.setattr(result_pickles, "installed_version", lambda _: "0.2.9")
+    old = pickle.dumps(result)
+    assert pickle.loads(old).loss == result.loss
+    monkeypatch.setattr(result_pickles, "installed_version", lambda _: "0.3.1")
+    with pytest.raises(
+        pickle.UnpicklingError, match=r"^spacelang 0\.2\.9 pickled this Result, and spacelang 0\.3\.1 can"
+    ):
+        pickle.loads(old)
 
 
 def test_the_page_of_a_result_is_that_of_its_store_without_commands(tmp_path: Path, result: sl.Result) -> None:

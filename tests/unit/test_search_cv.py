@@ -265,3 +265,10 @@ def test_what_no_search_can_begin_with_is_a_value_error() -> None:
 def test_the_time_ends_it() -> None:
     found = searching(optimizer="random", trials=None, time=0.5).fit(FEATURES, LABELS)
     assert len(found.cv_results_["params"]) > 0
+
+
+def test_equal_seeds_give_equal_scores_with_an_encoder_that_shuffles() -> None:
+    table = pd.DataFrame({"letter": np.random.default_rng(0).choice(list("abcdef"), len(LABELS))})
+    text = "pipeline = columns(categorical: TargetEncoder) -> DecisionTreeClassifier { max_depth : int[1, 9] }\n"
+    first, second = (searching(text, trials=2).fit(table, LABELS).cv_results_["mean_test_score"] for _ in range(2))
+    assert (first == second).all()

@@ -110,7 +110,7 @@ def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Spa
     """
     best: dict[tuple[str, str, str], ArchiveRow] = {}
     left_out: list[str] = []
-    for found in (each for place in places for each in _rows_of_place(place, bundled)):
+    for found in (each for place in places for each in _read_rows(place, bundled)):
         if isinstance(found, _UnusableRun):
             left_out.append(found.reason)
             continue
@@ -128,20 +128,20 @@ def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Spa
     return NewArchive(Archive(name, tuple(best.values())), tuple(left_out))
 
 
-def _rows_of_place(place: Path, bundled: Callable[[str], Space]) -> Iterator[ArchiveRow | _UnusableRun]:
+def _read_rows(place: Path, bundled: Callable[[str], Space]) -> Iterator[ArchiveRow | _UnusableRun]:
     if not place.is_dir():
-        yield _row_of_store(place)
+        yield _read_row(place)
     elif is_auto_sklearn(place):
         found = read_auto_sklearn(place, bundled(SPACE_NAME))
         yield from found.rows
         yield from map(_UnusableRun, found.left_out)
     else:
         listing = list_runs(place)
-        yield from (_row_of_store(each.path) for each in sorted(listing.runs, key=lambda run: run.path.name))
+        yield from (_read_row(each.path) for each in sorted(listing.runs, key=lambda run: run.path.name))
         yield from (_UnusableRun(f"`{path.name}`: {error.message}") for path, error in listing.unreadable)
 
 
-def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
+def _read_row(path: Path) -> ArchiveRow | _UnusableRun:
     with Store.read(path) as run:
         header, best = run.header, run.best
         if not header.meta_features:

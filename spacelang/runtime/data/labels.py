@@ -14,10 +14,10 @@ import pandas as pd
 from spacelang.ir.task import Kind
 from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.loading import Table, TargetColumns
-from spacelang.runtime.data.tables import Features, first_true_row_number, format_names, holds_numbers
+from spacelang.runtime.data.tables import Features, first_true_row_number, holds_numbers
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
-from spacelang.text import count_with_noun
+from spacelang.text import count_with_noun, format_names
 
 TargetNames: TypeAlias = str | tuple[str, ...]
 """The name of the target column, or the names of several columns."""

@@ -30,7 +30,7 @@ from spacelang.runtime.data.split_hints import (
 )
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
-from spacelang.text import count_with_noun
+from spacelang.text import count_with_noun, format_names
 
 MAX_SAMPLED_VALUES: Final = 500  # The number of distinct values of a column whose text format is inspected
 MAX_SAMPLED_ROWS: Final = 20_000  # The number of rows from which these values are taken
@@ -39,7 +39,6 @@ MIN_ROWS_FOR_UNIQUE: Final = 20  # With fewer rows, all values may differ by cha
 MIN_ROWS: Final = 6
 """With fewer rows, a starter space cannot be used: too few to hold some out and fit nearest neighbours to the rest."""
 UNUSABLE: Final = frozenset({ColumnContent.EMPTY, ColumnContent.OTHER})  # Contents that no pipeline can use
-MAX_NAMES: Final = 6  # The maximum number of columns that a message names
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
 DATE: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T\s].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(\s.*)?"
@@ -248,13 +247,6 @@ def find_split_hints(features: Features, target: "pd.Series[Any]", kind: Kind) -
         each.name for each in columns if ColumnSuspicion.DATES is each.suspicion or each.content is ColumnContent.DATE
     ]
     return find_split_hints_given_dates(features, target, kind, dates)
-
-
-def format_names(names: Sequence[str]) -> str:
-    """Return the names in backticks; of many names only the first ones, with the number of the others."""
-    shown = names if len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
-    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-    return f"{', '.join(f'`{name}`' for name in shown)}{more}"
 
 
 def _warnings(columns: Iterable[ColumnProfile]) -> list[str]:

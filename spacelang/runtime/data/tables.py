@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.storage.run_header import SHOWN_DIGITS, DataFacts
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.text import format_names
 
 TEXT_VALUES: Final = 200
 """A column of strings is free text if it has more distinct values than this, and more than half of its rows differ."""
@@ -55,11 +56,6 @@ def column_content(column: pd.Series) -> ColumnContent:
 def holds_numbers(column: Any) -> bool:
     """Return True if a column, or a type of columns, is numeric; booleans are not."""
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-
-
-def format_names(names: Sequence[Any], most: int = 6) -> str:
-    """Format up to `most` names for a message."""
-    return ", ".join(f"`{name}`" for name in names[:most]) + (", ..." if len(names) > most else "")
 
 
 def suggest_column(name: str, columns: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from spacelang.runtime.data.labels import (
     target_names,
 )
 from spacelang.runtime.data.loading import Table, TargetColumns, load_dataset, make_table
-from spacelang.runtime.data.tables import Features, format_names, holds_numbers, without_columns
+from spacelang.runtime.data.tables import Features, holds_numbers, without_columns
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.splits import (
     Rows,
@@ -31,6 +31,7 @@ from spacelang.runtime.evaluation.splits import (
 )
 from spacelang.runtime.pipelines.input_conversion import AsTable
 from spacelang.runtime.scoring.metric import Metric, constant_prediction_loss
+from spacelang.text import format_names
 
 SEED_STREAM: Final = 12_073
 """Combined with the seed, so that test rows are drawn independently of the splits that the seed alone determines."""

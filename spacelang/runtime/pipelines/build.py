@@ -41,6 +41,7 @@ from spacelang.runtime.pipelines.columns import (
     transformer_of,
     with_distinct_names,
 )
+from spacelang.runtime.pipelines.internal_folds import internal_splitter, with_seeded_folds
 from spacelang.runtime.pipelines.preparation import Preparation
 
 
@@ -268,7 +269,9 @@ class _Builder(PipelineWalk):
             composed = join_tuple_elements(catalogue_access.catalogue_entry(operator), given | arguments)
         except ValueError as error:
             raise BuildError(str(error)) from error
-        return catalogue_access.import_operator_class(operator)(**composed)
+        made = catalogue_access.import_operator_class(operator)(**composed)
+        splitter = internal_splitter(operator, self.space.root)
+        return made if splitter is None else with_seeded_folds(made, splitter, self.random_state)
 
     def _computed_arguments(self, operator: Operator) -> dict[str, Any]:
         """Return the values of computed parameters and tuples, without undefined ones."""
@@ -277,7 +280,11 @@ class _Builder(PipelineWalk):
             return {}
         variables = self.space.variables
         lookup = Assignment.from_configuration(self.space, self.configuration)
-        found = [(each.name, computed_value(each.expression, lookup, variables)) for each in operator.computed]
+        known = catalogue_access.catalogue_entry(operator)
+        found = [
+            (each.name, computed_value(each.expression, lookup, variables, known.takes_only_integers(each.name)))
+            for each in operator.computed
+        ]
         found += [(each.name, tuple_value(each, lookup)) for each in tuples]
         return {
             name: self.computed_parameter_value(operator, name, value)

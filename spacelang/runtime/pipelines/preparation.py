@@ -1,7 +1,7 @@
 """The preparation of a table before the pipelines of a space: imputation, one-hot encoding and dropping of columns.
 
-Missing values that the space does not handle are imputed with the most frequent value. Categories that it does not
-handle are one-hot encoded, as in the experiments of the BLDS paper.
+Missing values that the space does not handle are imputed with the most frequent value, numbers too, and categories that
+it does not handle are one-hot encoded. The experiments of the papers do both, and stored runs continue with both.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -145,7 +145,7 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
         raise DataError("all values of all feature columns are missing")
     for column in columns:
         # A column that no part selects reaches no operator, so it may hold anything.
-        if _trace(space.root, _never_accepted, column) is not _Flow.ENDS:
+        if any(_trace(space.root, _never_accepted, each) is not _Flow.ENDS for each in _as_selected(column, features)):
             _refuse_unusable(features[column.name], column.content, dates="datetime" in selected)
     categories = [column for column in used if column.content is ColumnContent.CATEGORY]
     encoded = {column for column in categories if _trace(space.root, _category_flow, column) is not _Flow.ENDS}
@@ -176,6 +176,12 @@ def _describe_column(values: pd.Series) -> TableColumn:
     content = column_content(values)
     is_text = content is ColumnContent.CATEGORY and is_free_text(values)
     return TableColumn(str(values.name), content, is_text, bool(values.isna().any()))
+
+
+def _as_selected(column: TableColumn, features: pd.DataFrame) -> tuple[TableColumn, ...]:
+    """Return the column, and for durations also as numbers: `make_column_selector` takes them for both."""
+    is_duration = pd.api.types.is_timedelta64_dtype(features[column.name])
+    return (column, replace(column, content=ColumnContent.NUMBER)) if is_duration else (column,)
 
 
 def _names(columns: Iterable[TableColumn]) -> tuple[str, ...]:
@@ -250,11 +256,14 @@ def _trace_steps(node: Product, trace: Callable[[Node], _Flow], chosen: Configur
     return next((flow for flow in map(trace, steps) if flow is not _Flow.PASSES), _Flow.PASSES)
 
 
-def used_columns(space: Space, configurations: Iterable[Configuration], preparation: Preparation) -> frozenset[str]:
+def used_columns(
+    space: Space, configurations: Iterable[Configuration | None], preparation: Preparation
+) -> frozenset[str]:
     """Return the names of the columns that an operator gets in the pipeline of at least one configuration.
 
-    A column is not used if all its values are missing, or if no chosen part of `columns(…)` selects it. A column that
-    the preparation one-hot encodes always counts as used, because the names of its parts are not known.
+    None among the configurations stands for all of the space. A column is not used if all its values are missing, or if
+    no chosen part of `columns(…)` selects it. A column that the preparation one-hot encodes always counts as used,
+    because the names of its parts are not known.
     """
     if preparation.table is None:
         return frozenset((*preparation.kept, *preparation.imputed, *preparation.encoded))

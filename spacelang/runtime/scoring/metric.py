@@ -16,6 +16,7 @@ from spacelang.ir.trial import FROM_ONE, UNIT_SCALE, LossName, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.text import format_names
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import PreparedFold
@@ -90,8 +91,32 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
     except (ValueError, TypeError, AttributeError) as error:
         targets = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
         targets = f"{targets} of several targets" if dataset.has_several_targets else targets
-        reason = str(error).strip().splitlines()[0]
-        raise MetricError(f"the metric `{metric.name}` cannot be computed for {targets}", reason) from error
+        fitting = _fitting_variants(metric.name, dataset)
+        remedy = f"use {format_names(fitting)}" if fitting else _first_line(error)
+        raise MetricError(f"the metric `{metric.name}` cannot be computed for {targets}", remedy) from error
+
+
+def _fitting_variants(name: str, dataset: Dataset) -> list[str]:
+    """Return the variants of a scorer that can be computed, such as `f1_macro` for `f1`.
+
+    Those that count all classes alike, `macro` and `ovr` (one versus rest), come first.
+    """
+    from sklearn.metrics import get_scorer_names
+
+    names = [each for each in get_scorer_names() if each.startswith(f"{name}_")]
+    fitting = [each for each in names if _is_computable(named_metric(each), dataset)]
+    return sorted(fitting, key=lambda each: not each.endswith(("_macro", "_ovr")))
+
+
+def _is_computable(metric: Metric, dataset: Dataset) -> bool:
+    try:
+        return math.isfinite(constant_prediction_loss(metric, dataset, dataset))
+    except (ValueError, TypeError, AttributeError):
+        return False
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "")
 
 
 def scorers_depending_on_positive_class(names: Iterable[str], dataset: Dataset) -> tuple[str, ...]:

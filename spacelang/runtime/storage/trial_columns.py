@@ -248,7 +248,7 @@ def _parameter_type(values: Sequence[Value]) -> Any:
         return "boolean"
     if all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in values):
         return "Int64"
-    if all(is_number(value) and (isinstance(value, float) or abs(value) < 2**53) for value in values):  # type: ignore[arg-type]
+    if all(is_number(value) and (isinstance(value, float) or abs(value) < 2**53) for value in values):
         return "Float64"
     is_text = all(isinstance(value, str) and value == escape_surrogates(value) for value in values)
     return "string" if is_text else "object"

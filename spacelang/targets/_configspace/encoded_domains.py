@@ -191,8 +191,8 @@ def _native_values(values: Sequence[Value]) -> tuple[FlatValue, ...] | None:
         return tuple(v for v in values if isinstance(v, str))
     if all(isinstance(v, bool) for v in values):
         return tuple(v for v in values if isinstance(v, bool))
-    if all(is_number(v) and abs(v) < EXACT_INTEGER_LIMIT for v in values):  # type: ignore[arg-type]
-        numbers = [v for v in values if isinstance(v, int | float)]
+    if all(is_number(v) and abs(v) < EXACT_INTEGER_LIMIT for v in values):
+        numbers = [v for v in values if is_number(v)]
         return tuple(numbers if all(isinstance(v, int) for v in numbers) else map(float, numbers))
     return None
 

@@ -38,7 +38,7 @@ def fixed(body: str, bound: dict[str, int] | None = None) -> Value:
         ("2 * 3 + 4", 10),
         ("(4)", 4),
         ("-(-3)", 3),
-        ("6 / 2", 3),
+        ("6 / 2", 3.0),
         ("1 / 3", 1 / 3),
         ("0.1 + 0.2", 0.3),
         ("2 * 0.5", 1.0),
@@ -97,3 +97,12 @@ def test_the_layout_of_arithmetic() -> None:
     assert format_text(text) == (
         "abstract net { x = 2 * 3, y = -(2) when a == b, log = (1, 2), z = ((2) + 1) / 3, log = 4 }\n"
     )
+
+
+@pytest.mark.parametrize("values", ["{3}", '{"3"}', "{w}", '{"a b"}', "{none, 3, true}", "{(1, 2)}", "{3} | int[5, 9]"])
+def test_plain_alternatives_in_conditions_are_written_as_values(values: str) -> None:
+    body = f"x : int[1, 2] = 1, p : abstract_b | {values} when x > 1"
+    space = api.parse(f"abstract net\nabstract abstract_b\nstage e = net {{ {body} }} | abstract_b")
+    again = api.parse(space_to_text(space.checked))
+    assert again.configurations == space.configurations
+    assert all(each in again for each in space.sample(20, seed=0))

@@ -103,8 +103,9 @@ def checked(text: str) -> Space:
 @pytest.mark.parametrize(
     ("written", "value"),
     [("2 ** a ** 2", 16), ("-a ** 2", -4), ("sum(a, 1, 2)", 5), ("2 ** -a", 0.25), ("count(a > 1, a > 2)", 1),
-     ("6 / a", 3), ("a / 4", 0.5), ("a * 0.5", 1.0), ("ceil(a * 0.4)", 1), ("a > 1 implies a > 2", False),
-     ("true implies a == 2", True)],
+     ("6 / a", 3.0), ("a / 4", 0.5), ("floor(6 / a) + 1", 4), ("sqrt(2 * a)", 2.0), ("log2(a)", 1.0), ("a ** a", 4),
+     ("count(6 / a == 3)", 1), ("min(a, 8 / a)", 2.0), ("a * 0.5", 1.0), ("ceil(a * 0.4)", 1),
+     ("a > 1 implies a > 2", False), ("true implies a == 2", True)],
 )  # fmt: skip
 def test_expressions(written: str, value: object) -> None:
     space = sl.parse(f"abstract made\nstage e = made {{ var a : int[2, 2]\n value := {written} }}")
@@ -112,6 +113,27 @@ def test_expressions(written: str, value: object) -> None:
     lookup = Assignment.from_configuration(space.checked, space.default())
     found = computed_value(computed.expression, lookup, space.checked.variables)
     assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("max_features := 1 / a", 1.0), ("max_leaf_nodes := 6 / a", 6), ("max_leaf_nodes := 4 * sqrt(a)", 4),
+     ("max_features = 2 / 2", 1.0), ("max_leaf_nodes = 6 / 2", 3), ("max_features = 3 - 1", 2)],
+)  # fmt: skip
+def test_a_quotient_is_an_integer_only_where_the_class_takes_no_float(member: str, value: object) -> None:
+    space = sl.parse(f"stage e = DecisionTreeClassifier {{ var a : {{1, 2}} = 1, {member}, require a / 1 == 1 }}")
+    assert space.counted.configuration_count == 1
+    names: dict[str, object] = {}
+    exec(compile(module_with_builder('"""A module."""', space.checked), "module", "exec"), names)
+    written = names["build"](dict(space.default()))  # type: ignore[operator]
+    for pipeline in (space.build(space.default()), written):
+        found = pipeline.named_steps["e"].get_params()[member.partition(" ")[0]]
+        assert (found, type(found)) == (value, type(value))
+
+
+def test_a_quotient_that_is_too_large_for_a_fraction_is_refused_with_a_remedy() -> None:
+    with pytest.raises(sl.SpaceError, match=r"rejects `4.0`(.|\n)*`floor\(4 / a\)`"):
+        sl.parse("stage e = DecisionTreeClassifier { var a : {1, 2}, max_features := 4 / a }")
 
 
 def test_constraints_decide_which_values_are_checked() -> None:

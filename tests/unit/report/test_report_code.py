@@ -239,6 +239,13 @@ def test_an_object_without_code_is_refused():
         source(simple(operator("SVC", class_weight={0: 1})), Configuration({}))
 
 
+def test_seeded_folds_are_written():
+    made = simple(operator("TargetEncoder"), operator("GaussianNB"))
+    text = source(made, Configuration({}), random_state=7)
+    assert "TargetEncoder(cv=StratifiedKFold(n_splits=5, shuffle=True, random_state=7))" in text
+    assert repr(evaluated(text)) == repr(build_pipeline(made, Configuration({}), random_state=7))
+
+
 def test_functions_are_imported():
     text = source(
         simple(operator("SelectKBest", score_func=CatalogueObject("chi2")), operator("SVC")), Configuration({})

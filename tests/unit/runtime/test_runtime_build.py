@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,14 +7,18 @@ from handmade import among, branch, hyperparameter, operator, sequence, side_by_
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.feature_selection import chi2, f_classif
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import TargetEncoder
 from sklearn.tree import DecisionTreeClassifier
 
+import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.space import CatalogueObject, Choice, Space
+from spacelang.report.pipeline_module import builder_code
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build_pipeline
 from spacelang.runtime.pipelines.preparation import plan_preparation
+from spacelang.runtime.random_state import preserve_global_random_state
 
 
 def built(made: Space, random_state: int | None = None, **values: object) -> Pipeline:
@@ -200,3 +206,39 @@ def test_a_decision_in_a_decision():
     made = space(stage("outer", inner, "none"), operator("SVC"))
     assert list(built(made, outer="structure", inner="PCA").named_steps) == ["outer", "svc"]
     assert list(built(made, outer="structure", inner="none").named_steps) == ["svc"]
+
+
+@pytest.mark.parametrize(
+    ("last", "labels"), [("LogisticRegression", np.tile([0, 1, 1], 20)), ("Ridge", np.arange(60) / 7)]
+)
+@pytest.mark.parametrize("folds", [{}, {"cv": 3}, {"cv": None}])
+def test_seeded_folds_of_the_target_encoder_are_those_that_scikit_learn_would_draw(last, labels, folds):
+    """LAW: a seed makes the encoding repeatable, and equal to that of the library with the global generator's seed."""
+    column = np.random.default_rng(0).choice(list("abcd"), (60, 1))
+    encoder = built(space(operator("TargetEncoder", **folds), operator(last)), 3)["targetencoder"]
+    with preserve_global_random_state():
+        np.random.seed(3)
+        wanted = TargetEncoder(**folds).fit_transform(column, labels)
+        for _ in range(2):
+            assert (encoder.fit_transform(column, labels) == wanted).all()
+
+
+def test_folds_of_the_target_encoder_without_a_seed_or_with_a_shuffling_of_their_own_are_left_alone():
+    assert built(space(operator("TargetEncoder"), operator("SVC")))["targetencoder"].cv == 5
+    assert built(space(operator("TargetEncoder", shuffle=False), operator("SVC")), 3)["targetencoder"].cv == 5
+
+
+@pytest.mark.parametrize("last", ["GaussianNB", "Ridge"])
+def test_modules_seed_the_folds_of_the_target_encoder_as_the_builder_does(last):
+    made = sl.parse(
+        "pipeline = columns(numeric: SimpleImputer, categorical: "
+        f"TargetEncoder {{ cv : {{none}} | int[2, 9] = 4 }}) -> {last}\n"
+    )
+    names: dict[str, Any] = {}
+    code = builder_code(made.checked)
+    exec(f"{code.imports}\n{code.functions}", names)
+    table = pd.DataFrame({"a": list("xyz") * 6, "b": np.arange(18.0)})
+    for configuration, seed in ((made.default(), 3), (made.default(), None), ({"TargetEncoder.cv": None}, 3)):
+        ours, theirs = (build(configuration, random_state=seed) for build in (made.build, names["build"]))
+        first, second = (each[0].fit(table, np.tile([0, 1], 9)).named_transformers_ for each in (ours, theirs))
+        assert repr(first["categorical"]) == repr(second["categorical"])

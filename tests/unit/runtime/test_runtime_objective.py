@@ -165,7 +165,9 @@ def test_more_folds_than_rows():
         ("accurracy", "wine", "unknown metric `accurracy`", "did you mean `accuracy`?"),
         ("zzz", "wine", "unknown metric `zzz`", "scorer"),
         ("r2", "wine", "the metric `r2` is for regression", "choose a metric for classification"),
-        ("roc_auc", "wine", "cannot be computed for classification with 3 classes", "multi_class"),
+        ("roc_auc", "wine", "cannot be computed for classification with 3 classes", "use `roc_auc_ovr`, `roc_auc_ovo`"),
+        ("precision", "wine", "for classification with 3 classes", "use `precision_macro`, `precision_micro`"),
+        ("f1", "wine", "for classification with 3 classes", "use `f1_macro`, `f1_micro`, `f1_weighted`"),
         ("accuracy", "diabetes", "cannot be computed for regression", ""),
     ],
 )

@@ -89,6 +89,19 @@ def test_what_is_always_the_same_is_no_hyperparameter() -> None:
         assert module["decode"](encoding) == member.to_dict()
 
 
+def test_configurations_of_spacelang_0_2_have_what_is_always_the_same() -> None:
+    first = "stage first = PCA { n_components : float[0.5, 0.9] = 0.7, whiten : {true} = true }"
+    space = spacelang.parse(f"{first}\nstage last = GaussianNB | SVC")
+    form, default = space.compile("configspace"), space.default()
+    constants = {"first": "PCA", "first.whiten": True}
+    encoding = form.encode(default)
+    assert form.decode({**constants, **encoding}) == form.decode({"first": "PCA", **encoding}) == default
+    with pytest.raises(ValueError, match="`first` is always PCA, not SVD"):
+        form.decode({**encoding, "first": "SVD"})
+    with pytest.raises(ValueError, match=r"`first\.whiten` is always true, not 1$"):
+        form.decode({**encoding, "first.whiten": 1})
+
+
 def test_a_condition_that_configspace_would_read_for_minutes_is_refused() -> None:
     lines = "a : int[1, {0}] = 1, b : int[1, {0}] = 1, x : float[0, 1] = 0.5 when a + b == {0}"
     spaces = [spacelang.parse(f"abstract m\nstage s = m {{ {lines.format(size)} }}") for size in (30, 114)]

@@ -67,6 +67,15 @@ def test_weighted_choices_follow_the_law(target: str) -> None:
     assert found.distances.draw_count == 3_000
 
 
+@pytest.mark.parametrize("part", ["int[7, 7]", "int[3, n_features]", "int[1, 1] step 2 | {z}"])
+def test_parts_of_a_union_are_equally_likely_whatever_their_sizes(part: str) -> None:
+    space = sl.parse(f"abstract A\nstage e = A {{ x : {{a, b, c}} | {part} = a }}", bind={"n_features": 3})
+    found = space.verify("sklearn", count=20)
+    assert found.holds
+    assert found.distances is not None
+    assert not found.distances.large_distances
+
+
 def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
     found = UNEVEN.verify("optuna", count=20)
     assert found.holds
@@ -91,12 +100,12 @@ def test_the_report_names_what_may_deviate_and_why() -> None:
 
 def test_measured_distances_replace_what_the_target_declares() -> None:
     form = UNEVEN.compile("optuna")
-    found = UNEVEN.draw_distances("optuna", draws=400, seed=1)
+    found = UNEVEN.draw_distances("optuna", draws=2_000, seed=1)
     assert found is not None
-    assert (found.draw_count, found.large_distances.keys()) == (400, {"e", "scaler"})
+    assert (found.draw_count, found.large_distances.keys()) == (2_000, {"e", "scaler"})
     (entry,) = (each for each in found.added_to(form.report) if each.construct == "random draws")
     assert entry.status == "rewritten"
-    assert entry.message.startswith(f"400 draws of `RandomSampler` differ by up to {found.distances['e']:.3f} from ")
+    assert entry.message.startswith(f"2,000 draws of `RandomSampler` differ by up to {found.distances['e']:.3f} from ")
     assert UNEVEN.draw_distances("blds") is None
     with pytest.raises(ValueError, match="give at least 1"):
         UNEVEN.draw_distances("optuna", draws=0)
@@ -111,6 +120,24 @@ def test_compile_measures_draws_on_demand(tmp_path: Path, capsys: pytest.Capture
     )
     assert run_command_line(["compile", str(path), "--target", "blds", "--draws", "2000"]) == 0
     assert "`--draws` has no effect" in capsys.readouterr().err
+
+
+def test_few_draws_neither_accuse_nor_overrule() -> None:
+    exact, uneven = UNEVEN.draw_distances("random", draws=60), UNEVEN.draw_distances("optuna", draws=60)
+    assert exact is not None
+    assert uneven is not None
+    assert not exact.large_distances
+    assert not uneven.large_distances
+    of_exact, of_uneven = (
+        [each for each in found.added_to(UNEVEN.compile(target).report) if each.construct == "random draws"]
+        for found, target in ((exact, "random"), (uneven, "optuna"))
+    )
+    (entry,) = of_exact
+    assert entry.status == "exact"
+    assert entry.message.endswith(f", where differences up to {exact.highest_limit:.3f} may be chance")
+    assert 0.2 < exact.highest_limit < 0.35
+    assert [each.status for each in of_uneven] == ["rewritten", "exact"]
+    assert "may not follow" in of_uneven[0].message
 
 
 def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import ExclusionReason
 from spacelang.ir.task import Task
-from spacelang.ir.value import from_json
+from spacelang.ir.value import Value, from_json
 from spacelang.ir.walk import products, structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
@@ -358,6 +358,26 @@ class Space(CachedPropertyMixin):
         from spacelang.runtime.pipelines.estimator import SpaceEstimator
 
         return SpaceEstimator(self.checked, random_state=random_state)
+
+    def parameters(self, configuration: Mapping[str, Any]) -> dict[str, dict[str, Value]]:
+        """Return the parameters of each operator of a configuration, with fixed and computed values and whole tuples.
+
+        The keys are those of the decisions between the operators, or the names of operators that are always there. It
+        also works for operators that cannot be imported or are abstract. Raises ValueError if it is not a member.
+
+        >>> import spacelang as sl
+        >>> space = sl.parse("abstract net stage model = net { loss = log, var bits : int[2, 4], units := 2 ** bits }")
+        >>> space.parameters({"model": "net", "model.bits": 3})
+        {'model': {'loss': 'log', 'units': 8}}
+        """
+        from spacelang.catalog.packages import find_entry
+        from spacelang.ir.operator_parameters import parameters_of_operators
+
+        def takes_only_integers(operator: ir.Operator, name: str) -> bool:
+            entry = find_entry(operator)
+            return entry is not None and entry.takes_only_integers(name)
+
+        return parameters_of_operators(self.checked, self._member(configuration), takes_only_integers)
 
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
         """Return the unfitted scikit-learn Pipeline of a configuration; raises ValueError if it is not a member."""

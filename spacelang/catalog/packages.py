@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from spacelang.catalog.catalogue import Catalogue
+from spacelang.catalog.catalogue import Catalogue, CatalogueEntry
 from spacelang.catalog.snapshot import BUNDLED, load_catalogue
 from spacelang.errors import installed_version
-from spacelang.ir.space import DEFAULT_CATALOGUE
+from spacelang.ir.space import ABSTRACT_CATALOGUE, DEFAULT_CATALOGUE, Operator
 
 
 class PackageNotInstalledError(Exception):
@@ -63,6 +63,16 @@ def open_package_catalogue(name: str, folder: Path | None = None) -> Catalogue:
         raise PackageNotInstalledError(name, distribution)
     found = load_catalogue(name)
     return found if found.version == installed else _introspect(name, distribution)
+
+
+def find_entry(operator: Operator) -> CatalogueEntry | None:
+    """Return the catalogue entry of an operator, or None if it is abstract or its package cannot be read."""
+    if operator.catalogue == ABSTRACT_CATALOGUE:
+        return None
+    try:
+        return open_package_catalogue(operator.catalogue).get(operator.name)
+    except (PackageNotInstalledError, UnreadablePackageError):
+        return None
 
 
 def is_importable(name: str, folder: Path) -> bool:

@@ -114,8 +114,8 @@ GUIDANCE: Final[PreservationTable] = {
 
 
 ALWAYS: Final[PreservationTable] = {
-    Construct.COMPUTED: (rewritten("computed from the configuration when its pipeline is built"),),
-    Construct.TUPLES: (rewritten("a length and elements, of which the tuple is made when the pipeline is built"),),
+    Construct.COMPUTED: (rewritten("left out; computed from the configuration afterwards"),),
+    Construct.TUPLES: (rewritten("a length and elements, of which the tuple is made afterwards"),),
     Construct.TESTED: (
         refused("too complex to be decided exactly; the form would contain configurations that break it"),
     ),

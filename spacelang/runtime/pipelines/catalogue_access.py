@@ -49,7 +49,7 @@ def catalogue_entry(operator: Operator) -> CatalogueEntry:
         raise BuildError(
             f"the abstract operator `{operator.name}`{place} has no class, so no pipeline can be built from it",
             "a space with abstract operators can be checked, counted and compiled, and searched by `ask_and_tell` or "
-            "for an `objective`",
+            "for an `objective`; `space.parameters(configuration)` returns the values of its operators",
         )
     return _catalogue_entry(operator.catalogue, operator.name)
 

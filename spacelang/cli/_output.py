@@ -4,9 +4,9 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 import typer
 
@@ -17,6 +17,9 @@ from spacelang.files import os_error_text
 
 if TYPE_CHECKING:
     from spacelang.ir.membership import ExclusionReason
+
+DATABASE: Final = b"SQLite format 3\0"  # The first bytes of a store
+GZIP: Final = b"\x1f\x8b"  # The first bytes of a compressed file
 
 
 def exit_with_diagnostics(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
@@ -105,15 +108,47 @@ def write_new_file(output: Path, content: str | bytes) -> None:
         file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
 
 
-def overwrite_file(output: Path, text: str, *, own: str = "", own_name: str = "") -> None:
-    """Write a text to a file, and replace an existing file.
+def exit_if_not_replaceable(output: Path, begins: str = "", kind: str = "", *, option: str = "-o") -> None:
+    """End the program if the output file is a database, or if it does not begin as an earlier output does.
 
-    Ends the program if the file cannot be written, or if it is `own`, the file from which the text was made.
-    `own_name` describes `own` in the message.
+    Without `begins`, the start of an earlier output, all files but databases may be replaced. An empty file may always
+    be. `kind` describes an output and `option` names the file in the message.
+    """
+    with exit_on_write_error(output):
+        start = _first_bytes(output) if output.is_file() else b""
+    if start.startswith(DATABASE):
+        what = "is the store of a run, or another database, and cannot be overwritten"
+        exit_with_error(f"`{output}` {what}", f"choose another file with `{option}`")
+    if start and not start.startswith(begins.encode(errors="replace")):
+        remedy = f"choose another file with `{option}`, or remove the existing one"
+        exit_with_error(f"`{output}` already exists and is not {kind}, so it is not overwritten", remedy)
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file, unpacked if it is compressed. Raises OSError."""
+    with path.open("rb") as file:
+        start = file.read(64)
+    if start.startswith(GZIP):
+        import gzip
+        import zlib
+
+        with suppress(OSError, EOFError, zlib.error), gzip.open(path) as unpacked:
+            return unpacked.read(64)
+    return start
+
+
+def overwrite_file(
+    output: Path, text: str, *, begins: str = "", kind: str = "", own: str = "", own_name: str = ""
+) -> None:
+    """Write a text to a file, and replace an earlier output, which starts with `begins`.
+
+    Ends the program if the file cannot be written, if `exit_if_not_replaceable` does, or if the file is `own`, the file
+    from which the text was made. `own_name` describes `own` in the message.
     """
     with exit_on_write_error(output):
         if own and output.is_file() and Path(own).is_file() and output.samefile(own):
             exit_with_error(f"`{output}` is {own_name}, which is not overwritten", "choose another file with `-o`")
+        exit_if_not_replaceable(output, begins, kind)
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 

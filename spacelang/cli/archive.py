@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._output import print_json, print_note
+from spacelang.cli._output import exit_if_not_replaceable, print_json, print_note
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.text import count_with_noun
 
@@ -45,6 +45,7 @@ def command(
     """
     from spacelang.api.initial_configurations import make_run_archive
 
+    exit_if_not_replaceable(output, "{", "an archive or portfolio")
     if portfolio is not None:
         _write_portfolio(runs, output, portfolio, json=json)
         return

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import RunArgument
-from spacelang.cli._output import exit_with_error, overwrite_file, print_note
+from spacelang.cli._output import exit_if_not_replaceable, exit_with_error, overwrite_file, print_note
 from spacelang.cli._process import print_file_content
 from spacelang.files import os_error_text
 
@@ -30,7 +30,8 @@ def report_command(
 
     It has no scripts and loads nothing. It shows the best score over time, the best pipelines, the importance of
     hyperparameters, parallel coordinates, the tree of decisions, constraints, cost, failures and the space. A run that
-    is still running can be shown, too. Neither the data nor the space file is needed.
+    is still running can be shown, too. Neither the data nor the space file is needed. An existing file is replaced only
+    if it is an earlier report.
 
     Example: `spacelang report runs/credit-20260131-120000.db -o report.html`
     """
@@ -41,8 +42,8 @@ def report_command(
 
     if output.is_dir():
         exit_with_error(f"`{output}` is a folder", "name a file")
-    if any(place.resolve() == output.resolve() for place in places):
-        exit_with_error(f"`{output}` is the store of a run and cannot be overwritten", "name another file with `-o`")
+    if str(output) != "-":
+        exit_if_not_replaceable(output, "<!doctype html>", "an earlier report")
     listing = list_runs(*places)
     for path, error in listing.unreadable:
         if path in places:

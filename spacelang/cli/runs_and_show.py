@@ -1,12 +1,12 @@
 """`spacelang runs` and `show`: list stored runs, and show the settings and results of one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from spacelang.cli._options import JsonOption, RunArgument
-from spacelang.cli._output import exit_with_error, overwrite_file, print_json
+from spacelang.cli._output import exit_if_not_replaceable, exit_with_error, overwrite_file, print_json
 from spacelang.diagnostics.terminal_cells import replace_unprintable
 from spacelang.ir.trial import LossName
 from spacelang.text import pad_table_columns
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.run_listing import RunListing, RunSummary
 
 GROUP = ("Use a run", 1)
+EXPORT_STARTS: Final = {".csv": "trial,", ".csv.gz": "trial,", ".jsonl": '{"trial": ', ".parquet": "PAR1"}
+"""The first characters of exported trials by the suffix of the file, without compression."""
 
 
 def runs_command(
@@ -27,7 +29,8 @@ def runs_command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the trials of the run in the named store: `.csv`, `.csv.gz`, `.parquet` or `.jsonl`.",
+            help="Write the trials of the run in the named store: `.csv`, `.csv.gz`, `.parquet` or `.jsonl`. An "
+            "existing file is replaced only if it is an earlier export.",
         ),
     ] = None,
     tree: Annotated[
@@ -55,6 +58,8 @@ def runs_command(
         from spacelang.runtime.storage.run_listing import export_trials
         from spacelang.runtime.storage.store import Store
 
+        begins = next((start for suffix, start in EXPORT_STARTS.items() if export.name.lower().endswith(suffix)), "")
+        exit_if_not_replaceable(export, begins, "an earlier export of trials", option="--export")
         with Store.read(found[0]) as run:
             export_trials(run, export)
     if tree is not None:
@@ -84,7 +89,8 @@ def _write_tree(store: Path, picture: Path) -> None:
     if str(picture) == "-":
         typer.echo(text)
         return
-    overwrite_file(picture, text + "\n")
+    begins = "<svg " if picture.suffix == ".svg" else ""
+    overwrite_file(picture, text + "\n", begins=begins, kind="an SVG picture")
 
 
 def _print(listing: "RunListing", *, is_one_folder: bool) -> None:

@@ -11,6 +11,7 @@ import typer
 from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, TargetOption, load_checked_space
 from spacelang.cli._output import (
     configure_plugin,
+    exit_if_output_exists,
     exit_with_error,
     overwrite_file,
     print_json,
@@ -61,7 +62,15 @@ def compile_command(
     *,
     set_: SetOption = None,
     options: SpaceOptions,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to this file. Other spaces, stores, and code that this command did not write are not replaced.",
+        ),
+    ] = None,
     format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="The output format.")] = OutputFormat.TEXT,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail if the target can only approximate the space.")
@@ -90,6 +99,8 @@ def compile_command(
 
     chosen = configure_plugin(TARGETS, target, set_)
     loaded = load_checked_space(space, options)
+    if output is not None and output.suffix == ".space" and space != str(output):
+        exit_if_output_exists(output)
     form = compile_with_target(target, chosen, loaded.counted, strict=strict)
     distances = _measure(target, form, draws) if draws else None
     if distances is not None:
@@ -105,7 +116,19 @@ def compile_command(
         # The name of a space may be that of its file, which may have control characters.
         print("\n".join(map(replace_unprintable, text.split("\n"))))
     else:
-        overwrite_file(output, text + "\n", own=space, own_name="the space itself")
+        begins, kind = _start_of_outputs(text, format_), f"an earlier output with `--format {format_}`"
+        overwrite_file(output, text + "\n", begins=begins, kind=kind, own=space, own_name="the space itself")
+
+
+def _start_of_outputs(text: str, format_: OutputFormat) -> str:
+    """Return the first characters of an output that other spaces' outputs in the format have too; "" for texts."""
+    match format_:
+        case OutputFormat.TEXT:
+            return ""
+        case OutputFormat.PYTHON:
+            return text.partition("\n")[0].partition("`")[0]
+        case _:
+            return text.partition(" ")[0]
 
 
 def _measure(target: str, lowered: "LoweringResult[Any, Any]", draws: int) -> "DrawDistances | None":

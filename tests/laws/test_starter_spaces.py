@@ -12,8 +12,9 @@ from scipy import sparse
 
 import spacelang as sl
 from spacelang.catalog import snapshot
+from spacelang.runtime.data.column_suspicions import ColumnSuspicion
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.profile import ColumnSuspicion, TableProfile, column_warnings, profile_table
+from spacelang.runtime.data.profile import TableProfile, column_warnings, profile_table
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.catalogue_access import single_target_operators
 from spacelang.starter_spaces import starter_space_text
@@ -171,15 +172,14 @@ SUSPECTS = {
 def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     table = pd.DataFrame({name: list(values) for name, (values, _) in SUSPECTS.items()})
     data = profile_table(make_table(table, pd.Series(LABELS["two"], name="y")))
-    assert {column.name: column.suspicion for column in data.columns} == {
-        name: suspicion for name, (_, suspicion) in SUSPECTS.items()
-    }
+    found = {column.name: column.suspected and column.suspected.suspicion for column in data.columns}
+    assert found == {name: suspicion for name, (_, suspicion) in SUSPECTS.items()}
     text = starter_space_text(data, "a.csv")
     flat = " ".join(text.replace("\n# ", " ").split())
     assert data.warnings == [
         "`customerID`, `row`, `code` look like identifiers: pipelines cannot learn from them; drop them "
         "with `--drop-columns customerID,row,code`",
-        ColumnSuspicion.NUMBERS.message(["income"]),
+        ColumnSuspicion.NUMBERS.message(["income"], "0,000.50 €"),
         ColumnSuspicion.COMMAS.message(["share"]),
         ColumnSuspicion.DATES.message(["day", "born", "hired"]),
         "`day`, `hired`, `when` hold dates; a random split trains on later rows than it holds out: to hold "
@@ -191,8 +191,9 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
 def test_what_is_so_of_many_columns_is_said_once() -> None:
     table = pd.DataFrame({f"share {place}": SUSPECTS["share"][0] for place in range(60)} | {"x": range(0, 120, 2)})
     (warning,) = column_warnings(table)
-    head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4` and 55 more hold numbers with a decimal comma: "
-    assert warning == f"{head}the numbers count as categories; read the file with `--decimal ,`"
+    names = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4`, `share 5` and 54 more"
+    end = "the numbers count as categories; read the file with `--decimal ,`"
+    assert warning == f"{names} hold numbers with a decimal comma: {end}"
     assert column_warnings(table[["share 0"]])[0].startswith(
         "`share 0` holds numbers with a decimal comma: the numbers count"
     )

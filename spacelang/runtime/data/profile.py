@@ -1,9 +1,7 @@
 """The profile of a table: the content of its columns and labels, as needed to generate a starter space."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from shlex import quote
 from typing import Any, Final
 
@@ -13,6 +11,12 @@ import pandas as pd
 from spacelang.ir.task import Kind
 from spacelang.ir.validation import excluded_columns
 from spacelang.runtime.data import tables
+from spacelang.runtime.data.column_suspicions import (
+    ColumnSuspicion,
+    SuspectedFormat,
+    find_suspicion,
+    suspicion_messages,
+)
 from spacelang.runtime.data.labels import (
     MAX_NUMERIC_CLASSES,
     check_and_encode_labels,
@@ -32,61 +36,9 @@ from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun, format_names
 
-MAX_SAMPLED_VALUES: Final = 500  # The number of distinct values of a column whose text format is inspected
-MAX_SAMPLED_ROWS: Final = 20_000  # The number of rows from which these values are taken
-DECISIVE_SHARE: Final = 0.95  # The share of these values that must have a format for the column to have it
-MIN_ROWS_FOR_UNIQUE: Final = 20  # With fewer rows, all values may differ by chance, so nothing is suspected
 MIN_ROWS: Final = 6
 """With fewer rows, a starter space cannot be used: too few to hold some out and fit nearest neighbours to the rest."""
 UNUSABLE: Final = frozenset({ColumnContent.EMPTY, ColumnContent.OTHER})  # Contents that no pipeline can use
-NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
-DATE: Final = re.compile(
-    r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T\s].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(\s.*)?"
-    r"|(\d{1,2}\.?\s)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s\d{1,2}?,?\s?\d{2,4}",
-    re.IGNORECASE,
-)
-WITH_COMMA: Final = re.compile(r"[-+]?\d+(,\d+)?")
-IDENTIFIER_NAME: Final = re.compile(
-    r"(^|[_\W])(id|uuid|guid|index|key|nr|no|number)$|[a-z](ID|Id)$|^Unnamed: \d+$", re.IGNORECASE
-)
-
-
-class ColumnSuspicion(Enum):
-    """A suspicion about columns, such as that they are identifiers, which their type does not show.
-
-    It has texts for one and for several columns, with remedies.
-    """
-
-    IDENTIFIER = (
-        ("looks like an identifier", "look like identifiers"),
-        (
-            "pipelines cannot learn from it; drop it with `--drop-columns {columns}`",
-            "pipelines cannot learn from them; drop them with `--drop-columns {columns}`",
-        ),
-    )
-    DATES = (
-        ("holds dates as text", "hold dates as text"),
-        (
-            "the dates count as categories; add columns of year, month and weekday, or save dates in a `.parquet` "
-            "file; to split the rows by their dates, use `--validate 'time(5, by=COLUMN)'`",
-        ),
-    )
-    COMMAS = (
-        ("holds numbers with a decimal comma", "hold numbers with a decimal comma"),
-        ("the numbers count as categories; read the file with `--decimal ,`",),
-    )
-    NUMBERS = (
-        ("holds numbers as text", "hold numbers as text"),
-        ("the numbers count as categories; write them as plain numbers",),
-    )
-
-    def message(self, names: Sequence[str]) -> str:
-        """Return a sentence for these columns: what is suspected, why it matters and what to do; long lists are cut."""
-        sentences, remedies = self.value
-        several = len(names) > 1
-        remedy = remedies[-1] if several else remedies[0]
-        columns = quote(format_drop_columns_option(names))
-        return f"{format_names(names)} {sentences[several]}: {remedy.format(columns=columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +54,7 @@ class ColumnProfile:
     is_text: bool
     distinct: int
     missing: float
-    suspicion: ColumnSuspicion | None = None
+    suspected: SuspectedFormat | None = None
     infinite: int | None = None
 
 
@@ -187,7 +139,7 @@ def profile_table(table: Table) -> TableProfile:
         raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another label column")
     is_sparse, rows = not isinstance(table.features, pd.DataFrame), len(table.target)
     columns = tuple(_columns(table.features))
-    refused = [*_infinite(columns, table.features), *_unusable(columns)]
+    refused = [*_infinite(columns, table.features), *_unusable(columns, table.features)]
     refused += _labels_refused(first, kind) if targets == 1 else ()  # several are checked above
     if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
@@ -244,17 +196,16 @@ def find_split_hints(features: Features, target: "pd.Series[Any]", kind: Kind) -
     """Return a hint for each column by which the rows of a table should be split instead of at random."""
     columns = _columns(features)
     dates = [
-        each.name for each in columns if ColumnSuspicion.DATES is each.suspicion or each.content is ColumnContent.DATE
+        each.name
+        for each in columns
+        if each.content is ColumnContent.DATE
+        or (each.suspected is not None and each.suspected.suspicion is ColumnSuspicion.DATES)
     ]
     return find_split_hints_given_dates(features, target, kind, dates)
 
 
 def _warnings(columns: Iterable[ColumnProfile]) -> list[str]:
-    found: dict[ColumnSuspicion, list[str]] = {}
-    for column in columns:
-        if column.suspicion is not None:
-            found.setdefault(column.suspicion, []).append(column.name)
-    return [suspicion.message(names) for suspicion, names in found.items()]
+    return suspicion_messages((column.name, column.suspected) for column in columns if column.suspected is not None)
 
 
 def _columns(features: Features) -> Iterable[ColumnProfile]:
@@ -265,13 +216,13 @@ def _columns(features: Features) -> Iterable[ColumnProfile]:
 
 
 def _column(values: "pd.Series[Any]") -> ColumnProfile:
-    content = tables.column_content(values)
+    content = ColumnContent.OTHER if tables.holds_large_integers(values) else tables.column_content(values)
     distinct = int(values.nunique()) if content is ColumnContent.CATEGORY else 0
-    suspicion = _suspicion(values, content, distinct)
-    is_read = suspicion is None and tables.is_mostly_different(distinct, len(values))
+    suspected = find_suspicion(values, content, distinct)
+    is_read = suspected is None and tables.is_mostly_different(distinct, len(values))
     infinite = tables.first_infinite_row_number(values) if content is ColumnContent.NUMBER else None
     missing = float(values.isna().mean())
-    return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion, infinite)
+    return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspected, infinite)
 
 
 def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[str]:
@@ -286,9 +237,13 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
         yield _refusal(names, f"infinite values, {where}", "replace them")
 
 
-def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
-    if names := [column.name for column in columns if column.content is ColumnContent.OTHER]:
-        yield _refusal(names, "neither numbers nor text nor dates", "convert {it_or_them} to numbers")
+def _unusable(columns: Iterable[ColumnProfile], features: Features) -> Iterator[str]:
+    names = [column.name for column in columns if column.content is ColumnContent.OTHER]
+    large = [name for name in names if tables.holds_large_integers(features[name])]
+    if large:
+        yield _refusal(large, tables.LARGE_INTEGERS, "write them with a decimal point")
+    if others := [name for name in names if name not in large]:
+        yield _refusal(others, "neither numbers nor text nor dates", "convert {it_or_them} to numbers")
 
 
 def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
@@ -318,43 +273,3 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
             f"{what} {format_names(names)} {has} a single row ({where}), but a run needs at least 2 per class: "
             f"merge {them} with another class, drop such rows, or add more of them"
         )
-
-
-def _suspicion(values: "pd.Series[Any]", content: ColumnContent, distinct: int) -> ColumnSuspicion | None:
-    match content:
-        case ColumnContent.NUMBER if pd.api.types.is_integer_dtype(values):
-            return ColumnSuspicion.IDENTIFIER if _is_row_number(values) else None
-        case ColumnContent.CATEGORY if distinct > 1 and not pd.api.types.is_bool_dtype(values):
-            return _text_format(values, distinct)
-        case _:
-            return None
-
-
-def _is_row_number(values: "pd.Series[Any]") -> bool:
-    """Return True if a column of integers is unique and either consecutive or named like an identifier."""
-    rows = len(values)
-    # For most columns the first rows show this already, without looking at the others.
-    if rows < MIN_ROWS_FOR_UNIQUE or not (values.head(MAX_SAMPLED_VALUES).is_unique and values.is_unique):
-        return False
-    return int(values.max()) - int(values.min()) + 1 == rows or IDENTIFIER_NAME.search(str(values.name)) is not None
-
-
-def _text_format(values: "pd.Series[Any]", distinct: int) -> ColumnSuspicion | None:
-    known = values.dropna().head(MAX_SAMPLED_ROWS).unique()[:MAX_SAMPLED_VALUES]
-    filled = [text for each in known if (text := str(each).strip())]
-    enough = DECISIVE_SHARE * len(filled)
-    if sum(DATE.fullmatch(each) is not None for each in filled) >= enough:
-        return ColumnSuspicion.DATES
-    if sum(NUMBER.fullmatch(each) is not None for each in filled) >= enough:
-        return ColumnSuspicion.COMMAS if _has_decimal_commas(filled) else ColumnSuspicion.NUMBERS
-    is_one_word = sum(" " not in each for each in filled) >= enough
-    return ColumnSuspicion.IDENTIFIER if is_one_word and distinct == len(values) >= MIN_ROWS_FOR_UNIQUE else None
-
-
-def _has_decimal_commas(numbers: list[str]) -> bool:
-    """Return True if all texts are numbers with a comma, and not all commas can be thousands separators.
-
-    A thousands separator has three digits behind it.
-    """
-    behind = [each.partition(",")[2] for each in numbers]
-    return all(map(WITH_COMMA.fullmatch, numbers)) and any(digits and len(digits) != 3 for digits in behind)

@@ -25,6 +25,7 @@ Features: TypeAlias = pd.DataFrame | csr_array
 SPARSE_SHARE: Final = 0.1
 """A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
 INDEX_TYPE: Final = np.int32  # The index type that all operators accept
+LARGE_INTEGERS: Final = "integers of 2^63 or more"  # The content of some columns, in messages
 Weights: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -51,6 +52,11 @@ def column_content(column: pd.Series) -> ColumnContent:
     if strings or pd.api.types.is_bool_dtype(column):
         return ColumnContent.CATEGORY
     return ColumnContent.NUMBER if pd.api.types.is_numeric_dtype(column) else ColumnContent.OTHER
+
+
+def holds_large_integers(column: "pd.Series[Any]") -> bool:
+    """Return True if a column holds integers of Python, because some of them do not fit into 64 bits."""
+    return pd.api.types.is_object_dtype(column) and pd.api.types.infer_dtype(column, skipna=True) == "integer"
 
 
 def holds_numbers(column: Any) -> bool:

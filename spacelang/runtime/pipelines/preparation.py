@@ -21,7 +21,14 @@ from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators
 from spacelang.ir.walk import products
-from spacelang.runtime.data.tables import ColumnContent, Features, column_content, is_free_text
+from spacelang.runtime.data.tables import (
+    LARGE_INTEGERS,
+    ColumnContent,
+    Features,
+    column_content,
+    holds_large_integers,
+    is_free_text,
+)
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry
 from spacelang.runtime.pipelines.columns import READERS, TableColumn
@@ -349,6 +356,8 @@ def _refuse_unusable(column: pd.Series, kind: ColumnContent, *, dates: bool) -> 
         raise DataError(f"{name} holds infinite values", "replace these values or drop the column")
     if kind is not ColumnContent.CATEGORY:
         return
+    if holds_large_integers(column):
+        raise DataError(f"{name} holds {LARGE_INTEGERS}", "write them with a decimal point, or drop the column")
     if pd.api.types.is_object_dtype(column):
         inferred = pd.api.types.infer_dtype(column, skipna=True)
         if inferred not in {"string", "boolean"}:

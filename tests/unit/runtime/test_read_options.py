@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.report.code_writer import fit_statement
+from spacelang.runtime.data.column_suspicions import ColumnSuspicion
 from spacelang.runtime.data.loading import Table, load_dataset
-from spacelang.runtime.data.profile import ColumnSuspicion, column_warnings
+from spacelang.runtime.data.profile import column_warnings
 from spacelang.runtime.data.read_options import (
     DEFAULT_OPTIONS,
     ReadOptions,
@@ -147,7 +148,8 @@ def test_numbers_with_commas_are_named_with_the_remedy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", [["1,234", "5,678"], ["1.234,5", "2.345,6"], ["1,234.5", "1.5"]])
 def test_commas_between_thousands_are_no_decimal_ones(written: list[str]) -> None:
-    assert column_warnings(pd.DataFrame({"income": written * 10})) == [ColumnSuspicion.NUMBERS.message(["income"])]
+    expected = ColumnSuspicion.NUMBERS.message(["income"], written[0])
+    assert column_warnings(pd.DataFrame({"income": written * 10})) == [expected]
 
 
 @given(st.lists(st.text(st.sampled_from('ab, "'), min_size=1).filter(lambda name: name == name.strip()), max_size=4))

@@ -20,7 +20,9 @@ ALLOCATED_BYTES: Final = 1_500_000_000
 MISBEHAVES: Final = "TORTURE_MISBEHAVES"
 NOTES: Final = "TORTURE_NOTES"
 HARNESS: Final = "TORTURE_HARNESS"
-"""Variables of the environment: the folder of the notes, and the process of the suite, which no trial may kill."""
+SLOWNESS: Final = "TORTURE_SLOWNESS"
+"""Variables of the environment: the folder of the notes, the process of the suite, which no trial may kill, and a
+factor of the time limits that include the start of an interpreter."""
 
 
 def loss_of(x: float) -> float:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import psutil
 from faults import CLUSTER_FAULTS, FAULTS, Cluster
-from objective import HARNESS, MISBEHAVES, NOTES, loss_of, misbehaviour_of
+from objective import HARNESS, MISBEHAVES, NOTES, SLOWNESS, loss_of, misbehaviour_of
 
 import spacelang
 from spacelang.testing.executors import MarkedProcesses, mark_processes
@@ -111,7 +111,12 @@ class Run:
         self._notes = folder / "notes"
         self._notes.mkdir()
         self.folder.mkdir(exist_ok=True)
-        self.environment = {HARNESS: str(os.getpid()), NOTES: str(self._notes), "PYTHONPATH": self._module_path()}
+        self.environment = {
+            HARNESS: str(os.getpid()),
+            NOTES: str(self._notes),
+            SLOWNESS: str(slowness),
+            "PYTHONPATH": self._module_path(),
+        }
         if fault == "10 % misbehaving trials":
             self.environment[MISBEHAVES] = "1"
         if fault == "clock jumps":

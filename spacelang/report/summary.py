@@ -296,7 +296,7 @@ def describe_ensemble(choice: "EnsembleSelection") -> str:
     """Describe the ensemble: the numbers of pipelines and votes, and how many pipelines there were to choose from."""
     votes = count_with_noun(len(choice.models.order), "vote")
     pipelines = count_with_noun(len(choice.members), "pipeline")
-    return f"ensemble of {pipelines} with {votes}, chosen from the {choice.library} best pipelines"
+    return f"ensemble of {pipelines} with {votes}, chosen from {choice.library} candidates"
 
 
 def describe_member_weights(members: "Sequence[EnsembleMember]") -> str:

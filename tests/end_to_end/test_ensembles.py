@@ -69,7 +69,7 @@ def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plai
         *RUN, "--ensemble", "1", "--test", "0.3", "--store", "kept.db", "--resume", "--code", folder=folder
     )
     assert ended.returncode == 0, ended.stderr
-    assert "# ensemble of 1 pipeline with 1 vote, chosen from the 8 best pipelines\n" in ended.stdout
+    assert "# ensemble of 1 pipeline with 1 vote, chosen from 8 candidates\n" in ended.stdout
     assert re.search(r"^# weights: trial \d+ 1/1$", ended.stdout, re.MULTILINE)
     score = f"accuracy {1 - kept['loss']:.6g} on the held-out rows, by which it was chosen; test set: "
     assert f"\nEnsemble of 1 pipeline with 1 vote: {score}" in ended.stdout

@@ -163,7 +163,10 @@ def check_step_name(name: ast.Word, report: DiagnosticCollector) -> None:
 
 
 def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
-    """Report a name that is a reserved word of the language, or that has characters that cannot be displayed."""
+    """Report a name that is blank, a reserved word of the language, or with characters that cannot be displayed."""
+    if not name.text.strip():
+        hint = "write a name with at least one letter, such as `as small`"
+        report.add(UnexpectedText(name.span, found="blank name", expected="a name", hint=hint))
     character = first_forbidden_character(name.text)
     if character is not None:
         hint = f"remove the character {character}: names cannot contain it"

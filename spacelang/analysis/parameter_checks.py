@@ -27,6 +27,10 @@ _CONSTANTS: Final[Mapping[str, Value]] = {
 }  # fmt: skip
 
 
+_FLOAT: Final = re.compile(r"-?[\d_]*\.?[\d_]*(e[+-]?\d+)?", re.IGNORECASE)
+"""A float as it is written, in contrast to arithmetic."""
+
+
 class ParameterChecker:
     """A checker of what one parameter is given; everything is accepted if no catalogue knows the parameter."""
 
@@ -224,10 +228,12 @@ class ParameterChecker:
 
 
 def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None:
-    """Return an accepted value that was probably meant, or None: `true` for `True`, `5` for `5.0` or `"5"`."""
-    number = re.fullmatch(r'"?(-?\d{1,15})(?:\.0)?"?', written)
-    if number is not None:
-        meant: Value = int(number[1])
+    """Return an accepted value that was probably meant, or None: `true` for `True`, `5` for `5.0`, `5e0` or `"5"`."""
+    in_quotes = re.fullmatch(r'"(-?\d{1,15})(?:\.0)?"', written)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 and _FLOAT.fullmatch(written):
+        meant: Value = int(value)
+    elif in_quotes is not None:
+        meant = int(in_quotes[1])
     elif isinstance(value, str) and value in _CONSTANTS:
         meant = _CONSTANTS[value]
     else:

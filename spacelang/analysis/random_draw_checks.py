@@ -21,7 +21,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import hyperparameter_atoms
 from spacelang.solver.range_forest import is_continuous_forest
 from spacelang.solver.summed_ranges import exactly_drawable_relations
-from spacelang.text import Span
+from spacelang.text import Span, count_with_noun
 
 if TYPE_CHECKING:
     from spacelang.sampling.draw_acceptance import AcceptanceRate
@@ -114,7 +114,8 @@ def _check_tests(structures: Structures, sampler: "Sampler | None", report: Diag
 
 
 def _report_tests(statements: "Sequence[_Statement]", notes: tuple[str, ...], report: DiagnosticCollector) -> None:
-    first, *others = statements
+    first, *others = dict.fromkeys(statements)
+    notes = (*_note_on_hidden(others), *notes)
     report.add(ConstraintNeedsRejectionSampling(first.span, kind=first.kind, notes=notes, related=_related(others)))
 
 
@@ -135,6 +136,7 @@ def _rarely_satisfied(
         drawn=share.drawn,
         names=names,
         case=case,
+        notes=_note_on_hidden(others),
         related=_related(others),
     )
 
@@ -149,6 +151,15 @@ def _related(others: Sequence[_Statement]) -> tuple[RelatedPlace, ...]:
         RelatedPlace(statement.span, f"draws are also tested with this {statement.kind}")
         for statement in others[:MAX_RELATED]
     )
+
+
+def _note_on_hidden(others: Sequence[_Statement]) -> tuple[str, ...]:
+    """Return a note with the number of statements that `_related` leaves out; empty if it leaves out none."""
+    hidden = others[MAX_RELATED:]
+    if not hidden:
+        return ()
+    kinds = " and ".join(sorted({f"{statement.kind}s" for statement in hidden}))
+    return (f"draws are also tested with {count_with_noun(len(hidden), f'more {hidden[0].kind}', f'more {kinds}')}",)
 
 
 def _tested_statements(network: ConstraintNetwork) -> list[_Statement]:

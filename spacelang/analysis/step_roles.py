@@ -50,7 +50,10 @@ class _RoleChecker:
         if isinstance(last, ir.Choice) and self._has_no_role_of(last, _ESTIMATORS):
             predicting = [step.name for step in astray if not self._has_no_role_of(step, _ESTIMATORS)]
             # If two stages were swapped, the wrong place of the other one is the same mistake.
-            role, estimator = self._description(last, "predicts"), predicting[0] if predicting else None
+            role, estimator = (
+                self._description(last, "is a classifier or a regressor"),
+                predicting[0] if predicting else None,
+            )
             self._report.add(LastStepNotAPredictor(last.span, step=last.name, role=role, estimator=estimator))
             if predicting:
                 return
@@ -69,15 +72,13 @@ class _RoleChecker:
     def _check_earlier(self, step: ir.Node, *, whole: bool) -> None:
         if whole:
             assert isinstance(step, ir.Choice)
-            role = self._description(step, "transforms")
+            role = self._description(step, "is a transformer")
             self._report.add(StepNotATransformer(step.span, step=step.name, role=role))
             return
         for operator, beside in _steps_of(step):
             entry = self._entry(operator)
             if entry is not None and not entry.roles & (_TRANSFORMERS if beside else _EARLIER_ROLES):
-                self._report.add(
-                    StepNotATransformer(operator.span, step=operator.name, role=_describe_roles(entry.roles))
-                )
+                self._report.add(StepNotATransformer(operator.span, step=operator.name, role=_describe_roles(entry)))
 
     def _check_last(self, step: ir.Node) -> None:
         match step:
@@ -116,9 +117,7 @@ class _RoleChecker:
             return
         roles = [role for role in OperatorRole if role in entry.roles & _ESTIMATORS]
         if not roles:
-            self._report.add(
-                LastStepNotAPredictor(operator.span, step=operator.name, role=_describe_roles(entry.roles))
-            )
+            self._report.add(LastStepNotAPredictor(operator.span, step=operator.name, role=_describe_roles(entry)))
         elif self._first is None:
             self._first = (operator, roles[0])
         elif self._first[1] not in roles:
@@ -138,11 +137,11 @@ class _RoleChecker:
             return False
         return all(entry is not None and not entry.roles & roles for entry in entries)
 
-    def _description(self, step: ir.Choice, predicts_or_transforms: str) -> str:
+    def _description(self, step: ir.Choice, is_suitable: str) -> str:
         entries = [entry for operator in possible_last_operators(step) if (entry := self._entry(operator))]
         if len(entries) == 1:
-            return f"`{entries[0].name}` {_describe_roles(entries[0].roles).removeprefix('it ')}"
-        return f"none of its alternatives {predicts_or_transforms}"
+            return f"`{entries[0].name}` {_describe_roles(entries[0]).removeprefix('it ')}"
+        return f"none of its alternatives {is_suitable}"
 
 
 _STRUCTURE_NAMES: Final = {
@@ -213,6 +212,12 @@ def _steps_of(node: ir.Node, *, beside: bool = False) -> Iterator[tuple[ir.Opera
             return
 
 
-def _describe_roles(roles: frozenset[OperatorRole]) -> str:
-    known = [role.value for role in OperatorRole if role in roles and role is not OperatorRole.OTHER]
-    return f"it is a {' and a '.join(known)}" if known else "it neither transforms nor predicts"
+def _describe_roles(entry: CatalogueEntry) -> str:
+    known = [role.value for role in OperatorRole if role in entry.roles and role is not OperatorRole.OTHER]
+    if known:
+        return f"it is a {' and a '.join(known)}"
+    if "predict" in entry.methods:  # it detects outliers, or predicts if an inner estimator does
+        return "it predicts, but it is neither a classifier nor a regressor"
+    if "transform" in entry.methods:
+        return "it transforms labels, not features"
+    return "it cannot transform new rows" if "fit_transform" in entry.methods else "it neither transforms nor predicts"

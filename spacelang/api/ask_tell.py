@@ -7,6 +7,7 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from spacelang.api.executor_settings import check_store_for_resume
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields_from_options
 from spacelang.api.experiment_run import make_result, run_search_in_steps
 from spacelang.api.option_checks_and_signatures import accept_options, check_argument_types
@@ -70,8 +71,7 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
     """
     check_argument_types(space=space)
     fidelities, constraints, store = options["fidelities"], options["constraints"], options["store"]
-    if options["resume"] and store is None:
-        raise ValueError("nothing to resume: give the `store` of the run")
+    check_store_for_resume(store, resume=options["resume"])
     sizes = None if fidelities is None else validate_fidelities(fidelities)
     evaluation = CallerEvaluatedData(sizes, constraints or {}, options["scale"])
     loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=options["allow"])

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.api.option_checks_and_signatures import make_random_generator
 from spacelang.diagnostics.diagnostic import Diagnostic, RelatedPlace
 from spacelang.diagnostics.other_tools import ConstructApproximatedByTarget, ConstructRefusedByTarget
 from spacelang.diagnostics.terminal_cells import replace_unprintable
@@ -147,15 +148,13 @@ def verify(
     target, `draws` of its random draws are compared with the distribution of the space, unless `draws` is 0. Raises
     ValueError for a count below 1, and SamplingFailedError as a sampler does.
     """
-    from numpy.random import default_rng
-
     from spacelang.sampling.sampler import Sampler
     from spacelang.solver.defaults import default_configuration
     from spacelang.solver.numbering import ConfigurationNumbers
 
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
-    space, rng, number = structures.space, default_rng(seed), structures.configuration_count
+    space, rng, number = structures.space, make_random_generator(seed), structures.configuration_count
     if is_all := number is not None and number <= count and structures.model.can_number_values:
         members = [*map(ConfigurationNumbers(structures).configuration_at, range(number or 0))]
     else:
@@ -254,13 +253,12 @@ def measure_draw_distances(
     Return None if no library draws at random for the target. Raises SamplingFailedError as a sampler does, and
     ValueError for a number of draws below 1.
     """
-    from numpy.random import default_rng
-
     from spacelang.targets._draw_distances import measure_draw_distances
 
     if draws < 1:
         raise ValueError(f"cannot compare {draws} draws: give at least 1")
-    return None if form.origin is None else measure_draw_distances(form, form.origin[1], draws, default_rng(seed))
+    generator = make_random_generator(seed)
+    return None if form.origin is None else measure_draw_distances(form, form.origin[1], draws, generator)
 
 
 def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encodings: Iterable[Any]) -> int:

@@ -1,4 +1,4 @@
-"""Executors, which evaluate the trials of a search, the limits of a trial, and a check of a store."""
+"""Executors, which evaluate the trials of a search, the limits of a trial, and checks of a store."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -108,6 +108,12 @@ def choose_number_of_ensemble_votes(
             raise
         return None
     return DEFAULT_VOTES if given is None else given
+
+
+def check_store_for_resume(store: str | PathLike[str] | None, *, resume: bool) -> None:
+    """Raise ValueError if a run is to be resumed without its store."""
+    if resume and store is None:
+        raise ValueError("nothing to resume: give the `store` of the run")
 
 
 def check_store_has_predictions(path: str | PathLike[str] | None) -> None:

@@ -142,6 +142,10 @@ class Experiment:
         The values of `RunOptions` by name, as given.
     resumed
         The store of a run that is continued; None for a new run.
+
+    Notes
+    -----
+    Raises ValueError for a negative seed.
     """
 
     space: Space
@@ -161,6 +165,11 @@ class Experiment:
     chosen: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     resumed: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check the seed."""
+        if self.seed < 0:
+            raise ValueError(f"`seed` takes a whole number of at least 0, not `{self.seed}`")
 
     @property
     def has_default_ensemble(self) -> bool:

@@ -8,9 +8,12 @@ from numbers import Real
 from operator import index
 from os import PathLike
 from textwrap import fill, indent
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from spacelang.frozen import frozen
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 TypeCheck = Callable[[object], bool]
 ArgumentCheck = tuple[TypeCheck, str]
@@ -96,6 +99,16 @@ def check_argument(name: str, value: object, check: ArgumentCheck) -> None:
     is_valid, wanted = check
     if not is_valid(value):
         raise TypeError(f"`{name}` {wanted}, not {describe_value(value)}")
+
+
+def make_random_generator(seed: Any) -> "Generator":
+    """Return NumPy's generator for a seed. Raises TypeError or ValueError, naming the argument, for no valid seed."""
+    from numpy.random import default_rng
+
+    try:
+        return default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"`seed` takes a whole number of at least 0, not {describe_value(seed)}") from error
 
 
 def describe_value(value: object) -> str:

@@ -9,7 +9,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
-from spacelang.api.executor_settings import choose_number_of_ensemble_votes, unenforced_limits_warning, worker_settings
+from spacelang.api.executor_settings import (
+    check_store_for_resume,
+    choose_number_of_ensemble_votes,
+    unenforced_limits_warning,
+    worker_settings,
+)
 from spacelang.api.experiment import (
     EvaluationData,
     Experiment,
@@ -94,6 +99,7 @@ def search(
     """
     started = perf_counter()
     check_argument_types(space="" if space is None else space)
+    check_store_for_resume(options["store"], resume=options["resume"])
     objective, constraints, fidelities = options["objective"], options["constraints"], options["fidelities"]
     allow, bind, store = options["allow"], options["bind"], options["store"]
     measured: tuple[Constraint, ...] = ()
@@ -244,8 +250,12 @@ def make_tabular_data(features: Any, target: Any, read: ReadOptions, options: Ma
     from spacelang.runtime.data.row_relations import attach_groups, with_row_numbers_as_times
     from spacelang.runtime.data.tables import check_weights, without_columns
 
-    if features is None or target is None:
+    if features is None and target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
+    if target is None:
+        raise ValueError("the labels are missing: give them after the features")
+    if features is None:
+        raise ValueError("the features are missing: give them before the labels")
     validate, groups = options["validate"], options["groups"]
     used = without_columns(features, read.drop_columns)
     if read.drop_columns and 0 in getattr(used, "shape", ())[1:]:

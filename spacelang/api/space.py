@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.analysis import CheckResult, CheckSettings, check
 from spacelang.analysis.diagnostic_collector import DEFAULT_CHECK_SETTINGS, check_bindings
 from spacelang.api.compilation import CompilationError, compile_with_target
-from spacelang.api.option_checks_and_signatures import check_argument_types, describe_value
+from spacelang.api.option_checks_and_signatures import check_argument_types, describe_value, make_random_generator
 from spacelang.deprecation import renamed_attributes
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render_diagnostics
@@ -187,14 +187,12 @@ class Space(CachedPropertyMixin):
 
         This takes seconds for millions of configurations. The arguments and errors are those of `sample`.
         """
-        from numpy.random import default_rng
-
         from spacelang.sampling.sampler import Sampler
 
         check_argument_types(count=count)
         if count < 0:
             raise ValueError(f"cannot draw {count} configurations: give 0 or more")
-        return Sampler(self.counted, advised=advised).batch(index(count), default_rng(seed))
+        return Sampler(self.counted, advised=advised).batch(index(count), make_random_generator(seed))
 
     def configuration(self, number: int) -> Configuration:
         """Return the configuration with a number from 0 to `configurations` - 1.
@@ -244,9 +242,7 @@ class Space(CachedPropertyMixin):
         finite set gives one neighbour; a number gives four draws near it. Raises ValueError with the reason if the
         configuration is not a member.
         """
-        from numpy.random import default_rng
-
-        return self._neighbourhood.neighbours_of(self._member(configuration), default_rng(seed))
+        return self._neighbourhood.neighbours_of(self._member(configuration), make_random_generator(seed))
 
     @cached_property
     def _neighbourhood(self) -> "Neighbourhood":

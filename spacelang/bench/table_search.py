@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.executor_settings import worker_settings
+from spacelang.api.executor_settings import check_store_for_resume, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, experiment_fields_from_options, run_time_limit
 from spacelang.api.experiment_run import check_success, run_experiment
 from spacelang.api.option_checks_and_signatures import accept_options
@@ -63,6 +63,7 @@ def search_table(
     OptionError; ValueError for texts that are no time or limit. InputError of the runtime is raised for a file that is
     no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
     """
+    check_store_for_resume(options["store"], resume=options["resume"])
     loaded = load_or_bind_space(space, options["allow"], options["bind"])
     data = load_evaluation_data(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
     budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])

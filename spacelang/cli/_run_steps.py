@@ -147,9 +147,10 @@ def checked_worker_settings(
         if workers.limits.trial_bytes is not None:
             print_warning("memory is not limited: a table does not record the memory of trials")
         return workers
-    if workers.isolate and workers.count == 0 and workers.executor is None:
+    if workers.count == 0 and (workers.isolate or workers.executor is not None):
+        option = "--executor" if workers.executor is not None else "--isolate"
         exit_with_error(
-            "`--isolate` needs worker processes, and `--workers 0` has none", "leave out one of the two options"
+            f"`{option}` needs worker processes, and `--workers 0` has none", "leave out one of the two options"
         )
     if (ignored := unenforced_limits_warning(workers)) is not None:
         print_warning(ignored)

@@ -240,7 +240,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         [place if 40 < place < 48 else place % 2 for place in range(ROWS)],
         "the class `41` in the column `y` has 1 row",
         [
-            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), but a run "
+            "the classes `41`, `42`, `43`, `44`, `45`, `46` and 1 more have a single row (`41` in row 42), but a run "
             "needs at least 2 per class: merge them with another class, drop such rows, or add more of them"
         ],
     ),
@@ -248,7 +248,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         {"a": NUMBERS[:3]},
         [0.5, 1, 2],
         "a validation needs at least 4",
-        ["3 rows are too few for a run: give at least 6"],
+        ["3 rows are too few for a run of the new space: give at least 6"],
     ),
 }
 

@@ -94,6 +94,34 @@ REFUSED: list[tuple[Callable[[sl.Space], object], type[Exception], str]] = [
     (lambda space: space.nearest(None), TypeError, "a configuration must be a mapping of keys to values, not `None`"),  # type: ignore[arg-type]
     (lambda space: space.sample(2.0), TypeError, "`count` takes a whole number, not `2.0`"),  # type: ignore[arg-type]
     (lambda space: space.configuration(0.5), TypeError, "`number` takes a whole number, not `0.5`"),  # type: ignore[arg-type]
+    (lambda space: space.sample(seed=-1), ValueError, "`seed` takes a whole number of at least 0, not `-1`"),
+    (lambda space: space.sample(seed="a"), TypeError, "`seed` takes a whole number of at least 0, not `'a'`"),  # type: ignore[arg-type]
+    (
+        lambda space: space.neighbours(space.default(), seed=-1),
+        ValueError,
+        "`seed` takes a whole number of at least 0, not `-1`",
+    ),
+    (
+        lambda space: space.verify("random", seed=-1),
+        ValueError,
+        "`seed` takes a whole number of at least 0, not `-1`",
+    ),
+    (lambda space: sl.ask_and_tell(space, seed=-1), ValueError, "`seed` takes a whole number of at least 0, not `-1`"),
+    (
+        lambda space: sl.search(space, FEATURES),
+        ValueError,
+        "the labels are missing: give them after the features",
+    ),
+    (
+        lambda space: sl.search(space, target=LABELS),
+        ValueError,
+        "the features are missing: give them before the labels",
+    ),
+    (
+        lambda space: sl.search(space, FEATURES, LABELS, resume=True),
+        ValueError,
+        "nothing to resume: give the `store` of the run",
+    ),
     (lambda space: space.sample(-1), ValueError, "cannot draw -1 configurations: give 0 or more"),
     (
         lambda _: sl.parse("a.space"),

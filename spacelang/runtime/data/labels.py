@@ -246,6 +246,18 @@ def _is_text(labels: pd.Series) -> bool:
     return pd.api.types.is_object_dtype(labels) or isinstance(labels.dtype, pd.StringDtype | pd.CategoricalDtype)
 
 
+def constant_target_warnings(dataset: Dataset) -> list[str]:
+    """Return a warning for each target of a regression that is the same number in all rows."""
+    if dataset.kind != "regression":
+        return []
+    constant = [labels for labels in target_series(dataset.target) if labels.nunique() == 1]
+    return [
+        f"all labels in the column `{labels.name}` are `{labels.iloc[0]}`, so nothing can be learned and scores say "
+        "nothing: choose another label column"
+        for labels in constant
+    ]
+
+
 FEW_ROWS: Final = 200  # The rows of a column that are compared with the labels before all rows are
 
 

@@ -125,7 +125,7 @@ class TableProfile:
 
 
 def profile_table(table: Table) -> TableProfile:
-    """Return the profile of a table; raise DataError without labels, with one class, and without usable columns."""
+    """Return the profile of a table; raise DataError for missing or equal labels, and without usable columns."""
     check_no_missing_labels(table)
     label, first, targets = ", ".join(target_columns(table.target)), target_series(table.target)[0], 1
     if isinstance(table.target, pd.DataFrame):
@@ -135,15 +135,16 @@ def profile_table(table: Table) -> TableProfile:
         kind = guess_task_kind(table).kind
     counts = first.value_counts() if kind == "classification" and targets == 1 else None
     classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())
-    if len(classes) == 1:
-        raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another label column")
+    if targets == 1 and first.nunique() == 1:
+        raise DataError(f"all labels in the column `{label}` are `{first.iloc[0]}`", "choose another label column")
     is_sparse, rows = not isinstance(table.features, pd.DataFrame), len(table.target)
     columns = tuple(_columns(table.features))
     refused = [*_infinite(columns, table.features), *_unusable(columns, table.features)]
     refused += _labels_refused(first, kind) if targets == 1 else ()  # several are checked above
     if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
-        refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
+        finding = f"{count_with_noun(rows, 'row')} {are} too few for a run of the new space"
+        refused.append(f"{finding}: give at least {MIN_ROWS}")
     hints = () if refused else find_split_hints(table.features, first, kind)
     repeated = repeated_row_share(table.features)
     found = TableProfile(

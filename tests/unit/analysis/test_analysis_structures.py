@@ -3,6 +3,7 @@
 import pytest
 from spelled import checked, constraints, decision, found, one, space
 
+from spacelang.diagnostics.structure import LastStepNotAPredictor
 from spacelang.ir.space import Choice, ColumnSelector, Operator, Product, ProductKind
 
 STAGES = "stage scaler = StandardScaler | MinMaxScaler\nstage estimator = SVC | GaussianNB\n"
@@ -207,3 +208,19 @@ def test_columns_and_permutations_in_the_tree() -> None:
 )
 def test_mistakes(text: str, expected: list[str]) -> None:
     assert sorted(found(text)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("operator", "role"),
+    [
+        ("IsolationForest", "it predicts, but it is neither a classifier nor a regressor"),
+        ("LabelEncoder", "it transforms labels, not features"),
+        ("TSNE", "it cannot transform new rows"),
+        ("KernelDensity", "it neither transforms nor predicts"),
+        ("KMeans", "it is a transformer and a clusterer"),
+    ],
+)
+def test_a_wrong_last_step_is_described_truly(operator: str, role: str) -> None:
+    (error,) = checked(f"pipeline = {operator}").diagnostics
+    assert isinstance(error, LastStepNotAPredictor)
+    assert error.role == role

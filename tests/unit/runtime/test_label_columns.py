@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import spacelang as sl
 from spacelang.ir.task import Kind
-from spacelang.runtime.data.labels import check_and_encode_labels, label_column_warnings
+from spacelang.runtime.data.labels import check_and_encode_labels, constant_target_warnings, label_column_warnings
 from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.data.profile import profile_table
+from spacelang.runtime.errors import DataError
 
 RNG = np.random.default_rng(0)
 ROWS = 60
@@ -44,6 +46,18 @@ def warned(column: Any, labels: Any, kind: Kind) -> bool:
 )
 def test_a_column_that_holds_the_labels_is_named(column: Any, labels: Any, kind: Kind, expected: bool) -> None:
     assert warned(column, labels, kind) == expected
+
+
+def test_targets_that_are_one_number_are_named() -> None:
+    features = pd.DataFrame({"x": NUMBERS})
+    table = make_table(features, pd.Series([2.5] * ROWS, name="price"))
+    (warning,) = constant_target_warnings(check_and_encode_labels(table, "regression"))
+    assert warning.startswith("all labels in the column `price` are `2.5`, so nothing can be learned")
+    with pytest.raises(DataError, match=r"all labels in the column `price` are `2\.5`"):
+        profile_table(table)
+    both = make_table(features, pd.DataFrame({"price": [2.5] * ROWS, "size": NUMBERS}))
+    assert constant_target_warnings(check_and_encode_labels(both, "regression")) == [warning]
+    assert not constant_target_warnings(check_and_encode_labels(make_table(features, NUMBERS), "regression"))
 
 
 @given(row=st.integers(0, 999))

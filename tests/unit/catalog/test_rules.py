@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.catalog.catalogue import Parameter
-from spacelang.catalog.value_rules import AllowedValues, Closed, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.snapshot import load_catalogue
+from spacelang.catalog.value_rules import (
+    AllowedValues,
+    Closed,
+    HasMethods,
+    InstanceOf,
+    Interval,
+    NumberKind,
+    Rule,
+    accepts_floats,
+)
 
 INF = math.inf
 COUNT = Interval(NumberKind.INTEGER, 1, INF, "left")
@@ -159,3 +169,18 @@ def test_a_refused_parameter_takes_nothing() -> None:
 )
 def test_a_tuple_becomes_a_list_where_only_lists_are_taken(types: tuple, argument: object) -> None:
     assert parameter(InstanceOf(types)).to_python((1, 2)) == argument
+
+
+def test_parameters_that_take_only_integers_accept_no_float_besides_whole_members_of_sets() -> None:
+    entries = load_catalogue("sklearn").operators.values()
+    parameters = [known for entry in entries for known in entry.parameters.values() if known.refused is None]
+    for known in parameters:
+        numbers = [0.5, 1.5, -1.5, 1e-9, 1.0, 2.0, 0.0, 1e6]
+        members = {value for value in known.accepted_values if type(value) is int}
+        accepted = [number for number in numbers if number not in members and known.check_value(number) is None]
+        if known.takes_only_integers:
+            assert not accepted, known.name
+            assert any(known.check_value(number) is None for number in (*members, 0, 2, 1_000)), known.name
+        elif accepted and known.accepts is not None:
+            assert any(map(accepts_floats, known.accepts)), known.name
+    assert 100 < sum(known.takes_only_integers for known in parameters) < len(parameters) / 2

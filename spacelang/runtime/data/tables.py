@@ -55,8 +55,10 @@ def column_content(column: pd.Series) -> ColumnContent:
 
 
 def holds_large_integers(column: "pd.Series[Any]") -> bool:
-    """Return True if a column holds integers of Python, because some of them do not fit into 64 bits."""
-    return pd.api.types.is_object_dtype(column) and pd.api.types.infer_dtype(column, skipna=True) == "integer"
+    """Return True if a column holds integers of Python, some of which are too large for 64 bits with a sign."""
+    if not pd.api.types.is_object_dtype(column) or pd.api.types.infer_dtype(column, skipna=True) != "integer":
+        return False
+    return any(abs(value) >= 2**63 for value in column.dropna())
 
 
 def holds_numbers(column: Any) -> bool:

@@ -4,6 +4,7 @@ import pytest
 import spacelang as sl
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.profile import column_warnings, profile_table
+from spacelang.runtime.data.tables import holds_large_integers
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.preparation import plan_preparation
 
@@ -65,3 +66,11 @@ def test_integers_that_no_type_of_pandas_holds_are_refused_as_such(tmp_path):
     with pytest.raises(DataError, match=r"the column `big` holds integers of 2\^63 or more"):
         plan_preparation(space, table.features)
     plan_preparation(space, make_table(table.features.astype(float), table.target).features)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([2**70, 1], True), ([-(2**70), None], True), ([2**63, -1], True), ([1, pd.NA, 3], False), ([1, 2], False)],
+)
+def test_only_objects_with_large_integers_hold_them(values, expected):
+    assert holds_large_integers(pd.Series(values, dtype=object)) is expected

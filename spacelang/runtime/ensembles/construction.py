@@ -93,8 +93,9 @@ class BestPredictionsStorage(NullTrialStorage):
         self._losses[record.index], self.predictions[record.index] = trial.loss, trial.predictions
         self._learners[record.index] = _learner_of(record, self._learner_key)
         if len(self._losses) > LIBRARY_SIZE:
-            numbers = [*self._losses]
-            kept = choose_library([*self._losses.values()], [*self._learners.values()], LIBRARY_SIZE)
+            numbers = sorted(self._losses)
+            losses, learners = ([each[number] for number in numbers] for each in (self._losses, self._learners))
+            kept = choose_library(losses, learners, LIBRARY_SIZE)
             (last,) = {*numbers} - {numbers[place] for place in kept}
             del self._losses[last], self._learners[last], self.predictions[last]
 

@@ -125,36 +125,32 @@ def test_a_large_library_is_gone_through_in_parts(largest: int, monkeypatch: pyt
     assert select_models(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6) == whole
 
 
-TRIALS = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.5, 1e9]), st.sampled_from("ab")), max_size=30)
+TRIALS = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.5, 1e9]), st.sampled_from("abc")), max_size=30)
 
 
-@given(TRIALS, st.integers(0, 30), st.integers(1, 12))
-def test_a_library_has_the_best_of_each_learner_and_then_the_best_of_the_others(
-    trials: list[tuple[float, str]], most: int, share: int
-) -> None:
+@given(TRIALS, st.integers(1, 20))
+def test_a_library_has_equally_many_of_the_best_of_each_learner(trials: list[tuple[float, str]], size: int) -> None:
     losses, learners = [loss for loss, _ in trials], [learner for _, learner in trials]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(construction, "LEARNER_SHARE", share)
-        kept = choose_library(losses, learners, most)
-    order = sorted(range(len(trials)), key=lambda place: (losses[place], place))
-    of_learner = {each: [place for place in order if learners[place] == each] for each in learners}
-    wanted = sorted(order, key=lambda place: of_learner[learners[place]].index(place) >= share)[:most]
-    assert kept == sorted(wanted)
+        patch.setattr(construction, "LIBRARY_SIZE", size)
+        kept = choose_library(losses, learners)
+    assert kept == sorted(kept)
+    for learner in {*learners}:
+        own = [place for place in range(len(trials)) if learners[place] == learner]
+        best = sorted(own, key=lambda place: (losses[place], place))[: -(-size // len({*learners}))]
+        assert [place for place in kept if learners[place] == learner] == sorted(best)
 
 
-@given(TRIALS, st.integers(1, 8), st.integers(1, 4))
-def test_dropping_the_last_trial_early_changes_no_library(
-    trials: list[tuple[float, str]], most: int, share: int
-) -> None:
+@given(TRIALS, st.integers(1, 8))
+def test_dropping_trials_early_changes_no_library(trials: list[tuple[float, str]], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(construction, "LEARNER_SHARE", share)
+        patch.setattr(construction, "LIBRARY_SIZE", size)
         held: list[int] = []
         for number in range(len(trials)):
             held.append(number)
             losses, learners = zip(*(trials[each] for each in held), strict=True)
-            held = [held[place] for place in choose_library(losses, learners, most)]
-        whole = choose_library([loss for loss, _ in trials], [learner for _, learner in trials], most)
-    assert held == whole
+            held = [held[place] for place in choose_library(losses, learners)]
+        assert held == choose_library([loss for loss, _ in trials], [learner for _, learner in trials])
 
 
 @settings(max_examples=EXAMPLES // 4, deadline=None)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from math import ceil
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -21,9 +21,10 @@ from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
 
 LIBRARY_SIZE: Final = 32
-"""The number of pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
-LEARNER_SHARE: Final = 8
-"""The number of best pipelines of each learner that come before all others: equal learners make similar mistakes."""
+"""The number of pipelines from which members are selected, as in the ADMM paper (appendix 8).
+
+All learners have equal shares of it, rounded up: the mistakes of pipelines with the same learner are alike.
+"""
 FIRST_JOB: Final = -final_fit.MAX_ATTEMPTS - 3  # The number of the first job; the following ones count down
 Predictions: TypeAlias = npt.NDArray[np.float64]
 """The predictions of one model for n rows: n x classes probabilities, or n numbers."""
@@ -85,19 +86,17 @@ class BestPredictionsStorage(NullTrialStorage):
         self.predictions: dict[int, Predictions] = {}
 
     def append(self, record: TrialRecord) -> None:
-        """Hold the predictions of an eligible trial, and drop those of the worst one if there are too many."""
+        """Hold the predictions of an eligible trial, and drop those that no ensemble can have any more."""
         super().append(record)
         trial = record.trial
         if trial.loss is None or not is_eligible(trial, self._training_size) or not _is_finite(trial.predictions):
             return
         self._losses[record.index], self.predictions[record.index] = trial.loss, trial.predictions
         self._learners[record.index] = _learner_of(record, self._learner_key)
-        if len(self._losses) > LIBRARY_SIZE:
-            numbers = sorted(self._losses)
-            losses, learners = ([each[number] for number in numbers] for each in (self._losses, self._learners))
-            kept = choose_library(losses, learners, LIBRARY_SIZE)
-            (last,) = {*numbers} - {numbers[place] for place in kept}
-            del self._losses[last], self._learners[last], self.predictions[last]
+        numbers = sorted(self._losses)
+        kept = choose_library([self._losses[each] for each in numbers], [self._learners[each] for each in numbers])
+        for number in {*numbers} - {numbers[place] for place in kept}:
+            del self._losses[number], self._learners[number], self.predictions[number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def select_members(
 
     losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
     learners = [_learner_of(record, learner_key_of(objective)) for record in records]
-    places = choose_library(losses, learners, LIBRARY_SIZE, has_predictions)
+    places = choose_library(losses, learners, has_predictions)
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
@@ -392,25 +391,21 @@ def _is_finite(predictions: Predictions | None) -> bool:
 
 
 def choose_library(
-    losses: Sequence[float], learners: Sequence[str], most: int, usable: Callable[[int], bool] = lambda _: True
+    losses: Sequence[float], learners: Sequence[str], usable: Callable[[int], bool] = lambda _: True
 ) -> list[int]:
-    """Return the ascending indices of `most` trials for which `usable` returns True, given their losses and learners.
+    """Return the ascending indices of the trials from which members are selected, given their losses and learners.
 
-    The `LEARNER_SHARE` best trials of each learner come first, then all others; among those, the lowest losses are
-    taken, of equal losses the first ones. `usable` is called only as often as needed.
+    These are the lowest losses of each learner, as many as `LIBRARY_SIZE` divided by the number of learners, for which
+    `usable` returns True. Of equal losses the first ones are taken. `usable` is called only as often as needed.
     """
+    share = ceil(LIBRARY_SIZE / max(len({*learners}), 1))
     counts: Counter[str] = Counter()
     found: list[int] = []
-    others: list[int] = []
     for place in sorted(range(len(losses)), key=lambda place: (losses[place], place)):
-        if len(found) == most:
-            break
-        if counts[learners[place]] == LEARNER_SHARE:
-            others.append(place)
-        elif usable(place):
+        if counts[learners[place]] < share and usable(place):
             counts[learners[place]] += 1
             found.append(place)
-    return sorted((*found, *islice(filter(usable, others), most - len(found))))
+    return sorted(found)
 
 
 def _learner_of(record: TrialRecord, key: str) -> str:

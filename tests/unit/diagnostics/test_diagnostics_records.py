@@ -15,7 +15,9 @@ FIRST, LAST = Span(SOURCE, 0, 1), Span(SOURCE, 5, 6)
 def test_fields_and_defaults() -> None:
     found = UnknownPipelineStep(primary=FIRST, name="a")
     assert (found.primary, found.related, found.notes, found.name, found.near) == (FIRST, (), (), "a", None)
-    assert repr(found) == f"UnknownPipelineStep(primary={FIRST!r}, related=(), notes=(), name='a', near=None, hint=None)"
+    assert (
+        repr(found) == f"UnknownPipelineStep(primary={FIRST!r}, related=(), notes=(), name='a', near=None, hint=None)"
+    )
     assert found.fix is None
     assert UnknownPipelineStep(primary=FIRST, name="a", near="b").fix == TextReplacement(FIRST, "b")
 

@@ -45,6 +45,7 @@ from spacelang.runtime.objective import (
     ModelStoringObjective,
     PartiallyDefinedObjective,
     identifying_settings,
+    learner_key_of,
     objective_names,
 )
 from spacelang.runtime.run_deadline import RunDeadline
@@ -287,9 +288,10 @@ class PreparedExperiment:
         if seconds is None or not isinstance(objective, ModelStoringObjective) or objective_names(objective):
             return None
         candidates = MAX_ATTEMPTS if experiment.ensemble is None else LIBRARY_SIZE
+        learner_key = "" if experiment.ensemble is None else learner_key_of(objective)
         models = None
         with suppress(OSError):  # without a temporary folder no models are kept
-            models = BestTrialModels(objective.training_size, candidates)
+            models = BestTrialModels(objective.training_size, candidates, learner_key=learner_key)
         objective.store_models_in(None if models is None else models.folder)
         return RunDeadline(
             seconds,
@@ -299,6 +301,7 @@ class PreparedExperiment:
             candidates=candidates,
             votes=experiment.ensemble,
             models=models,
+            learner_key=learner_key,
         )
 
     def make_run_header(self, terms: StartConditions) -> "RunHeader":

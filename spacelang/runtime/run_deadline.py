@@ -40,6 +40,7 @@ from typing import Final
 
 from spacelang.ir.trial import Trial
 from spacelang.runtime.history import Clock, TrialRecord
+from spacelang.runtime.learner_shares import choose_equal_shares, learner_of
 from spacelang.runtime.listeners import Closeable
 from spacelang.runtime.trial_models import BestTrialModels, StoredTrialModels, TrialRank, rank_trial
 
@@ -240,7 +241,8 @@ class RunDeadline(Closeable):
 
     `seconds` is the limit, and `started` the reading of `clock` when the run was started: its command or its function.
     `candidates` is the number of best trials that may be part of the answer, and `votes` the number of votes of the
-    ensemble, None without one.
+    ensemble, None without one. All learners have equal shares of the candidates if there is a `learner_key`, the key of
+    the decision that chooses them.
     """
 
     def __init__(
@@ -253,6 +255,7 @@ class RunDeadline(Closeable):
         candidates: int,
         votes: int | None = None,
         models: BestTrialModels | None = None,
+        learner_key: str = "",
     ) -> None:
         self.seconds, self.clock, self.votes, self.models = seconds, clock, votes, models
         self.costs = FinalWorkCosts(sizes, seconds)
@@ -260,7 +263,7 @@ class RunDeadline(Closeable):
         self._started = started
         self._earlier_seconds = 0.0
         self._workers = 1
-        self._candidates = candidates
+        self._candidates, self._learner_key = candidates, learner_key
         self._best: list[AnswerCandidate] = []
         self._reserve: float | None = None
 
@@ -292,7 +295,9 @@ class RunDeadline(Closeable):
         model = None if self.models is None else self.models.find(trial)
         rank = rank_trial(trial, self.costs.sizes.training_size)
         insort(self._best, AnswerCandidate(rank, record.index, trial, model))
-        del self._best[self._candidates :]
+        learners = [learner_of(each.trial, self._learner_key) for each in self._best]
+        chosen = choose_equal_shares([each.rank for each in self._best], learners, self._candidates)
+        self._best = [self._best[place] for place in chosen]
         self._reserve = None
 
     @property

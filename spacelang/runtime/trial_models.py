@@ -13,7 +13,8 @@ import shutil
 import struct
 import tempfile
 from bisect import insort
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.learner_shares import choose_equal_shares, equal_share, learner_of
 from spacelang.runtime.listeners import Closeable
 
 TrialRank: TypeAlias = tuple[bool, float, bool, float]
@@ -51,10 +53,14 @@ def rank_trial(trial: Trial, training_size: int) -> TrialRank:
 
 @dataclass(frozen=True, slots=True)
 class TrialModelFolder:
-    """The folder in which a worker stores the models of its trials."""
+    """The folder in which a worker stores the models of its trials.
+
+    `learner_key` is the key of the decision that chooses the learner; empty if all trials are ranked together.
+    """
 
     path: str
     training_size: int
+    learner_key: str = ""
 
     def file_of(self, request: Request) -> Path:
         """Return the path for the models of a request, which is equal for equal configurations and numbers of rows."""
@@ -79,9 +85,9 @@ class TrialModelFolder:
                 partial.unlink(missing_ok=True)
 
     def _is_wanted(self, trial: Trial) -> bool:
-        """Return True if the trial ranks before the worst one whose models are kept, or if there is room for more."""
+        """Return True if the trial ranks before the worst one of its learner that is kept, or if there is room."""
         text = (Path(self.path) / WANTED_FILE).read_text(encoding="ascii")  # raises OSError if the folder is not shared
-        worst = json.loads(text)
+        worst = json.loads(text).get(learner_of(trial, self.learner_key))
         return worst is None or rank_trial(trial, self.training_size) < tuple(worst)
 
 
@@ -118,22 +124,24 @@ class StoredTrialModels:
     path: Path = field(compare=False)
     bytes: int = field(compare=False)
     score_seconds: float = field(compare=False)
+    learner: str = field(default="", compare=False)
 
 
 class BestTrialModels(Closeable):
-    """The models of the best trials of a run, at most `count` trials and `most_bytes` bytes, until it is closed.
+    """The models of the best trials of a run, about `count` trials and at most `most_bytes` bytes, until it is closed.
 
-    Raises OSError if no temporary folder can be made.
+    All learners have equal shares, if there is the key of a decision that chooses them. Raises OSError if no temporary
+    folder can be made.
     """
 
-    def __init__(self, training_size: int, count: int, most_bytes: float = MAX_BYTES) -> None:
+    def __init__(self, training_size: int, count: int, most_bytes: float = MAX_BYTES, learner_key: str = "") -> None:
         place = tempfile.mkdtemp(prefix="spacelang-models-")
-        self.folder = TrialModelFolder(place, training_size)
+        self.folder = TrialModelFolder(place, training_size, learner_key)
         self._count = count
         self._most_bytes = min(most_bytes, shutil.disk_usage(place).free / FREE_DISK_DIVISOR)
         self._kept: list[StoredTrialModels] = []
         self._by_path: dict[Path, StoredTrialModels] = {}
-        self._publish(None)
+        self._publish({})
 
     def add(self, record: TrialRecord) -> None:
         """Register the models that a worker has written for a finished trial, and delete those beyond the limits."""
@@ -149,7 +157,8 @@ class BestTrialModels(Closeable):
         if path in self._by_path:
             return
         rank = rank_trial(record.trial, self.folder.training_size)
-        model = StoredTrialModels(rank, record.index, path, size, score_seconds)
+        learner = learner_of(record.trial, self.folder.learner_key)
+        model = StoredTrialModels(rank, record.index, path, size, score_seconds, learner)
         insort(self._kept, model)
         self._by_path[path] = model
         self._delete_surplus()
@@ -165,20 +174,28 @@ class BestTrialModels(Closeable):
         self._by_path.clear()
 
     def _delete_surplus(self) -> None:
-        total = sum(each.bytes for each in self._kept)
-        is_full = len(self._kept) >= self._count
-        while len(self._kept) > 1 and (len(self._kept) > self._count or total > self._most_bytes):
-            worst = self._kept.pop()
-            total -= worst.bytes
+        learners = [each.learner for each in self._kept]
+        share = equal_share(learners, self._count)
+        chosen = choose_equal_shares([each.rank for each in self._kept], learners, self._count)
+        for surplus in [each for place, each in enumerate(self._kept) if place not in {*chosen}]:
+            self._delete(surplus)
+        total, is_full = sum(each.bytes for each in self._kept), False
+        while len(self._kept) > 1 and total > self._most_bytes:
+            total -= self._kept[-1].bytes
             is_full = True
-            del self._by_path[worst.path]
-            with suppress(OSError):
-                worst.path.unlink(missing_ok=True)
-        if is_full:
-            self._publish(self._kept[-1].rank)
+            self._delete(self._kept[-1])
+        worst = {each.learner: each.rank for each in self._kept}  # the last one of each learner counts
+        counts = Counter(each.learner for each in self._kept)
+        self._publish({name: rank for name, rank in worst.items() if is_full or counts[name] >= share})
 
-    def _publish(self, worst: TrialRank | None) -> None:
-        """Write to the folder, for the workers, the rank that trials must beat; None if all models are wanted."""
+    def _delete(self, models: StoredTrialModels) -> None:
+        self._kept.remove(models)
+        del self._by_path[models.path]
+        with suppress(OSError):
+            models.path.unlink(missing_ok=True)
+
+    def _publish(self, worst: Mapping[str, TrialRank]) -> None:
+        """Write to the folder, for the workers, the rank that trials of each learner must beat, if there is one."""
         place = Path(self.folder.path) / WANTED_FILE
         new = place.with_suffix(".new")
         with suppress(OSError):  # a full disk costs models, not the run

@@ -28,19 +28,19 @@ from spacelang.runtime.ensembles import construction
 
 PACKAGES: Final = ("lightgbm", "xgboost")
 VOTES: Final = 32
-EQUAL_SHARES: Final = construction.choose_library
+EQUAL_SHARES: Final = construction.choose_equal_shares
 
 
 def choose_lowest_losses(
-    losses: Sequence[float], _learners: Sequence[str], usable: Callable[[int], bool] = lambda _: True
+    losses: Sequence[float], _learners: Sequence[str], size: int, usable: Callable[[int], bool] = lambda _: True
 ) -> list[int]:
     """Return the ascending indices of the lowest losses, whatever their learners."""
-    return EQUAL_SHARES(losses, [""] * len(losses), usable)
+    return EQUAL_SHARES(losses, [""] * len(losses), size, usable)
 
 
 def measure_loss(run: ReopenedRun, split: benchmark.Split, rule: Callable[..., list[int]]) -> tuple[float, int]:
     """Return the loss on test rows of the ensemble by a rule, and its number of members."""
-    construction.choose_library = rule
+    construction.choose_equal_shares = rule
     chosen = run.select_ensemble(VOTES)
     features, test = (rows.drop(columns=TARGET) for rows in (split.training, split.test))
     vote = run.unfitted_pipeline(chosen).fit(features, split.training[TARGET])

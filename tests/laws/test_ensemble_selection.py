@@ -16,9 +16,9 @@ from spacelang.runtime.ensembles import construction
 from spacelang.runtime.ensembles.construction import (
     ModelMultiset,
     average_predictions,
-    choose_library,
     select_models,
 )
+from spacelang.runtime.learner_shares import choose_equal_shares
 from spacelang.runtime.scoring.metric import metric_of_goal, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import (
     HeldOutRows,
@@ -129,11 +129,9 @@ TRIALS = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.5, 1e9]), st.sampl
 
 
 @given(TRIALS, st.integers(1, 20))
-def test_a_library_has_equally_many_of_the_best_of_each_learner(trials: list[tuple[float, str]], size: int) -> None:
+def test_equal_shares_are_equally_many_of_the_best_of_each_learner(trials: list[tuple[float, str]], size: int) -> None:
     losses, learners = [loss for loss, _ in trials], [learner for _, learner in trials]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(construction, "LIBRARY_SIZE", size)
-        kept = choose_library(losses, learners)
+    kept = choose_equal_shares(losses, learners, size)
     assert kept == sorted(kept)
     for learner in {*learners}:
         own = [place for place in range(len(trials)) if learners[place] == learner]
@@ -142,15 +140,13 @@ def test_a_library_has_equally_many_of_the_best_of_each_learner(trials: list[tup
 
 
 @given(TRIALS, st.integers(1, 8))
-def test_dropping_trials_early_changes_no_library(trials: list[tuple[float, str]], size: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(construction, "LIBRARY_SIZE", size)
-        held: list[int] = []
-        for number in range(len(trials)):
-            held.append(number)
-            losses, learners = zip(*(trials[each] for each in held), strict=True)
-            held = [held[place] for place in choose_library(losses, learners)]
-        assert held == choose_library([loss for loss, _ in trials], [learner for _, learner in trials])
+def test_dropping_trials_early_changes_no_shares(trials: list[tuple[float, str]], size: int) -> None:
+    held: list[int] = []
+    for number in range(len(trials)):
+        held.append(number)
+        losses, learners = zip(*(trials[each] for each in held), strict=True)
+        held = [held[place] for place in choose_equal_shares(losses, learners, size)]
+    assert held == choose_equal_shares([loss for loss, _ in trials], [learner for _, learner in trials], size)
 
 
 @settings(max_examples=EXAMPLES // 4, deadline=None)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final_fit import SkippedTrial
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
+from spacelang.runtime.learner_shares import choose_equal_shares, learner_of
 from spacelang.runtime.objective import EnsembleObjective, learner_key_of
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline, enforced_deadline
@@ -92,9 +92,10 @@ class BestPredictionsStorage(NullTrialStorage):
         if trial.loss is None or not is_eligible(trial, self._training_size) or not _is_finite(trial.predictions):
             return
         self._losses[record.index], self.predictions[record.index] = trial.loss, trial.predictions
-        self._learners[record.index] = _learner_of(record, self._learner_key)
+        self._learners[record.index] = learner_of(trial, self._learner_key)
         numbers = sorted(self._losses)
-        kept = choose_library([self._losses[each] for each in numbers], [self._learners[each] for each in numbers])
+        losses, learners = [self._losses[each] for each in numbers], [self._learners[each] for each in numbers]
+        kept = choose_equal_shares(losses, learners, LIBRARY_SIZE)
         for number in {*numbers} - {numbers[place] for place in kept}:
             del self._losses[number], self._learners[number], self.predictions[number]
 
@@ -186,8 +187,8 @@ def select_members(
         return True
 
     losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
-    learners = [_learner_of(record, learner_key_of(objective)) for record in records]
-    places = choose_library(losses, learners, has_predictions)
+    learners = [learner_of(record.trial, learner_key_of(objective)) for record in records]
+    places = choose_equal_shares(losses, learners, LIBRARY_SIZE, has_predictions)
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
@@ -388,28 +389,6 @@ def is_eligible(trial: Trial, training_size: int) -> bool:
 
 def _is_finite(predictions: Predictions | None) -> bool:
     return predictions is not None and bool(np.isfinite(predictions).all())
-
-
-def choose_library(
-    losses: Sequence[float], learners: Sequence[str], usable: Callable[[int], bool] = lambda _: True
-) -> list[int]:
-    """Return the ascending indices of the trials from which members are selected, given their losses and learners.
-
-    These are the lowest losses of each learner, as many as `LIBRARY_SIZE` divided by the number of learners, for which
-    `usable` returns True. Of equal losses the first ones are taken. `usable` is called only as often as needed.
-    """
-    share = ceil(LIBRARY_SIZE / max(len({*learners}), 1))
-    counts: Counter[str] = Counter()
-    found: list[int] = []
-    for place in sorted(range(len(losses)), key=lambda place: (losses[place], place)):
-        if counts[learners[place]] < share and usable(place):
-            counts[learners[place]] += 1
-            found.append(place)
-    return sorted(found)
-
-
-def _learner_of(record: TrialRecord, key: str) -> str:
-    return str(record.trial.request.configuration.get(key, ""))
 
 
 def select_models(

@@ -59,6 +59,21 @@ def test_those_of_the_best_trials_are_kept() -> None:
         assert len(names(models)) == 3, "a worker does not write what is not wanted"
 
 
+def test_all_learners_have_equal_shares() -> None:
+    """Trials 1, 3, … have one learner, the others another one, with larger losses."""
+    with BestTrialModels(70, 4, learner_key="learner") as models:
+        for name in range(1, 9):
+            configuration = Configuration({"x": name, "learner": "slow" if name % 2 == 0 else "good"})
+            finish(models, Trial(Request(configuration), name / 100 + (name % 2 == 0), 1.0))
+        assert [int(each.index) for each in models._kept] == [1, 3, 2, 4]
+        unwanted = Trial(Request(Configuration({"x": 9, "learner": "good"})), 0.9, 1.0)
+        models.folder.store(unwanted, ["unwanted"], 0.0)
+        assert len(names(models)) == 4, "it is worse than the others of its learner, not than those of the other one"
+        finish(models, Trial(Request(Configuration({"x": 10, "learner": "slow"})), 0.95, 1.0))
+        finish(models, Trial(Request(Configuration({"x": 11, "learner": "new"})), 5.0, 1.0))
+        assert [int(each.index) for each in models._kept] == [1, 3, 10, 2, 11]
+
+
 def test_a_trial_on_few_rows_or_beyond_a_bound_gives_way() -> None:
     ranked = [trial(1, 0.5), trial(2, 0.1, rows=10), trial(3, 0.1, size=150.0), trial(4, 0.01, size=900.0)]
     assert sorted([*ranked[2:], *ranked[:2]], key=lambda each: rank_trial(each, 70)) == ranked

@@ -132,3 +132,17 @@ def test_the_end_of_the_search_takes_no_fit_away() -> None:
     assert time.allowed_fit_seconds(record.trial, time.seconds_left_for_fit) is not None
     now[0] += FIXED_SECONDS
     assert time.allowed_fit_seconds(record.trial, time.seconds_left_for_fit) is None
+
+
+def test_the_seconds_of_members_are_those_of_all_learners() -> None:
+    """Of two learners the slow one has larger losses, and half of the candidates all the same."""
+    reserved = []
+    for key in ("", "learner"):
+        time = RunDeadline(1000.0, started=0.0, clock=lambda: 0.0, sizes=SIZES, candidates=4, votes=32, learner_key=key)
+        for number in range(8):
+            learner, cost, loss = ("slow", 9.0, 0.9) if number < 4 else ("fast", 1.0, 0.1)
+            made = Trial(Request(Configuration({"x": number, "learner": learner})), loss, cost)
+            time.update_predicted_seconds(TrialRecord(number, made, 0.0, 1.0))
+        reserved.append(time.reserved_seconds)
+    best_ones, equal_shares = reserved
+    assert equal_shares > 2 * best_ones

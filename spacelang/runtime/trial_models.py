@@ -1,9 +1,9 @@
 """The models that trials have fitted, in a temporary folder of the run, for answers without time to fit them again.
 
 A worker writes the models of a trial (one for each fold) before it reports the trial. The coordinator keeps those of
-the best trials, deletes the others, and publishes the rank of the worst one, so that workers write no model that would
-be deleted at once. The folder is private to the user and is deleted at the end of the run. Nothing of it gets into the
-store. Workers that do not share the folder, such as those of a cluster, keep no models.
+the best trials of each learner, deletes the others, and publishes the ranks of the worst ones, so that workers write no
+model that would be deleted at once. The folder is private to the user and is deleted at the end of the run. Nothing of
+it gets into the store. Workers that do not share the folder, such as those of a cluster, keep no models.
 """
 
 import json
@@ -87,7 +87,8 @@ class TrialModelFolder:
     def _is_wanted(self, trial: Trial) -> bool:
         """Return True if the trial ranks before the worst one of its learner that is kept, or if there is room."""
         text = (Path(self.path) / WANTED_FILE).read_text(encoding="ascii")  # raises OSError if the folder is not shared
-        worst = json.loads(text).get(learner_of(trial, self.learner_key))
+        of_all, of_learners = json.loads(text)
+        worst = of_learners.get(learner_of(trial, self.learner_key), of_all)
         return worst is None or rank_trial(trial, self.training_size) < tuple(worst)
 
 
@@ -141,7 +142,7 @@ class BestTrialModels(Closeable):
         self._most_bytes = min(most_bytes, shutil.disk_usage(place).free / FREE_DISK_DIVISOR)
         self._kept: list[StoredTrialModels] = []
         self._by_path: dict[Path, StoredTrialModels] = {}
-        self._publish({})
+        self._publish(None, {})
 
     def add(self, record: TrialRecord) -> None:
         """Register the models that a worker has written for a finished trial, and delete those beyond the limits."""
@@ -186,7 +187,8 @@ class BestTrialModels(Closeable):
             self._delete(self._kept[-1])
         worst = {each.learner: each.rank for each in self._kept}  # the last one of each learner counts
         counts = Counter(each.learner for each in self._kept)
-        self._publish({name: rank for name, rank in worst.items() if is_full or counts[name] >= share})
+        full = {name: rank for name, rank in worst.items() if is_full or counts[name] >= share}
+        self._publish(self._kept[-1].rank if is_full else None, full)
 
     def _delete(self, models: StoredTrialModels) -> None:
         self._kept.remove(models)
@@ -194,10 +196,10 @@ class BestTrialModels(Closeable):
         with suppress(OSError):
             models.path.unlink(missing_ok=True)
 
-    def _publish(self, worst: Mapping[str, TrialRank]) -> None:
-        """Write to the folder, for the workers, the rank that trials of each learner must beat, if there is one."""
+    def _publish(self, of_all: TrialRank | None, of_learners: Mapping[str, TrialRank]) -> None:
+        """Write to the folder, for the workers, the ranks that trials must beat: of the learners, and of all others."""
         place = Path(self.folder.path) / WANTED_FILE
         new = place.with_suffix(".new")
         with suppress(OSError):  # a full disk costs models, not the run
-            new.write_text(json.dumps(worst), encoding="ascii")
+            new.write_text(json.dumps((of_all, of_learners)), encoding="ascii")
             new.replace(place)

@@ -14,7 +14,7 @@ from smac import Callback, RandomFacade, Scenario
 # For limits, SMAC starts an interpreter for each trial, and limits its address space and the time with its start.
 # SMAC 2.4.1 documents megabytes, but passes the number to pynisher, which takes bytes.
 MISBEHAVING = {
-    "seed": 7,  # of the first 40 trials with seed 0, only one misbehaves
+    "seed": 7,  # the first 40 trials contain several kinds of misbehaviour; with seed 0 only one of them misbehaves
     "trial_walltime_limit": 15 * float(os.environ.get(SLOWNESS, "1")),
     "trial_memory_limit": 4_000_000_000,
 }

@@ -93,6 +93,18 @@ def test_the_bytes_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
         assert models.find(trial(1, 0.5)) is not None, "the best one is kept in any case"
 
 
+def test_a_learner_without_room_for_its_models_writes_none() -> None:
+    with BestTrialModels(70, 9, most_bytes=2500, learner_key="learner") as models:
+        for name, (learner, loss) in enumerate([("bad", 0.9), ("good", 0.3), ("good", 0.4)], start=1):
+            configuration = Configuration({"x": name, "learner": learner})
+            finish(models, Trial(Request(configuration), loss, 1.0), b"x" * 1000)
+        assert len(names(models)) == 2
+        for learner, loss, count in (("bad", 0.8, 2), ("new", 0.8, 2), ("new", 0.1, 3)):
+            found = Trial(Request(Configuration({"x": 4, "learner": learner})), loss, 1.0)
+            models.folder.store(found, [b"x" * 1000], 0.0)
+            assert len(names(models)) == count
+
+
 def test_a_model_may_be_as_large_as_its_trial_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial_models, "MIN_MODEL_BYTES", 100)
     monkeypatch.setattr(trial_models, "BYTES_PER_SECOND", 1000)
